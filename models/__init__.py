@@ -1,0 +1,1 @@
+"""Models: loaded weights behind one small synchronous contract (see `models.base`)."""

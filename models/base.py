@@ -1,0 +1,125 @@
+"""
+The contract between a model and everything else.
+
+A model is loaded, prepares one call on a CPU thread, and scores a list of prepared calls on its
+device.  It knows no HTTP, no metric, no queue and no cache.  The way of a call:
+
+**call** ``->`` *prepare* (CPU thread) ``->`` **prepared** ``->`` *score* (device thread) ``->`` **outcome**
+
+An outcome is an answer or the exception that took its place; a list of outcomes has the length and
+the order of the list of prepared calls.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import PIL.Image
+
+
+class ModelError(Exception):
+    """A call cannot be answered; its message names the call's fault and no content of it."""
+
+
+class CheckpointError(Exception):
+    """A checkpoint cannot be loaded; raised before anything is served."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Image:
+    """A decoded picture: RGB pixels and the sha256 of the encoded bytes they came from."""
+
+    rgb: PIL.Image.Image
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageCall:
+    """Embed one image."""
+
+    image: Image
+
+
+@dataclass(frozen=True, slots=True)
+class TextCall:
+    """Embed one text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodCall:
+    """How likely is *answer* to *question* about *image*?"""
+
+    image: Image
+    question: str
+    answer: str = "Yes"
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateCall:
+    """Write a question set for one prompt in one style; the answer is the model's raw text."""
+
+    prompt: str
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """
+    What a VQA model says of one answer; natural-log probabilities, all finite.
+
+    Attributes:
+        log_probs: of each answer token given the ones before, `</s>` last.
+        log_p_yes: of "Yes" as the first token, whatever the answer asked for.
+        log_p_no: of "No" as the first token.
+        truncated: the question was cut at the model's length.
+    """
+
+    log_probs: tuple[float, ...]
+    log_p_yes: float
+    log_p_no: float
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call made ready for the device: its share of a batch's *cost* (tokens) and its tensors."""
+
+    cost: int
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What `GET /models` tells, and what a score's provenance rests on."""
+
+    role: str
+    family: str
+    id: str
+    revision: str
+    dtype: str
+    device: str
+
+    @property
+    def label(self) -> str:
+        """The name a response carries: `id@revision`."""
+        return f"{self.id}@{self.revision}"
+
+
+class Model(Protocol):
+    """Loaded weights in one role."""
+
+    info: ModelInfo
+
+    def prepare(self, call: Any) -> Prepared:
+        """Do the CPU work of one call; thread-safe.  Raises `ModelError` for a call it can't take."""
+        ...
+
+    def score(self, batch: Sequence[Prepared]) -> list[Any]:
+        """Answer *batch*: one outcome per call, same length, same order; never called twice at once."""
+        ...
+
+    def example(self) -> Any:
+        """A call of ordinary size, scored once before the service reports ready."""
+        ...

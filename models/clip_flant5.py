@@ -1,0 +1,335 @@
+"""
+CLIP-FlanT5: the VQA model of VQAScore (Lin et al. 2024, "Evaluating Text-to-Visual Generation with
+Image-to-Text Generation", section 3 and appendix D).
+
+    pixels -> CLIP vision tower, layer -2, no CLS -> MLP projector -> T5 encoder -> T5 decoder
+
+Reference implementation: t2v_metrics 3.0, `CLIPT5Model.forward`.  Its constants and its order of
+steps are kept to the letter, since published scores depend on them; each surprising one is named
+where it stands.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import PIL.Image
+import sentencepiece
+import torch
+from torch import nn
+from transformers import CLIPVisionConfig, CLIPVisionModel, T5Config, T5ForConditionalGeneration
+from transformers.modeling_outputs import BaseModelOutput
+
+from models.base import (
+    CheckpointError,
+    Image,
+    Likelihood,
+    LikelihoodCall,
+    ModelError,
+    ModelInfo,
+    Prepared,
+)
+from models.checkpoint import DTYPES, read_json, read_weights, revision_of
+from models.pixels import Pixels
+
+SYSTEM = (
+    "A chat between a curious user and an artificial intelligence assistant. The assistant gives"
+    " helpful, detailed, and polite answers to the user's questions."
+)
+CONTEXT_LENGTH = 2048  # text tokens, counted before the image is spliced in
+PAD, EOS, IGNORE = 0, 1, -100
+
+# `openai/clip-vit-large-patch14-336`, the tower of every published checkpoint.  Its weights are
+# inside the checkpoint; only these constants would have to be fetched.
+VIT_L_14_336 = {
+    "hidden_size": 1024,
+    "intermediate_size": 4096,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "image_size": 336,
+    "patch_size": 14,
+    "projection_dim": 768,
+    "hidden_act": "quick_gelu",
+}
+
+
+class Tokenizer:
+    """
+    The T5 pieces of the text around the image slot.
+
+    SentencePiece is used directly: `</s>`, `<pad>` or `<image>` in a prompt stay text.
+    """
+
+    def __init__(self, path: Path, extra_ids: int = 100) -> None:
+        try:
+            self._pieces = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        except (OSError, RuntimeError) as exc:
+            raise CheckpointError(f"{path}: not a SentencePiece model") from exc
+        self.size = self._pieces.vocab_size() + extra_ids
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of *text* with the `</s>` that the reference puts after every chunk."""
+        return [*self._pieces.encode(text), EOS]
+
+    def unknown(self, text: str) -> bool:
+        """Whether some of *text* has no piece of its own."""
+        return self._pieces.unk_id() in self._pieces.encode(text)
+
+    def around_image(self, question: str) -> tuple[list[int], list[int]]:
+        """Ids before and after the image slot, cut at the context length counting the slot as one."""
+        before = self.encode(f"{SYSTEM} USER: ")
+        after = self.encode(f"\n{question} ASSISTANT: ")
+        return before, after[: CONTEXT_LENGTH - len(before) - 1]
+
+
+class Network(nn.Module):
+    """The three parts with the splice between them."""
+
+    def __init__(self, config: dict[str, Any], vision: dict[str, Any]) -> None:
+        super().__init__()
+        width = config["d_model"]
+        # tie_word_embeddings is false for every FlanT5: lm_head has weights of its own and the
+        # decoder's output is not scaled by d_model ** -0.5.
+        t5 = {**config, "model_type": "t5", "tie_word_embeddings": False}
+        self.t5 = T5ForConditionalGeneration(T5Config(**t5))
+        self.vision_tower = CLIPVisionModel(CLIPVisionConfig(**vision))
+        self.mm_projector = nn.Sequential(
+            nn.Linear(vision["hidden_size"], width), nn.GELU(), nn.Linear(width, width)
+        )
+        self._layer = config.get("mm_vision_select_layer", -2)
+
+    def features(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Pixels (n, 3, size, size) to projected patch features (n, patches, d_model)."""
+        seen = self.vision_tower(pixels, output_hidden_states=True)
+        projected: torch.Tensor = self.mm_projector(seen.hidden_states[self._layer][:, 1:])
+        return projected
+
+    def splice(
+        self, features: torch.Tensor, texts: Sequence[tuple[Sequence[int], Sequence[int]]]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """
+        Put each row of *features* between the two halves of its text.
+
+        Args:
+            features: (n, patches, d_model).
+            texts: n pairs of token ids, before and after the image.
+
+        Returns:
+            Embeddings (n, longest, d_model), padded on the right, and their mask (n, longest).
+        """
+        patches = features.shape[1]
+        longest = max(len(before) + patches + len(after) for before, after in texts)
+        ids = torch.full((len(texts), longest), PAD)
+        mask = torch.zeros(len(texts), longest, dtype=torch.long)
+        slot = torch.zeros(len(texts), longest, dtype=torch.bool)
+        for row, (before, after) in enumerate(texts):
+            start, end = len(before), len(before) + patches
+            ids[row, :start] = torch.tensor(before)
+            ids[row, end : end + len(after)] = torch.tensor(after)
+            mask[row, : end + len(after)] = 1
+            slot[row, start:end] = True
+        device = features.device
+        embedded = self.t5.shared(ids.to(device))
+        spliced = embedded.masked_scatter(slot.to(device)[..., None], features.to(embedded.dtype))
+        return spliced, mask.to(device)
+
+    def encode(self, embedded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Encoder states (n, longest, d_model)."""
+        states: torch.Tensor = self.t5.encoder(
+            inputs_embeds=embedded, attention_mask=mask
+        ).last_hidden_state
+        return states
+
+    def decode(
+        self, states: torch.Tensor, mask: torch.Tensor, labels: torch.Tensor
+    ) -> torch.Tensor:
+        """Logits (n, answer, vocabulary) of teacher-forced *labels* (n, answer; IGNORE pads)."""
+        logits: torch.Tensor = self.t5(
+            encoder_outputs=BaseModelOutput(last_hidden_state=states),
+            attention_mask=mask,
+            decoder_input_ids=shift_right(labels),
+            decoder_attention_mask=(labels != IGNORE).long(),
+            use_cache=False,
+        ).logits
+        return logits
+
+
+def shift_right(labels: torch.Tensor) -> torch.Tensor:
+    """Decoder input: the start token (pad), then every label but the last."""
+    shifted = labels.roll(1, dims=1)
+    shifted[:, 0] = PAD
+    return shifted.masked_fill(shifted == IGNORE, PAD)
+
+
+def rename(name: str) -> str | None:
+    """Our name for a tensor of a published checkpoint; None where it holds nothing of its own."""
+    if name.endswith("position_ids") or name.endswith("embed_tokens.weight"):
+        return None  # a buffer, or one more name of `shared.weight`
+    if name.startswith("vision_tower."):
+        return "vision_tower." + name.removeprefix("vision_tower.").removeprefix(
+            "vision_tower."
+        ).removeprefix("vision_model.")
+    if name.startswith("mm_projector."):
+        return name
+    return f"t5.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One (image, question, answer) ready for the device."""
+
+    digest: str
+    pixels: torch.Tensor
+    text: tuple[tuple[int, ...], tuple[int, ...]]
+    labels: tuple[int, ...]
+    truncated: bool
+
+
+class ClipFlanT5:
+    """
+    A loaded CLIP-FlanT5.
+
+    Args:
+        directory: a checkpoint in the published layout; `vision_tower/` beside the weights may hold
+            another tower's `config.json` and `preprocessor_config.json`.
+        dtype: "float32" or "bfloat16" (weights and autocast, as the reference runs it).
+
+    Raises:
+        CheckpointError: a file is missing or unreadable, or the weights don't fit the configuration.
+    """
+
+    def __init__(
+        self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = ""
+    ) -> None:
+        config = read_json(directory / "config.json")
+        if config.get("model_type") not in ("clip_t5", "t5"):
+            raise CheckpointError(f"{directory}: model_type is not clip_t5 or t5")
+        tokens = directory / "tokenizer_config.json"
+        extra = read_json(tokens).get("extra_ids", 100) if tokens.is_file() else 100
+        self.tokenizer = Tokenizer(directory / "spiece.model", extra)
+        vision, self.pixels = read_tower(directory / "vision_tower", config)
+        self._device, self._dtype = torch.device(device), DTYPES[dtype]
+        self.network = load_network(directory, config, vision, self.tokenizer.size)
+        self.network.to(self._device, self._dtype).eval()
+        self._patches = (vision["image_size"] // vision["patch_size"]) ** 2
+        self._yes, self._no = (self.tokenizer.encode(word)[0] for word in ("Yes", "No"))
+        self.info = ModelInfo(
+            role="vqa",
+            family="clip_flant5",
+            id=id or directory.name,
+            revision=revision or revision_of(directory),
+            dtype=dtype,
+            device=device,
+        )
+
+    def prepare(self, call: LikelihoodCall) -> Prepared:
+        """Resize the image and tokenise the texts; the cost is the encoder's length."""
+        before, after = self.tokenizer.around_image(call.question)
+        if not call.answer.strip():
+            raise ModelError("the answer is empty")
+        pair = Pair(
+            digest=call.image.digest,
+            pixels=self.pixels(call.image.rgb),
+            text=(tuple(before), tuple(after)),
+            labels=tuple(self.tokenizer.encode(call.answer)[:CONTEXT_LENGTH]),
+            truncated=after[-1] != EOS,
+        )
+        return Prepared(len(before) + self._patches + len(after), pair)
+
+    @torch.inference_mode()
+    def score(self, batch: Sequence[Prepared]) -> list[Likelihood | ModelError]:
+        """One vision pass per distinct image, one encoder pass per distinct (image, question)."""
+        pairs: list[Pair] = [prepared.data for prepared in batch]
+        images = {pair.digest: pair.pixels for pair in pairs}
+        asked = list(dict.fromkeys((pair.digest, pair.text) for pair in pairs))
+        image_row = {digest: row for row, digest in enumerate(images)}
+        asked_row = {question: row for row, question in enumerate(asked)}
+
+        with torch.autocast(
+            self._device.type, torch.bfloat16, enabled=self._dtype == torch.bfloat16
+        ):
+            pixels = torch.stack(list(images.values())).to(self._device, self._dtype)
+            features = self.network.features(pixels)[[image_row[digest] for digest, _ in asked]]
+            embedded, mask = self.network.splice(features, [text for _, text in asked])
+            states = self.network.encode(embedded, mask)
+
+            rows = [asked_row[pair.digest, pair.text] for pair in pairs]
+            labels = pad_labels([pair.labels for pair in pairs]).to(self._device)
+            logits = self.network.decode(states[rows], mask[rows], labels)
+        return self._likelihoods(logits.float().log_softmax(-1), labels, pairs)
+
+    def _likelihoods(
+        self, log_probs: torch.Tensor, labels: torch.Tensor, pairs: Sequence[Pair]
+    ) -> list[Likelihood | ModelError]:
+        chosen = log_probs.gather(-1, labels.clamp(min=0)[..., None])[..., 0].tolist()
+        first = log_probs[:, 0, [self._yes, self._no]].tolist()
+        finite = log_probs.isfinite().all(-1).all(-1).tolist()
+        return [
+            Likelihood(tuple(answer[: len(pair.labels)]), yes, no, pair.truncated)
+            if sound
+            else ModelError("the model's output is not finite")
+            for answer, (yes, no), sound, pair in zip(chosen, first, finite, pairs, strict=True)
+        ]
+
+    def example(self) -> LikelihoodCall:
+        """A grey square."""
+        return LikelihoodCall(
+            Image(PIL.Image.new("RGB", (336, 336), (128, 128, 128)), "example"),
+            'Does this figure show "a red circle"? Please answer yes or no.',
+        )
+
+
+def pad_labels(labels: Sequence[Sequence[int]]) -> torch.Tensor:
+    """Rows of token ids (n, longest), IGNORE on the right."""
+    rows = [torch.tensor(row) for row in labels]
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORE)
+
+
+def read_tower(directory: Path, config: dict[str, Any]) -> tuple[dict[str, Any], Pixels]:
+    """The vision tower's configuration and how it wants its pixels."""
+    pad = config.get("image_aspect_ratio") == "pad"
+    if not (directory / "config.json").is_file():
+        return VIT_L_14_336, Pixels(VIT_L_14_336["image_size"], pad=pad)  # type: ignore[arg-type]
+    vision = read_json(directory / "config.json")
+    vision = vision.get("vision_config", vision)
+    preprocessor = directory / "preprocessor_config.json"
+    if not preprocessor.is_file():
+        return vision, Pixels(vision["image_size"], pad=pad)
+    steps = read_json(preprocessor)
+    return vision, Pixels(
+        vision["image_size"],
+        mean=tuple(steps["image_mean"]),
+        std=tuple(steps["image_std"]),
+        pad=pad,
+    )
+
+
+def load_network(
+    directory: Path, config: dict[str, Any], vision: dict[str, Any], vocabulary: int
+) -> Network:
+    """
+    Build the network around the checkpoint's own tensors, every name accounted for.
+
+    The reference cuts the embeddings to the tokenizer's length (32128 to 32100 rows), so its softmax
+    runs over that many; so does ours.
+    """
+    weights = {ours: t for name, t in read_weights(directory).items() if (ours := rename(name))}
+    for name in ("t5.shared.weight", "t5.lm_head.weight"):
+        if name in weights:
+            weights[name] = weights[name][:vocabulary]
+    with torch.device("meta"):  # no memory and no random numbers for weights about to be replaced
+        network = Network({**config, "vocab_size": vocabulary}, vision)
+    try:
+        missing, unknown = network.load_state_dict(weights, strict=False, assign=True)
+    except RuntimeError as exc:
+        raise CheckpointError(f"{directory}: the weights don't fit config.json: {exc}") from exc
+    missing = [name for name in missing if not name.endswith("embed_tokens.weight")]
+    if missing or unknown:
+        raise CheckpointError(
+            f"{directory}: missing tensors {missing[:5]}, unknown tensors {unknown[:5]}"
+        )
+    network.t5.set_input_embeddings(network.t5.shared)
+    embeddings = network.vision_tower.embeddings
+    embeddings.position_ids = torch.arange(embeddings.num_positions)[None]  # a buffer, never saved
+    return network

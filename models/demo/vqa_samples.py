@@ -1,0 +1,247 @@
+"""Training batches for the demo VQA model: pictures, statements, and what the renderer knows."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+import PIL.Image
+import PIL.ImageDraw
+import torch
+
+from models.clip_flant5 import IGNORE, Tokenizer, pad_labels
+from models.demo.language import (
+    KINDS,
+    Mention,
+    Statement,
+    matches,
+    sample_statement,
+    scene_graph,
+)
+from models.demo.world import (
+    COLOURS,
+    RELATIONS,
+    SHAPES,
+    Scene,
+    clear_relation,
+    draw,
+    sample_scene,
+)
+from models.pixels import Pixels
+
+SIZE, PATCH = 70, 10
+GRID = SIZE // PATCH
+STATEMENTS = 6  # per picture
+AFTER = 25  # tokens after the image, padded
+
+SHOWS = 'Does this figure show "{}"? Please answer yes or no.'
+ASKS = "{} Please answer yes or no."
+# Relation and count need more practice than the rest.
+MIX = ("presence", "binding", "binding", "count", "count", "relation", "relation", "negation", "size")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """
+    n pictures, m = n * STATEMENTS statements; -100 and NaN mean "nothing to learn here".
+
+    Attributes:
+        pixels: (n, 3, SIZE, SIZE) float32.
+        shapes, colours: (n, GRID * GRID) class under each patch, 0 is the background.
+        centres: (n, GRID * GRID) 1 where a thing has its centre.
+        offsets: (n, GRID * GRID, 3) to the thing's centre, and its radius, in patches.
+        ids: (m, AFTER) token ids after the image, padded with 0.
+        yes: (m,) whether the answer is "Yes".
+        kinds: (m,) number of the statement's kind, to report by.
+        mentions: (m, 2) where each mention's noun stands in `ids`; -1 where there is none.
+        present: (m, 2), counts: (m, 2), spots: (m, 2, 2) what the picture has of each mention.
+        belongs: (m, 2, GRID * GRID) patches covered by what each mention means.
+        relation_at: (m,) where the relation word stands, or -1; relations: (m,) what really holds.
+    """
+
+    pixels: torch.Tensor
+    shapes: torch.Tensor
+    colours: torch.Tensor
+    centres: torch.Tensor
+    offsets: torch.Tensor
+    ids: torch.Tensor
+    yes: torch.Tensor
+    kinds: torch.Tensor
+    mentions: torch.Tensor
+    present: torch.Tensor
+    counts: torch.Tensor
+    spots: torch.Tensor
+    belongs: torch.Tensor
+    relation_at: torch.Tensor
+    relations: torch.Tensor
+
+
+class Nouns:
+    """Finds the words that the side heads listen to in a tokenised question."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        from models.demo.language import PLURALS
+
+        self._nouns = {
+            tokenizer.encode(word)[0] for shape in SHAPES for word in (shape, PLURALS[shape])
+        }
+        self._relations = {tokenizer.encode(word.split()[0])[0] for word in RELATIONS}
+
+    def mentions(self, ids: Sequence[int]) -> list[int]:
+        """Places of the first two nouns."""
+        return [place for place, id in enumerate(ids) if id in self._nouns][:2]
+
+    def relation(self, ids: Sequence[int]) -> int:
+        """Place of the relation word, -1 where there is none."""
+        return next((place for place, id in enumerate(ids) if id in self._relations), -1)
+
+
+def picture(scene: Scene, random: Random) -> PIL.Image.Image:
+    """A picture as users send them: any size, sometimes through JPEG, sometimes without smoothing."""
+    long = random.randint(64, 160) if random.random() < 0.8 else random.randint(160, 384)
+    image = draw(scene, long, supersample=random.choice((1, 2, 3, 3)))
+    if random.random() < 0.3:
+        buffer = io.BytesIO()
+        image.save(buffer, "JPEG", quality=random.randint(50, 95))
+        image = PIL.Image.open(buffer).convert("RGB")
+    return image
+
+
+def cover(scene: Scene) -> np.ndarray:
+    """Which thing lies under each patch (GRID * GRID): its number from 1, 0 for none, -1 mixed."""
+    canvas = PIL.Image.new("L", (SIZE, SIZE))
+    pen = PIL.ImageDraw.Draw(canvas)
+    left, top = (1 - scene.width) / 2, (1 - scene.height) / 2
+    for number, thing in enumerate(scene.things, 1):
+        x, y, r = (thing.x + left) * SIZE, (thing.y + top) * SIZE, thing.radius * 0.9 * SIZE
+        pen.ellipse((x - r, y - r, x + r, y + r), fill=number)
+    patches = np.asarray(canvas).reshape(GRID, PATCH, GRID, PATCH).transpose(0, 2, 1, 3)
+    patches = patches.reshape(GRID * GRID, PATCH * PATCH)
+    areas = np.stack([(patches == n).sum(1) for n in range(len(scene.things) + 1)], 1)
+    best = areas[:, 1:].argmax(1) + 1
+    most = areas[:, 1:].max(1)
+    return np.where(most >= 16, best, np.where(most == 0, 0, -1))
+
+
+def centre_patch(scene: Scene, number: int) -> tuple[float, float, int]:
+    """Centre of a thing in patches within the padded square, and the patch it falls in."""
+    thing = scene.things[number]
+    x = (thing.x + (1 - scene.width) / 2) * GRID
+    y = (thing.y + (1 - scene.height) / 2) * GRID
+    return x, y, min(int(y), GRID - 1) * GRID + min(int(x), GRID - 1)
+
+
+def statements(scene: Scene, random: Random) -> list[tuple[Statement, str, bool]]:
+    """STATEMENTS of them about *scene* with the text that asks, half of them false."""
+    made: list[tuple[Statement, str, bool]] = []
+    while len(made) < STATEMENTS:
+        truth = random.random() < 0.5
+        statement = sample_statement(random.choice(MIX), truth, scene, random)
+        if statement is None:
+            continue
+        text = statement.text
+        if random.random() < 0.3:
+            question = random.choice(scene_graph(statement))
+            known = question.asks.true_in(scene)
+            if known is not None:
+                made.append((question.asks, ASKS.format(question.text), known))
+                continue
+        if random.random() < 0.1:
+            text = f"{text[0].upper()}{text[1:]}" + random.choice(("", "."))
+        made.append((statement, SHOWS.format(text), truth))
+    return made
+
+
+def make_batch(
+    scenes: int, seed: str, tokenizer: Tokenizer, nouns: Nouns, pixels: Pixels
+) -> Batch:
+    """The batch of *seed*, always the same."""
+    random = Random(seed)
+    cells, rows = GRID * GRID, scenes * STATEMENTS
+    image = torch.zeros(scenes, 3, SIZE, SIZE)
+    shapes = np.full((scenes, cells), IGNORE)
+    colours = np.full((scenes, cells), IGNORE)
+    centres = np.zeros((scenes, cells), np.float32)
+    offsets = np.full((scenes, cells, 3), np.nan, np.float32)
+    ids = np.zeros((rows, AFTER), np.int64)
+    yes = np.zeros(rows, bool)
+    kinds = np.zeros(rows, np.int64)
+    mentions = np.full((rows, 2), -1)
+    present = np.full((rows, 2), IGNORE)
+    counts = np.full((rows, 2), IGNORE)
+    spots = np.full((rows, 2, 2), np.nan, np.float32)
+    belongs = np.full((rows, 2, cells), np.nan, np.float32)
+    relation_at = np.full(rows, -1)
+    relations = np.full(rows, IGNORE)
+    shape_class = {shape: n for n, shape in enumerate(SHAPES, 1)}
+    colour_class = {colour: n for n, colour in enumerate(COLOURS, 1)}
+    for n in range(scenes):
+        scene = sample_scene(random)
+        image[n] = pixels(picture(scene, random))
+        under = cover(scene)
+        shapes[n, under == 0] = colours[n, under == 0] = 0
+        middles = [centre_patch(scene, number) for number in range(len(scene.things))]
+        for number, (thing, (x, y, cell)) in enumerate(zip(scene.things, middles, strict=True), 1):
+            mask = under == number
+            shapes[n, mask], colours[n, mask] = shape_class[thing.shape], colour_class[thing.colour]
+            centres[n, cell] = 1
+            where = np.nonzero(mask)[0]
+            offsets[n, where, 0] = x - where % GRID - 0.5
+            offsets[n, where, 1] = y - where // GRID - 0.5
+            offsets[n, where, 2] = thing.radius * GRID
+        for k, (statement, question, truth) in enumerate(statements(scene, random)):
+            row = n * STATEMENTS + k
+            after = tokenizer.around_image(question)[1]
+            ids[row, : len(after)], yes[row] = after, truth
+            kinds[row] = KINDS.index(statement.kind)
+            meant = meanings(statement)
+            for slot, (place, words) in enumerate(zip(nouns.mentions(after), meant, strict=False)):
+                found = [m for m, thing in enumerate(scene.things) if words.matches(thing)]
+                mentions[row, slot] = place
+                present[row, slot], counts[row, slot] = bool(found), len(found)
+                belongs[row, slot] = np.isin(under, [m + 1 for m in found])
+                belongs[row, slot, under == -1] = np.nan
+                if len(found) == 1:
+                    spots[row, slot] = middles[found[0]][:2]
+            if statement.relation is not None and statement.second is not None:
+                ones = matches(statement.first, scene)
+                others = matches(statement.second, scene)
+                if len(ones) == len(others) == 1 and ones != others:
+                    held = clear_relation(ones[0], others[0])
+                    if held:
+                        relation_at[row] = nouns.relation(after)
+                        relations[row] = RELATIONS.index(held)
+    arrays = (shapes, colours, centres, offsets, ids, yes, kinds, mentions, present)
+    rest = (counts, spots, belongs, relation_at, relations)
+    return Batch(image, *(torch.from_numpy(array) for array in (*arrays, *rest)))
+
+
+def make_captions(
+    scenes: int, seed: str, tokenizer: Tokenizer, pixels: Pixels
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Pictures, the first words of their captions (n, AFTER), and the rest as labels (n, longest)."""
+    random = Random(seed)
+    images, ids, labels = [], torch.zeros(scenes, AFTER, dtype=torch.long), []
+    while len(images) < scenes:
+        scene = sample_scene(random)
+        words = caption(scene).split()
+        split = random.randrange(len(words))
+        after = tokenizer.around_image(" ".join(words[:split]))[1]
+        if len(after) > AFTER:
+            continue
+        ids[len(images), : len(after)] = torch.tensor(after)
+        images.append(pixels(picture(scene, random)))
+        labels.append(tokenizer.encode(" ".join(words[split:])))
+    return torch.stack(images), ids, pad_labels(labels)
+
+
+def caption(scene: Scene) -> str:
+    """Everything in the picture, from left to right."""
+    things = sorted(scene.things, key=lambda thing: thing.x)
+    return " and ".join(Mention(thing.shape, thing.colour).noun for thing in things)
+
+
+def meanings(statement: Statement) -> list[Mention]:
+    """The mentions of a statement in the order of their words."""
+    return [words for words in (statement.first, statement.second) if words is not None]
