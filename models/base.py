@@ -12,6 +12,7 @@ the order of the list of prepared calls.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp, tanh
 from typing import Any, Protocol
 
 import PIL.Image
@@ -58,10 +59,11 @@ class LikelihoodCall:
 
 @dataclass(frozen=True, slots=True)
 class GenerateCall:
-    """Write a question set for one prompt in one style; the answer is the model's raw text."""
+    """Answer a chat of one system and one user message; the outcome is the model's raw text."""
 
-    prompt: str
-    style: str
+    system: str
+    user: str
+    max_tokens: int = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,21 @@ class Likelihood:
     log_p_no: float
     truncated: bool = False
 
+    @property
+    def logit(self) -> float:
+        """log p_yes - log p_no, finite however sure the model is."""
+        return self.log_p_yes - self.log_p_no
+
+    @property
+    def probability(self) -> float:
+        """P("Yes" given "Yes" or "No"): the logistic function of the logit."""
+        return 0.5 + 0.5 * tanh(self.logit / 2)
+
+    @property
+    def label_mass(self) -> float:
+        """p_yes + p_no: how much of the model's answer is an answer at all."""
+        return exp(self.log_p_yes) + exp(self.log_p_no)
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -92,7 +109,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What `GET /models` tells, and what a score's provenance rests on."""
+    """
+    What `GET /models` tells, and what a score's provenance rests on.
+
+    A model with a *vocabulary* was taught these words only; others deserve a warning.
+    """
 
     role: str
     family: str
@@ -100,6 +121,7 @@ class ModelInfo:
     revision: str
     dtype: str
     device: str
+    vocabulary: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:

@@ -136,14 +136,10 @@ class Network(nn.Module):
 
     def encode(self, embedded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Encoder states (n, longest, d_model)."""
-        states: torch.Tensor = self.t5.encoder(
-            inputs_embeds=embedded, attention_mask=mask
-        ).last_hidden_state
+        states: torch.Tensor = self.t5.encoder(inputs_embeds=embedded, attention_mask=mask).last_hidden_state
         return states
 
-    def decode(
-        self, states: torch.Tensor, mask: torch.Tensor, labels: torch.Tensor
-    ) -> torch.Tensor:
+    def decode(self, states: torch.Tensor, mask: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Logits (n, answer, vocabulary) of teacher-forced *labels* (n, answer; IGNORE pads)."""
         logits: torch.Tensor = self.t5(
             encoder_outputs=BaseModelOutput(last_hidden_state=states),
@@ -199,9 +195,7 @@ class ClipFlanT5:
         CheckpointError: a file is missing or unreadable, or the weights don't fit the configuration.
     """
 
-    def __init__(
-        self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = ""
-    ) -> None:
+    def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         config = read_json(directory / "config.json")
         if config.get("model_type") not in ("clip_t5", "t5"):
             raise CheckpointError(f"{directory}: model_type is not clip_t5 or t5")
@@ -246,9 +240,7 @@ class ClipFlanT5:
         image_row = {digest: row for row, digest in enumerate(images)}
         asked_row = {question: row for row, question in enumerate(asked)}
 
-        with torch.autocast(
-            self._device.type, torch.bfloat16, enabled=self._dtype == torch.bfloat16
-        ):
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._dtype == torch.bfloat16):
             pixels = torch.stack(list(images.values())).to(self._device, self._dtype)
             features = self.network.features(pixels)[[image_row[digest] for digest, _ in asked]]
             embedded, mask = self.network.splice(features, [text for _, text in asked])
@@ -305,9 +297,7 @@ def read_tower(directory: Path, config: dict[str, Any]) -> tuple[dict[str, Any],
     )
 
 
-def load_network(
-    directory: Path, config: dict[str, Any], vision: dict[str, Any], vocabulary: int
-) -> Network:
+def load_network(directory: Path, config: dict[str, Any], vision: dict[str, Any], vocabulary: int) -> Network:
     """
     Build the network around the checkpoint's own tensors, every name accounted for.
 
@@ -326,9 +316,7 @@ def load_network(
         raise CheckpointError(f"{directory}: the weights don't fit config.json: {exc}") from exc
     missing = [name for name in missing if not name.endswith("embed_tokens.weight")]
     if missing or unknown:
-        raise CheckpointError(
-            f"{directory}: missing tensors {missing[:5]}, unknown tensors {unknown[:5]}"
-        )
+        raise CheckpointError(f"{directory}: missing tensors {missing[:5]}, unknown tensors {unknown[:5]}")
     network.t5.set_input_embeddings(network.t5.shared)
     embeddings = network.vision_tower.embeddings
     embeddings.position_ids = torch.arange(embeddings.num_positions)[None]  # a buffer, never saved

@@ -28,13 +28,11 @@ class Pixels:
             else resize_and_crop(rgb, self.size)
         )
         scaled = (np.asarray(square) * (1 / 255)).astype(np.float32)
-        normal = (scaled - np.float32(self.mean)) / np.float32(self.std)
+        normal = (scaled - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
         return torch.from_numpy(normal.transpose(2, 0, 1).copy())
 
 
-def pad_and_resize(
-    rgb: PIL.Image.Image, size: int, colour: tuple[int, ...]
-) -> PIL.Image.Image:
+def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: tuple[int, ...]) -> PIL.Image.Image:
     """
     Pad *rgb* to a centred square, then resize it; the square itself is never held whole.
 

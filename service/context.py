@@ -1,0 +1,44 @@
+"""What a call carries of the request it belongs to."""
+
+from dataclasses import dataclass, field
+from time import monotonic
+
+from service.telemetry import Instruments
+
+
+@dataclass(slots=True)
+class Context:
+    """
+    Deadline, lane and timings of one request.
+
+    Attributes:
+        request_id: echoed in the answer and the log.
+        deadline: on the event loop's clock (`loop.time()`, seconds).
+        lane: "interactive" or "bulk".
+        slowest: per stage, the longest that any one item or call of this request spent, in seconds.
+    """
+
+    request_id: str
+    deadline: float
+    lane: str
+    instruments: Instruments
+    slowest: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("decode", "questions", "queue", "model"), 0.0)
+    )
+    began: float = field(default_factory=monotonic)
+
+    def elapsed(self) -> float:
+        """Seconds since the request began."""
+        return monotonic() - self.began
+
+    def spent(self, stage: str, seconds: float) -> None:
+        """Note that some item or call of this request spent *seconds* in *stage*."""
+        self.slowest[stage] = max(self.slowest[stage], seconds)
+        self.instruments.stage_duration.labels(stage).observe(seconds)
+
+    def timings_ms(self) -> dict[str, float]:
+        """Stages and the total so far, in milliseconds."""
+        total = self.elapsed()
+        self.instruments.stage_duration.labels("total").observe(total)
+        stages = {**self.slowest, "total": total}
+        return {stage: round(1000 * seconds, 2) for stage, seconds in stages.items()}

@@ -1,0 +1,201 @@
+"""
+Everything that can go wrong, as one tree.  Each class carries its HTTP status and a stable code.
+
+    ScoregateError                      500 internal
+    + Malformed                         400 malformed
+    + Unauthorized                      401 unauthorized
+    + NotFound                          404 not_found
+    | + UnknownQuestionSet              404 unknown_question_set
+    + MethodNotAllowed                  405 method_not_allowed
+    + TooLarge                          413 too_large
+    + UnsupportedMediaType              415 unsupported_media_type
+    + Invalid                           422 invalid
+    | + UnknownMetric                   422 unknown_metric
+    | + BadImage                        422 bad_image           (an item's error, in a 200)
+    |   + NotBase64                     422 not_base64
+    |   + ImageUndecodable              422 image_undecodable
+    |   + ImageTooLarge                 422 image_too_large
+    |   + UrlNotAllowed                 422 url_not_allowed
+    | + NoQuestions                     422 no_questions        (a metric's error, in a 200)
+    | + CallRefused                     422 call_refused        (a metric's error, in a 200)
+    + LaneFull                          429 lane_full           Retry-After
+    + ModelFault                        500 model_fault
+    + QuestionLLMFailed                 502 question_llm_failed
+    + NotReady                          503 not_ready           Retry-After
+    | + Draining                        503 draining            Retry-After
+    + DeadlineExceeded                  504 deadline_exceeded
+
+Raise the most telling leaf.  What happens to one item or one metric never fails its neighbours: the
+engine turns it into an entry of the answer; only what concerns the whole request becomes its status.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One place of a request that is wrong: a JSON pointer, a code and a sentence."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class ScoregateError(Exception):
+    """Base of the tree; its own meaning is "a fault of ours"."""
+
+    status = 500
+    code = "internal"
+    title = "Internal error"
+    detail = "something went wrong on our side; the log knows more under this request id"
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        faults: Sequence[Fault] = (),
+        retry_after_s: float | None = None,
+    ) -> None:
+        self.detail = detail or type(self).detail
+        self.faults = tuple(faults)
+        self.retry_after_s = retry_after_s
+        super().__init__(self.detail)
+
+
+class Malformed(ScoregateError):
+    """The body cannot be read at all."""
+
+    status, code, title = 400, "malformed", "Malformed request"
+
+
+class Unauthorized(ScoregateError):
+    """Keys are configured and none of them was given."""
+
+    status, code, title = 401, "unauthorized", "Key missing or unknown"
+    detail = "give a key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
+
+
+class NotFound(ScoregateError):
+    """No such route."""
+
+    status, code, title = 404, "not_found", "Not found"
+    detail = "there is nothing at this path; GET /openapi.json lists what there is"
+
+
+class UnknownQuestionSet(NotFound):
+    """No question set is stored under that id."""
+
+    code, title = "unknown_question_set", "Unknown question set"
+
+
+class MethodNotAllowed(ScoregateError):
+    """The route exists, the method doesn't."""
+
+    status, code, title = 405, "method_not_allowed", "Method not allowed"
+    detail = "this path does not take that method"
+
+
+class TooLarge(ScoregateError):
+    """The body is over the limit.  Never with Retry-After: the same body never fits."""
+
+    status, code, title = 413, "too_large", "Body too large"
+
+
+class UnsupportedMediaType(ScoregateError):
+    """Neither JSON nor multipart."""
+
+    status, code, title = 415, "unsupported_media_type", "Unsupported media type"
+    detail = "send application/json or multipart/form-data"
+
+
+class Invalid(ScoregateError):
+    """The body can be read and says something that is not allowed."""
+
+    status, code, title = 422, "invalid", "Invalid request"
+
+
+class UnknownMetric(Invalid):
+    """A metric this server does not serve."""
+
+    code, title = "unknown_metric", "Unknown metric"
+
+
+class BadImage(Invalid):
+    """An image's bytes are the item's fault."""
+
+    code, title = "bad_image", "Bad image"
+
+
+class NotBase64(BadImage):
+    """The image's text is not base64."""
+
+    code, title = "not_base64", "Not base64"
+
+
+class ImageUndecodable(BadImage):
+    """The bytes are empty, no image, or a broken one."""
+
+    code, title = "image_undecodable", "Image cannot be decoded"
+
+
+class ImageTooLarge(BadImage):
+    """More pixels or bytes than the server takes, told from the header alone."""
+
+    code, title = "image_too_large", "Image too large"
+
+
+class UrlNotAllowed(BadImage):
+    """An image by URL where the operator allows none."""
+
+    code, title = "url_not_allowed", "URLs are not allowed"
+
+
+class NoQuestions(Invalid):
+    """The question LLM found nothing to ask about a prompt, so there is nothing to score."""
+
+    code, title = "no_questions", "No questions"
+
+
+class CallRefused(Invalid):
+    """A model cannot take this call, whatever its load."""
+
+    code, title = "call_refused", "Call refused by the model"
+
+
+class LaneFull(ScoregateError):
+    """The queue of this lane is full."""
+
+    status, code, title = 429, "lane_full", "Lane full"
+
+
+class ModelFault(ScoregateError):
+    """A model broke its contract: wrong length, an exception, a number that is none."""
+
+    status, code, title = 500, "model_fault", "Model fault"
+
+
+class QuestionLLMFailed(ScoregateError):
+    """The question LLM answered badly or not at all."""
+
+    status, code, title = 502, "question_llm_failed", "Question LLM failed"
+
+
+class NotReady(ScoregateError):
+    """A model that is needed is not serving."""
+
+    status, code, title = 503, "not_ready", "Not ready"
+
+
+class Draining(NotReady):
+    """The service is shutting down and takes nothing new."""
+
+    code, title = "draining", "Shutting down"
+    detail = "the service is shutting down"
+
+
+class DeadlineExceeded(ScoregateError):
+    """The request's time ran out before this was scored."""
+
+    status, code, title = 504, "deadline_exceeded", "Deadline exceeded"
+    detail = "the request's timeout passed before this was scored"

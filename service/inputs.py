@@ -1,0 +1,124 @@
+"""
+Bytes of a request to decoded images.
+
+Limits come first: the header tells a picture's size, and one that is too large is refused before a
+pixel is decoded.  Decoding runs in its own few threads, and the pixels held by all requests together
+stay under a budget.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import io
+import warnings
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import Executor
+from contextlib import asynccontextmanager
+from time import monotonic
+
+import PIL.Image
+
+from models.base import Image
+from service.context import Context
+from service.errors import BadImage, ImageTooLarge, ImageUndecodable, NotBase64, UrlNotAllowed
+from service.schemas import ImageData, ImagePart, ImageUrl
+from service.serving.budget import Budget
+from service.settings import Images
+
+# What pictures come in; anything else Pillow could open is attack surface.
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF")
+
+# Our own limit is checked on the header; Pillow's would only warn, and later.
+PIL.Image.MAX_IMAGE_PIXELS = None
+
+Source = str | ImageData | ImagePart | ImageUrl
+Parts = Mapping[str, bytes]
+
+
+class Inputs:
+    """Opens images within the limits."""
+
+    def __init__(self, limits: Images, decoder: Executor) -> None:
+        self._limits, self._decoder = limits, decoder
+        self._budget = Budget(limits.decoded_budget_mb * 2**20)
+
+    @asynccontextmanager
+    async def open(self, source: Source, parts: Parts, context: Context) -> AsyncIterator[Image]:
+        """
+        The decoded image, held while the context is open.
+
+        Raises:
+            BadImage: one of its kinds, whatever is wrong with the image.
+        """
+        loop = asyncio.get_running_loop()
+        encoded = await loop.run_in_executor(self._decoder, self._encoded, source, parts)
+        width, height = await loop.run_in_executor(self._decoder, self._size, encoded)
+        async with self._budget.hold(3 * width * height):
+            began = monotonic()
+            image = await loop.run_in_executor(self._decoder, decode, encoded)
+            context.spent("decode", monotonic() - began)
+            yield image
+
+    def _encoded(self, source: Source, parts: Parts) -> bytes:
+        """The bytes of the picture file."""
+        if isinstance(source, ImageUrl):
+            raise UrlNotAllowed("this server fetches no images; send the bytes")
+        if isinstance(source, ImagePart):
+            encoded = parts[source.part]
+        else:
+            encoded = unbase64(source if isinstance(source, str) else source.data)
+        if not encoded:
+            raise ImageUndecodable("the image is empty")
+        if len(encoded) > self._limits.max_bytes:
+            raise ImageTooLarge(f"{len(encoded)} bytes; at most {self._limits.max_bytes}")
+        return encoded
+
+    def _size(self, encoded: bytes) -> tuple[int, int]:
+        """Width and height as the header declares them."""
+        with recognise(encoded) as picture:
+            width, height = picture.size
+        if width * height > self._limits.max_pixels or max(width, height) > self._limits.max_side:
+            raise ImageTooLarge(
+                f"{width}x{height} pixels; at most {self._limits.max_pixels} in all"
+                f" and {self._limits.max_side} on a side"
+            )
+        return width, height
+
+
+def unbase64(text: str) -> bytes:
+    """The bytes of base64 or of a `data:` URI that holds some.  Raises `NotBase64`."""
+    if text.startswith("data:"):
+        head, comma, text = text.partition(",")
+        if not comma or not head.endswith(";base64"):
+            raise NotBase64("the data: URI does not hold base64")
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise NotBase64("the image is not base64") from exc
+
+
+def recognise(encoded: bytes) -> PIL.Image.Image:
+    """The picture with its header read and no pixel decoded.  Raises `ImageUndecodable`."""
+    try:
+        with warnings.catch_warnings():
+            return PIL.Image.open(io.BytesIO(encoded), formats=FORMATS)
+    except Exception as exc:  # Pillow's plugins raise whatever a broken header leads them to
+        raise ImageUndecodable("the bytes are no image of a known format") from exc
+
+
+def decode(encoded: bytes) -> Image:
+    """
+    RGB pixels as the reference makes them: `convert("RGB")` of the first frame.
+
+    EXIF orientation and alpha are ignored, 16-bit values are clipped.
+    """
+    with recognise(encoded) as picture:
+        try:
+            rgb = picture.convert("RGB")
+        except Exception as exc:  # as above; a truncated file among them
+            raise ImageUndecodable(f"the {picture.format} image is broken or truncated") from exc
+    return Image(rgb, hashlib.sha256(encoded).hexdigest())
+
+
+__all__ = ["BadImage", "Inputs", "Parts", "Source", "decode", "unbase64"]

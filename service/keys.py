@@ -1,0 +1,43 @@
+"""API keys: kept as hashes, compared in constant time, named in logs by their name alone."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from service.settings import SettingsError
+
+LINE = re.compile(r"([\w.-]{1,64}):([0-9a-f]{64})")
+
+
+class Keys:
+    """The keys that open this service; none configured means that it is open."""
+
+    def __init__(self, hashes: Mapping[str, bytes]) -> None:
+        self._hashes = dict(hashes)
+
+    @classmethod
+    def read(cls, path: Path | None) -> "Keys":
+        """Keys from lines of `name:sha256-of-the-key`.  Raises `SettingsError` for anything else."""
+        if path is None:
+            return cls({})
+        try:
+            lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
+        except OSError as exc:
+            raise SettingsError(f"server.api_keys_file: {exc}") from exc
+        matched = [LINE.fullmatch(line) for line in lines if line and not line.startswith("#")]
+        if not matched or None in matched:
+            raise SettingsError(f"server.api_keys_file: {path}: lines are name:sha256-in-hex")
+        return cls({m[1]: bytes.fromhex(m[2]) for m in matched if m})
+
+    def __bool__(self) -> bool:
+        return bool(self._hashes)
+
+    def name_of(self, headers: Mapping[str, str]) -> str | None:
+        """The name of the key that a request's headers hold, if it is one of ours."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        key = given.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        digest = hashlib.sha256(key.encode()).digest()
+        same = [name for name, known in self._hashes.items() if hmac.compare_digest(known, digest)]
+        return same[0] if same else None

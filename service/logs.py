@@ -1,0 +1,48 @@
+"""Structured logs: one JSON object a line.  Never a prompt, an image, a question or a key."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+
+import orjson
+
+FIELDS = ("request_id", "route", "code", "ms", "items", "metrics", "lane", "key", "model", "metric")
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record with the known extra fields only."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of JSON."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+        if record.exc_info and record.exc_info[0] is not None:
+            # Where it happened, not what it said: messages of libraries may quote their input.
+            line["exception"] = record.exc_info[0].__name__
+            line["traceback"] = frames(record)
+        return orjson.dumps(line, default=str).decode()
+
+
+def frames(record: logging.LogRecord) -> list[str]:
+    """File, line and function of every frame of the record's exception."""
+    trace = record.exc_info[2] if record.exc_info else None
+    places = []
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        places.append(f"{code.co_filename}:{trace.tb_lineno} {code.co_name}")
+        trace = trace.tb_next
+    return places
+
+
+def configure_logging() -> None:
+    """All loggers to stderr as JSON lines; uvicorn's own access log is replaced by ours."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("uvicorn.access").disabled = True
+    logging.getLogger("httpx").setLevel(logging.WARNING)

@@ -1,0 +1,80 @@
+"""DSG (Cho et al. 2024, "Davidsonian Scene Graph")."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from service.errors import Invalid
+from service.metrics.base import Item, Models, Score
+from service.questions.sets import Question, QuestionSet, brought, ordered
+from service.questions.writer import Found
+from service.schemas import DsgOptions
+
+
+async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
+    """
+    The share of questions answered "yes", where the children of a "no" count 0.
+
+    The released code zeroes a question when a direct parent's own answer is "no"; the paper's
+    pseudo-code carries the zero on to grandchildren (`dependencies: "transitive"`).
+    """
+    question_set, found = await questions_for(item, models, options)
+    questions = question_set.questions
+    asked = [options.question.replace("{}", question.text) for question in questions]
+    answers = await models.vqa.ask(item.image, asked, "Yes")
+    yes = {q.id: answer.logit > 0 for q, answer in zip(questions, answers, strict=True)}
+    zeroed = moot(questions, yes, options.dependencies)
+    scores = {q.id: float(yes[q.id] and q.id not in zeroed) for q in questions}
+    details = {
+        "question_set": question_set.id,
+        "provenance": question_set.provenance,
+        "questions": [
+            {
+                "id": question.id,
+                "text": question.text,
+                "kind": question.kind,
+                "depends_on": question.depends_on,
+                "expected": question.expected,
+                "answer": "yes" if yes[question.id] else "no",
+                "probability": answer.probability,
+                "label_mass": answer.label_mass,
+                "score": scores[question.id],
+                "zeroed_by": zeroed.get(question.id, []),
+            }
+            for question, answer in zip(questions, answers, strict=True)
+        ],
+    }
+    return Score(sum(scores.values()) / len(scores), details, cache=found)
+
+
+async def questions_for(item: Item, models: Models, options: DsgOptions) -> tuple[QuestionSet, Found | None]:
+    """The pinned set, the one brought along, or the prompt's own."""
+    given = options.question_set
+    if given is None:
+        return await models.questions.of(item.prompt, "dsg")
+    if isinstance(given, list):
+        made = [Question(q.id, q.text, q.kind, tuple(q.depends_on), q.expected) for q in given]
+        return brought(item.prompt, "dsg", made), None
+    pinned = await models.questions.pinned(given)
+    if pinned.prompt != item.prompt:
+        raise Invalid("question_set: that set was written for another prompt")
+    return pinned, "hit"
+
+
+def moot(
+    questions: Sequence[Question],
+    yes: Mapping[int, bool],
+    dependencies: Literal["direct", "transitive", "none"],
+) -> dict[int, list[int]]:
+    """Questions that count 0 because of a parent, with the parents that decided it."""
+    zeroed: dict[int, list[int]] = {}
+    if dependencies == "none":
+        return zeroed
+    for question in ordered(questions):
+        deciding = [
+            parent
+            for parent in question.depends_on
+            if not yes[parent] or (dependencies == "transitive" and parent in zeroed)
+        ]
+        if deciding:
+            zeroed[question.id] = deciding
+    return zeroed

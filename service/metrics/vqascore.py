@@ -1,0 +1,41 @@
+"""VQAScore (Lin et al. 2024, "Evaluating Text-to-Visual Generation with Image-to-Text Generation")."""
+
+from math import exp
+
+from models.base import Likelihood
+from service.metrics.base import Item, Models, Score
+from service.schemas import VqaScoreOptions
+
+
+async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Score:
+    """
+    P("Yes" | image, 'Does this figure show "{prompt}"? Please answer yes or no.'), equations 2-3.
+
+    The paper's likelihood is a product over the answer's tokens [Yes, </s>]; the released code
+    (t2v_metrics) averages their log-probabilities, so that published scores are the square root of
+    that product.  The default is the released code's; `normalization` reaches the others.
+    """
+    question = options.question.replace("{}", item.prompt)
+    [answer] = await models.vqa.ask(item.image, [question], options.answer)
+    value = answer.logit if options.output == "logit" else likelihood(answer, options.normalization)
+    details = {
+        "question": question,
+        "answer": options.answer,
+        "likelihood": likelihood(answer, options.normalization),
+        "normalization": options.normalization,
+        "log_probs": list(answer.log_probs),
+        "p_yes": exp(answer.log_p_yes),
+        "p_no": exp(answer.log_p_no),
+        "logit": answer.logit,
+        "label_mass": answer.label_mass,
+    }
+    cut = ("the question was cut at the model's length",) if answer.truncated else ()
+    return Score(value, details, warnings=cut)
+
+
+def likelihood(answer: Likelihood, normalization: str) -> float:
+    """exp of the mean ("mean"), of the sum ("product") or of the first log-probability."""
+    log_probs = answer.log_probs
+    if normalization == "first_token":
+        return exp(log_probs[0])
+    return exp(sum(log_probs) / (len(log_probs) if normalization == "mean" else 1))

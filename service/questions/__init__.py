@@ -1,0 +1,1 @@
+"""Question sets: written by an LLM once per prompt, checked, stored, and pinned by an id."""

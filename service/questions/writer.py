@@ -1,0 +1,106 @@
+"""Get the question set of a prompt: stored, being written already, or written now."""
+
+import asyncio
+import hashlib
+from time import monotonic
+from typing import Literal
+
+import orjson
+
+from models.base import GenerateCall
+from service.context import Context
+from service.errors import NotReady, QuestionLLMFailed, ScoregateError, UnknownQuestionSet
+from service.questions.sets import QuestionSet, parse
+from service.questions.store import SQLiteStore
+from service.questions.templates import messages, template_hash
+from service.serving.handle import Handle
+from service.serving.single_flight import SingleFlight
+from service.telemetry import Instruments
+
+DECODING = "greedy"
+Found = Literal["hit", "miss", "coalesced"]
+
+
+class Questions:
+    """Question sets by prompt; each is written once, however many requests arrive together."""
+
+    def __init__(
+        self,
+        store: SQLiteStore,
+        llm: Handle | None,
+        timeout_s: float,
+        instruments: Instruments,
+    ) -> None:
+        self._store, self._llm, self._timeout_s = store, llm, timeout_s
+        self._instruments = instruments
+        self._flights: SingleFlight[QuestionSet] = SingleFlight()
+
+    async def aclose(self) -> None:
+        """Stop writing."""
+        await self._flights.aclose()
+
+    @property
+    def llm(self) -> Handle:
+        """The question LLM.  Raises `NotReady` where none is configured."""
+        if self._llm is None:
+            raise NotReady("no question LLM is configured")
+        return self._llm
+
+    async def of(self, prompt: str, style: str, context: Context) -> tuple[QuestionSet, Found]:
+        """
+        The set for *prompt* and how it was found.
+
+        Raises:
+            QuestionLLMFailed: the LLM answered badly or too late.
+            NoQuestions: it found nothing to ask.
+            NotReady: no question LLM is configured and the set is not stored.
+        """
+        began = monotonic()
+        key = self.lookup_key(prompt, style)
+        stored = await self._store.find(key)
+        found: Found = "hit"
+        if stored is None:
+            stored, joined = await self._flights.do(key, lambda: self._write(key, prompt, style, context))
+            found = "coalesced" if joined else "miss"
+        self._instruments.cache_requests.labels("questions", found).inc()
+        context.spent("questions", monotonic() - began)
+        return stored, found
+
+    async def pinned(self, id: str) -> QuestionSet:
+        """The stored set with that id.  Raises `UnknownQuestionSet`."""
+        stored = await self._store.get(id)
+        if stored is None:
+            raise UnknownQuestionSet(f"no question set {id} is stored here")
+        return stored
+
+    def lookup_key(self, prompt: str, style: str) -> str:
+        """Names a request for a set: everything the answer depends on."""
+        llm = self.llm.info.label
+        recipe = [prompt, style, template_hash(style), llm, DECODING]
+        return "lookup:" + hashlib.sha256(orjson.dumps(recipe)).hexdigest()
+
+    async def _write(self, key: str, prompt: str, style: str, context: Context) -> QuestionSet:
+        result = "error"
+        try:
+            text = await self._generate(prompt, style, context)
+            result = "invalid"
+            written = parse(text, prompt, style, self._provenance(style))
+            result = "ok"
+        finally:
+            self._instruments.question_llm_calls.labels(result).inc()
+        await self._store.put(key, written)
+        return written
+
+    async def _generate(self, prompt: str, style: str, context: Context) -> str:
+        call = GenerateCall(*messages(prompt, style))
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                [text] = await self.llm.ask([call], context)
+        except TimeoutError as exc:
+            raise QuestionLLMFailed(f"no answer within {self._timeout_s:g} s") from exc
+        if isinstance(text, ScoregateError):
+            raise QuestionLLMFailed(text.detail) from text
+        return str(text)
+
+    def _provenance(self, style: str) -> dict[str, str]:
+        return {"llm": self.llm.info.label, "template": template_hash(style), "decoding": DECODING}

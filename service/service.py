@@ -1,0 +1,137 @@
+"""The service: its parts, and the life they share."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel
+from starlette.requests import Request
+
+from models.base import Model
+from service import body
+from service.context import Context
+from service.engine import Engine
+from service.errors import Fault, Invalid
+from service.inputs import Inputs, Parts
+from service.questions.store import SQLiteStore
+from service.questions.writer import Questions
+from service.serving.runtime import LocalRuntime
+from service.settings import Settings
+from service.telemetry import LANES, Instruments
+
+B = TypeVar("B", bound=BaseModel)
+
+TIMEOUT_HEADER = "x-request-timeout-ms"
+LONGEST_TIMEOUT_MS = 600_000
+
+
+class Service:
+    """
+    Everything a route needs.
+
+    Opened, the parts start in the order of what needs what: devices (loaded models are warmed before
+    anything is served), then the store, then the question writer.  They close in reverse: the writer
+    must not outlive the store, nor anything the devices that answer it.
+    """
+
+    def __init__(self, settings: Settings, models: Mapping[str, Model]) -> None:
+        self.settings = settings
+        self.instruments = Instruments(models)
+        self.runtime = LocalRuntime(models, settings, self.instruments)
+        self.draining = False
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Start everything."""
+        settings = self.settings
+        await self._stack.enter_async_context(self.runtime)
+        store = SQLiteStore(settings.cache.questions_path, settings.cache.questions_in_memory)
+        await self._stack.enter_async_context(store)
+        llm = self.runtime.handle("dsg", "questions")
+        timeout_s = settings.models[llm.name].timeout_s if llm else 0.0
+        self.questions = Questions(store, llm, timeout_s, self.instruments)
+        self._stack.push_async_callback(self.questions.aclose)
+        inputs = Inputs(settings.images, self.runtime.cpu)
+        self.engine = Engine(self.runtime, self.questions, inputs)
+        if settings.server.metrics_port is not None:
+            self.instruments.serve(settings.server.host, settings.server.metrics_port)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close everything, in reverse."""
+        self.draining = True
+        await self._stack.aclose()
+
+    async def read(self, request: Request, wire: type[B]) -> tuple[B, Parts]:
+        """The request's checked body and its file parts."""
+        limits = self.settings.server
+        return await body.read(request, wire, limits.max_items, limits.body_limit_mb * 2**20)
+
+    def context(self, request: Request, timeout_ms: int | None, lane: str) -> Context:
+        """What this request's calls carry: its timeout counts from its first byte."""
+        state = request.state
+        if timeout_ms is None:
+            timeout_ms = self._header_timeout(request)
+        loop = asyncio.get_running_loop()
+        context = Context(state.request_id, 0.0, lane, self.instruments, began=state.began)
+        context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
+        return context
+
+    def _header_timeout(self, request: Request) -> int:
+        given = request.headers.get(TIMEOUT_HEADER)
+        if given is None:
+            return self.settings.server.default_timeout_ms
+        if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= LONGEST_TIMEOUT_MS:
+            detail = f"{TIMEOUT_HEADER} must be a whole number from 1 to {LONGEST_TIMEOUT_MS}"
+            raise Invalid(detail, faults=[Fault("", "invalid_header", detail)])
+        return int(given)
+
+    def readiness(self) -> dict[str, Any]:
+        """Whether requests can be served, why not, and how each model stands."""
+        models = {
+            name: "ready" if name in self.runtime.handles else "missing" for name in self.settings.models
+        }
+        reasons = [
+            f"models.{name} is {state}"
+            for name, state in models.items()
+            if state != "ready" and self.settings.is_required(name)
+        ]
+        if self.draining:
+            reasons.append("shutting down")
+        return {"ready": not reasons, "reasons": reasons, "models": models}
+
+    def describe(self) -> dict[str, Any]:
+        """Models, metrics and limits."""
+        server, images = self.settings.server, self.settings.images
+        return {
+            "models": [
+                {
+                    "name": name,
+                    **{
+                        field: getattr(handle.info, field)
+                        for field in ("role", "family", "id", "revision", "dtype", "device")
+                    },
+                    "ready": True,
+                }
+                for name, handle in self.runtime.handles.items()
+            ],
+            "metrics": {
+                name: {
+                    "range": metric.range,
+                    "direction": metric.direction,
+                    "paper": metric.paper,
+                    "roles": metric.roles,
+                }
+                for name, metric in self.engine.metrics.items()
+            },
+            "limits": {
+                "max_items": server.max_items,
+                "body_limit_mb": server.body_limit_mb,
+                "default_timeout_ms": server.default_timeout_ms,
+                "max_pixels": images.max_pixels,
+                "max_side": images.max_side,
+                "max_image_bytes": images.max_bytes,
+                "lanes": LANES,
+            },
+        }

@@ -1,0 +1,73 @@
+"""A handle: how a metric asks one model."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from models.base import ModelError, ModelInfo
+from service.context import Context
+from service.errors import CallRefused, ModelFault, ScoregateError
+from service.serving.device import Device, Resident
+
+
+class Handle:
+    """One configured model: prepares calls on CPU threads, queues them, waits for the outcomes."""
+
+    def __init__(self, resident: Resident, device: Device, cpu: Executor) -> None:
+        self._resident, self._device, self._cpu = resident, device, cpu
+
+    @property
+    def name(self) -> str:
+        """The name under `models` in the settings."""
+        return self._resident.name
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is loaded."""
+        return self._resident.model.info
+
+    def admit(self, lane: str) -> None:
+        """Raises `LaneFull` where a request should be refused before any work."""
+        self._resident.queue.admit(lane)
+
+    async def ask(self, calls: Sequence[Any], context: Context) -> list[Any]:
+        """
+        Ask a group at once: one outcome per call, in order.
+
+        An exception is an outcome (always a `ScoregateError`), so one failed call never cancels its
+        siblings.  Cancelling the group drops what has not reached the device.
+        """
+        loop = asyncio.get_running_loop()
+        ready = await loop.run_in_executor(self._cpu, self._prepare, calls)
+        entries = [
+            made
+            if isinstance(made, ScoregateError)
+            else self._device.submit(self._resident, made, context.lane)
+            for made in ready
+        ]
+        queued = [entry for entry in entries if not isinstance(entry, ScoregateError)]
+        try:
+            for entry in queued:
+                await entry.outcome
+        except asyncio.CancelledError:
+            for entry in queued:
+                entry.outcome.cancel()
+            raise
+        for entry in queued:
+            context.spent("queue", entry.waited)
+            context.spent("model", entry.ran)
+        return [entry if isinstance(entry, ScoregateError) else entry.outcome.result() for entry in entries]
+
+    def _prepare(self, calls: Sequence[Any]) -> list[Any]:
+        return [self._prepared(call) for call in calls]
+
+    def _prepared(self, call: Any) -> Any:
+        try:
+            return self._resident.model.prepare(call)
+        except ModelError as exc:
+            return CallRefused(str(exc))
+        except Exception as exc:
+            fault = ModelFault(f"the model {self.name} failed to prepare this call")
+            fault.__cause__ = exc
+            return fault

@@ -1,0 +1,101 @@
+"""The local runtime: every configured model in this process, each on its device."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from typing import Self
+
+from models.clip import Clip
+
+from models.base import CheckpointError, Model
+from models.clip_flant5 import ClipFlanT5
+from models.locate import locate
+from models.question_llm import QuestionLLM
+from service.serving.batching import Queue
+from service.serving.device import Device, Resident
+from service.serving.handle import Handle
+from service.settings import ModelSettings, Settings
+from service.telemetry import Instruments
+
+
+def load_model(name: str, settings: ModelSettings) -> Model:
+    """Load one model.  Raises `CheckpointError`, naming the model."""
+    place = {"device": settings.device, "dtype": settings.dtype}
+    named = {"id": settings.id, "revision": settings.revision}
+    try:
+        if settings.family == "open_clip" and settings.model:
+            return Clip(settings.model, pretrained=settings.pretrained, **place, **named)
+        directory = locate(settings.checkpoint, settings.revision)
+        if settings.family == "open_clip":
+            return Clip(str(directory), **place, **named)
+        if settings.family == "clip_flant5":
+            return ClipFlanT5(directory, **place, **named)
+        return QuestionLLM(directory, **place, **named)
+    except CheckpointError as exc:
+        raise CheckpointError(f"models.{name}: {exc}") from exc
+
+
+def load_models(settings: Settings) -> dict[str, Model]:
+    """Load all models, by configured name."""
+    return {name: load_model(name, model) for name, model in settings.models.items()}
+
+
+class LocalRuntime:
+    """
+    Devices, threads and handles for *models*.
+
+    The question LLM gets a thread of its own: one generation takes as long as many batches.
+    """
+
+    def __init__(self, models: Mapping[str, Model], settings: Settings, instruments: Instruments) -> None:
+        self._cpu = ThreadPoolExecutor(settings.images.decode_workers, thread_name_prefix="cpu")
+        self._instruments = instruments
+        self._stack = AsyncExitStack()
+        self._settings = settings
+        self._models = dict(models)
+        self._stall_s = settings.server.stall_s
+        self.devices: list[Device] = []
+        self.handles: dict[str, Handle] = {}
+
+    @property
+    def cpu(self) -> ThreadPoolExecutor:
+        """The threads that decode and prepare."""
+        return self._cpu
+
+    async def __aenter__(self) -> Self:
+        """Build, warm, serve."""
+        groups: dict[tuple[str, bool], list[Resident]] = {}
+        for name, model in self._models.items():
+            place = (self._settings.models[name].device, model.info.role == "questions")
+            groups.setdefault(place, []).append(Resident(name, model, self._queue(name)))
+        for residents in groups.values():
+            device = await self._stack.enter_async_context(Device(residents, self._instruments))
+            self.devices.append(device)
+            for resident in residents:
+                self.handles[resident.name] = Handle(resident, device, self._cpu)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Drain and close, in reverse."""
+        await self._stack.aclose()
+        self._cpu.shutdown()
+
+    def _queue(self, name: str) -> Queue:
+        batch, queue = self._settings.models[name].batch, self._settings.queue
+        return Queue(
+            max_items=batch.max_items,
+            max_cost=batch.max_cost_tokens,
+            max_waiting=queue.max_cost,
+            bulk_waits_s=queue.bulk_waits_s,
+        )
+
+    def handle(self, metric_or_role: str, role: str) -> Handle | None:
+        """The handle that serves *role* for a metric: as configured, else the role's first model."""
+        chosen = self._settings.metrics.get(metric_or_role)  # type: ignore[call-overload]
+        if chosen is not None and self.handles[chosen.model].info.role == role:
+            return self.handles[chosen.model]
+        return next((h for h in self.handles.values() if h.info.role == role), None)
+
+    def stalled(self) -> bool:
+        """Work waits, and no batch has finished for too long."""
+        return any(device.stalled_for() > self._stall_s for device in self.devices)

@@ -1,0 +1,196 @@
+"""
+All settings: one frozen tree, read once from a TOML profile and the environment.
+
+Every value can be overridden by `SCOREGATE_` + its path joined by `__` in upper case, for example
+`SCOREGATE_SERVER__PORT=9000` or `SCOREGATE_MODELS__VQA__CHECKPOINT=/path`.  This is the only module
+that reads either.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+PREFIX = "SCOREGATE_"
+DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
+
+
+class SettingsError(Exception):
+    """The configuration is wrong; the message is one line that names the setting."""
+
+
+class Section(BaseModel):
+    """A frozen table that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Server(Section):
+    """Where to listen and what to take."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    metrics_port: int | None = Field(
+        None, ge=1, le=65535, description="Serve `/metrics` on this port instead, without keys."
+    )
+    api_keys_file: Path | None = Field(
+        None, description="File of `name:sha256-of-the-key` lines; without it no key is asked for."
+    )
+    body_limit_mb: int = Field(64, ge=1, description="Largest request body, in MiB.")
+    max_items: int = Field(128, ge=1, description="Most items in one request.")
+    default_timeout_ms: int = Field(
+        30_000, ge=1, le=600_000, description="Time for a request that names none."
+    )
+    grace_s: int = Field(30, ge=0, description="Time to finish requests after SIGTERM, in seconds.")
+    stall_s: float = Field(
+        120, gt=0, description="Work waiting and no batch finished for this long: not alive."
+    )
+
+
+class Images(Section):
+    """What an image may be, and how much of them is held at once."""
+
+    max_pixels: int = Field(50_000_000, ge=1, description="Most pixels, told from the header.")
+    max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
+    max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
+    decode_workers: int = Field(2, ge=1, description="Threads that decode and resize.")
+    decoded_budget_mb: int = Field(
+        512, ge=1, description="Decoded pixels held by all requests together, in MiB."
+    )
+    allow_urls: Literal[False] = Field(False, description="Fetching images by URL: not served yet.")
+
+    @model_validator(mode="after")
+    def _one_image_fits(self) -> Self:
+        if self.max_pixels * 3 > self.decoded_budget_mb * 2**20:
+            raise ValueError("decoded_budget_mb is too small for one image of max_pixels")
+        return self
+
+
+class Batch(Section):
+    """How much one batch may hold."""
+
+    max_items: int = Field(32, ge=1, description="Most calls in a batch.")
+    max_cost_tokens: int = Field(16_384, ge=1, description="Most tokens in a batch.")
+
+
+class ModelSettings(Section):
+    """One model: its role, what it is loaded by, and where it runs."""
+
+    role: Literal["clip", "vqa", "questions"] | None = Field(
+        None, description="What it is for; the table's name where it names a role."
+    )
+    family: Literal["open_clip", "clip_flant5", "transformers"] = Field(description="Which loader reads it.")
+    checkpoint: str = Field(
+        "", description="Directory, `demo:NAME` for a shipped one, or a hub id `owner/name`."
+    )
+    model: str = Field("", description="open_clip: a model's name, instead of a checkpoint.")
+    pretrained: str | None = Field(None, description="open_clip: the weights' tag or file.")
+    id: str = Field("", description="The name that scores carry; the checkpoint's by default.")
+    revision: str = Field("", description="Revision; for a directory a hash of its weights.")
+    device: str = Field("cpu", description="torch device.")
+    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Weights and arithmetic.")
+    required: bool | None = Field(
+        None, description="Not ready without it; default: true for `clip` and `vqa`."
+    )
+    timeout_s: float = Field(60, gt=0, description="questions: time for one question set.")
+    batch: Batch = Batch()
+
+
+class MetricSettings(Section):
+    """Which configured model serves a metric; defaults to the role's name."""
+
+    model: str = Field(description="Name of a table under `models`.")
+
+
+class QueueSettings(Section):
+    """How much may wait, and how far interactive calls go ahead."""
+
+    max_cost: int = Field(4_000_000, ge=1, description="Tokens that may wait in one lane of one model.")
+    bulk_waits_s: float = Field(
+        2.0, ge=0, description="Interactive calls overtake bulk calls no older than this."
+    )
+
+
+class CacheSettings(Section):
+    """Where what was computed is kept."""
+
+    questions: str = Field(
+        "sqlite:///~/.cache/scoregate/questions.sqlite3",
+        pattern=r"^sqlite:///.+",
+        description="Question sets: `sqlite:///PATH`.",
+    )
+    questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
+
+    @property
+    def questions_path(self) -> Path:
+        """The SQLite file."""
+        return Path(self.questions.removeprefix("sqlite:///")).expanduser()
+
+
+class Settings(Section):
+    """The whole tree."""
+
+    server: Server = Server()
+    images: Images = Images()
+    models: dict[str, ModelSettings]
+    metrics: dict[Literal["vqascore", "clipscore", "dsg"], MetricSettings] = {}
+    queue: QueueSettings = QueueSettings()
+    cache: CacheSettings = CacheSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_roles(cls, tree: Any) -> Any:
+        """A model's role defaults to its name."""
+        tables = tree.get("models") if isinstance(tree, dict) else None
+        for name, table in (tables or {}).items() if isinstance(tables, dict) else ():
+            if isinstance(table, dict):
+                table.setdefault("role", name)
+        return tree
+
+    @model_validator(mode="after")
+    def _metrics_name_models(self) -> Self:
+        for metric, choice in self.metrics.items():
+            if choice.model not in self.models:
+                raise ValueError(f"metrics.{metric}.model: no model named {choice.model!r}")
+        return self
+
+    def is_required(self, name: str) -> bool:
+        """Whether the service is not ready without that model."""
+        model = self.models[name]
+        return model.role != "questions" if model.required is None else model.required
+
+
+def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ) -> Settings:
+    """
+    The settings of *profile* (the demo profile where there is none) under *environ*'s overrides.
+
+    Raises:
+        SettingsError: a file that can't be read, an unknown setting, or a value out of its range.
+    """
+    path = profile or DEMO_PROFILE
+    try:
+        tree = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as exc:
+        raise SettingsError(f"{path}: {exc}") from exc
+    for name, value in environ.items():
+        if name.startswith(PREFIX):
+            override(tree, name, value)
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(f"{path}: {place or 'settings'}: {first['msg']}") from exc
+
+
+def override(tree: dict[str, Any], name: str, value: str) -> None:
+    """Set one value of *tree* from an environment variable."""
+    *tables, key = name.removeprefix(PREFIX).lower().split("__")
+    for table in tables:
+        tree = tree.setdefault(table, {})
+        if not isinstance(tree, dict):
+            raise SettingsError(f"{name}: {table} is a value, not a table")
+    tree[key] = value

@@ -1,0 +1,168 @@
+"""
+Every instrument, declared once; names are fixed by the wire contract (`docs/instruments.md`).
+
+Label values are closed sets and all of them exist from the start, so that a rate over a series that
+has not moved yet is 0, not absent.  Never a prompt, a key, a request id or an image in a label.
+"""
+
+from collections.abc import Iterable
+from itertools import product
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from service import errors
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+LANES = ("interactive", "bulk")
+STAGES = ("decode", "questions", "queue", "model", "total")
+ROUTES = (
+    "/score",
+    "/questions",
+    "/questions/{id}",
+    "/models",
+    "/livez",
+    "/readyz",
+    "/health",
+    "/metrics",
+    "/docs",
+    "/openapi.json",
+    "other",
+)
+CODES = ("200", "400", "401", "404", "405", "413", "415", "422", "429", "499")
+CODES += ("500", "502", "503", "504")
+RESULTS = ("ok", "error", "cancelled")
+REJECTIONS = ("lane_full", "draining", "not_ready", "unauthorized", "too_large")
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
+STAGE_SECONDS = (0.0005, 0.001, 0.0025, *SECONDS)
+WAIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+BATCH_SECONDS = (0.002, *WAIT_SECONDS[2:12])
+
+
+class Instruments:
+    """The instruments of one service; *models* are the configured models' names."""
+
+    def __init__(self, models: Iterable[str]) -> None:
+        self.registry = CollectorRegistry()
+        models = tuple(models)
+        self.requests = Counter(
+            "scoregate_requests_total",
+            "Requests answered; 499 is a caller who left first.",
+            ("route", "code"),
+            registry=self.registry,
+        )
+        self.request_duration = Histogram(
+            "scoregate_request_duration_seconds",
+            "From the first byte of a request to the last of its answer.",
+            ("route",),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.stage_duration = Histogram(
+            "scoregate_stage_duration_seconds",
+            "Time an item spent decoding, waiting for questions, queueing, or on a model.",
+            ("stage",),
+            buckets=STAGE_SECONDS,
+            registry=self.registry,
+        )
+        self.calls = Counter(
+            "scoregate_calls_total",
+            "Calls that a model answered or lost; hits and coalesced calls are not among them.",
+            ("model", "lane", "result"),
+            registry=self.registry,
+        )
+        self.queue_depth = Gauge(
+            "scoregate_queue_depth",
+            "Calls waiting for the device.",
+            ("model", "lane"),
+            registry=self.registry,
+        )
+        self.queue_wait = Histogram(
+            "scoregate_queue_wait_seconds",
+            "From joining the queue to the start of the batch.",
+            ("model", "lane"),
+            buckets=WAIT_SECONDS,
+            registry=self.registry,
+        )
+        self.batch_size = Histogram(
+            "scoregate_batch_size",
+            "Calls in a batch.",
+            ("model",),
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128),
+            registry=self.registry,
+        )
+        self.batch_duration = Histogram(
+            "scoregate_batch_duration_seconds",
+            "Time of a batch on the device.",
+            ("model",),
+            buckets=BATCH_SECONDS,
+            registry=self.registry,
+        )
+        self.cache_requests = Counter(
+            "scoregate_cache_requests_total",
+            "Look-ups by what came of them; coalesced ones joined a computation under way.",
+            ("cache", "result"),
+            registry=self.registry,
+        )
+        self.question_llm_calls = Counter(
+            "scoregate_question_llm_calls_total",
+            "Calls of the question LLM; invalid ones answered with something that is no question set.",
+            ("result",),
+            registry=self.registry,
+        )
+        self.rejections = Counter(
+            "scoregate_rejections_total",
+            "Requests refused before any work.",
+            ("reason",),
+            registry=self.registry,
+        )
+        self.model_ready = Gauge(
+            "scoregate_model_ready",
+            "1 when the model is loaded, warm and serving.",
+            ("model",),
+            registry=self.registry,
+        )
+        self._create(models)
+
+    def _create(self, models: tuple[str, ...]) -> None:
+        for labels in product(ROUTES, CODES):
+            self.requests.labels(*labels)
+        for labels in product(models, LANES, RESULTS):
+            self.calls.labels(*labels)
+        for labels in product(models, LANES):
+            self.queue_depth.labels(*labels)
+            self.queue_wait.labels(*labels)
+        for model in models:
+            self.batch_size.labels(model)
+            self.batch_duration.labels(model)
+            self.model_ready.labels(model)
+        for result in ("hit", "miss", "coalesced"):
+            self.cache_requests.labels("questions", result)
+        for result in ("ok", "invalid", "error"):
+            self.question_llm_calls.labels(result)
+        for route in ROUTES:
+            self.request_duration.labels(route)
+        for stage in STAGES:
+            self.stage_duration.labels(stage)
+        for reason in REJECTIONS:
+            self.rejections.labels(reason)
+
+    def count_request(self, route: str, status: int, seconds: float) -> None:
+        """One request answered on *route* (a template, never a raw path)."""
+        route = route if route in ROUTES else "other"
+        self.requests.labels(route, str(status)).inc()
+        self.request_duration.labels(route).observe(seconds)
+
+    def count_rejection(self, error: errors.ScoregateError) -> None:
+        """One request refused as a whole, where the refusal is a rejection and not bad input."""
+        if error.code in REJECTIONS:
+            self.rejections.labels(error.code).inc()
+
+    def exposition(self) -> bytes:
+        """The text that Prometheus scrapes."""
+        return generate_latest(self.registry)
+
+    def serve(self, host: str, port: int) -> None:
+        """Answer scrapes on a port of their own until the process ends."""
+        start_http_server(port, host, self.registry)

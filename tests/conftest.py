@@ -1,0 +1,71 @@
+"""Fixtures: the real app around fake models, without a socket."""
+
+import base64
+import io
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import PIL.Image
+import pytest
+
+from service.app import create_app
+from service.settings import Settings
+from tests.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
+
+Client = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def fakes() -> dict[str, Any]:
+    return {"clip": FakeClip(), "vqa": FakeVqa(), "questions": FakeQuestionLLM()}
+
+
+@pytest.fixture
+def serve(fakes: dict[str, FakeModel], tmp_path: Path) -> Client:
+    """A client of the app around the fakes; keyword arguments are settings' tables."""
+
+    @asynccontextmanager
+    async def served(**tables: Any) -> AsyncIterator[httpx.AsyncClient]:
+        families = {"clip": "open_clip", "vqa": "clip_flant5", "questions": "transformers"}
+        tree = {
+            "models": {name: {"family": families[name]} for name in fakes},
+            "cache": {"questions": f"sqlite:///{tmp_path}/questions.sqlite3"},
+            **tables,
+        }
+        app = create_app(Settings.model_validate(tree), fakes)
+        async with app.router.lifespan_context(app):
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+                yield client
+
+    return served
+
+
+def png(colour: str = "red", size: tuple[int, int] = (16, 16), mode: str = "RGB") -> bytes:
+    """A plain PNG file."""
+    return saved(PIL.Image.new("RGB", size, colour).convert(mode), "PNG")
+
+
+def saved(image: PIL.Image.Image, format: str, **options: Any) -> bytes:
+    """An image file's bytes."""
+    buffer = io.BytesIO()
+    image.save(buffer, format, **options)
+    return buffer.getvalue()
+
+
+def b64(data: bytes) -> str:
+    """As JSON carries an image."""
+    return base64.b64encode(data).decode()
+
+
+def item(prompt: str = "a red square", image: Any = None, **more: Any) -> dict[str, Any]:
+    """An item of a request."""
+    return {"prompt": prompt, "image": b64(png()) if image is None else image, **more}
