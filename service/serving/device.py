@@ -78,15 +78,20 @@ class Device:
         """Queue one call of *resident*; its entry's future becomes the outcome."""
         if self._closed:
             raise Draining
-        entry = resident.queue.put(prepared, lane, self._clock())
+        now = self._clock()
+        if self._idle():
+            self._progress = now
+        entry = resident.queue.put(prepared, lane, now)
         self._show_depth(resident)
         self._work.set()
         return entry
 
     def stalled_for(self) -> float:
         """Seconds since the last finished batch while work waits or runs; 0 when idle."""
-        idle = not self._busy and all(r.queue.head() is None for r in self.residents)
-        return 0.0 if idle else self._clock() - self._progress
+        return 0.0 if self._idle() else self._clock() - self._progress
+
+    def _idle(self) -> bool:
+        return not self._busy and all(r.queue.head() is None for r in self.residents)
 
     async def _run(self) -> None:
         batch: list[Entry] = []
@@ -96,7 +101,6 @@ class Device:
                 if resident is None:
                     self._work.clear()
                     await self._work.wait()
-                    self._progress = self._clock()
                 elif batch := resident.queue.take():
                     self._busy = True
                     await self._score(resident, batch)

@@ -1,0 +1,40 @@
+# Two commands set everything up: `make demo` and `make test`.
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test check train-demo figures
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/server: pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --progress-bar on -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/server requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html
+	$(BIN)/python -m models.demo.show
+
+serve: $(VENV)/server ## Start the demo service on 127.0.0.1:8000 and leave it running
+	$(BIN)/python -m models.demo.serve
+
+test: check ## Lint, types, all tests
+	$(BIN)/pytest
+
+check: $(VENV)/dev ## Lint and types only
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on two cores)
+	$(BIN)/python -m models.demo.train
+
+figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughput and memory
+	$(BIN)/python -m models.demo.figures
