@@ -46,6 +46,7 @@ class FakeModel:
         self.batches: list[list[Any]] = []
         self.hold = threading.Event()
         self.hold.set()
+        self.held = False
         self.fault: Callable[[Any], Exception | None] = lambda call: None
 
     def prepare(self, call: Any) -> Prepared:
@@ -53,7 +54,9 @@ class FakeModel:
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
         calls = [prepared.data for prepared in batch]
+        self.held = not self.hold.is_set()
         self.hold.wait(10)
+        self.held = False
         self.batches.append(calls)
         for call in calls:
             if fault := self.fault(call):

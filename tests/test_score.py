@@ -126,13 +126,27 @@ async def test_requests_in_flight_share_the_next_batch(serve, fakes):
     vqa = fakes["vqa"]
     async with serve() as client:
         vqa.hold.clear()
-        tasks = [asyncio.create_task(post(client, {"items": [item(f"a thing {n}")]})) for n in range(9)]
-        while not await depth(client, 8):
-            await asyncio.sleep(0)
+        tasks = [await running(vqa, client, item("a thing"))]
+        tasks += [asyncio.create_task(post(client, {"items": [item(f"{n}")]})) for n in range(8)]
+        await until(lambda: depth(client, 8))
         vqa.hold.set()
         await asyncio.gather(*tasks)
 
     assert [1, 8] == [len(batch) for batch in vqa.batches[1:]]
+
+
+async def running(model, client, wanted):
+    """A request whose batch the held model is working on."""
+    task = asyncio.create_task(post(client, {"items": [wanted]}))
+    await until(lambda: asyncio.sleep(0, model.held))
+    return task
+
+
+async def until(true):
+    """Let others work until *true* says so; a test that hangs is worse than one that fails."""
+    async with asyncio.timeout(20):
+        while not await true():
+            await asyncio.sleep(0.001)
 
 
 async def depth(client, wanted):
@@ -193,9 +207,9 @@ async def test_a_full_lane_is_429_with_the_time_to_wait(serve, fakes):
     async with serve(queue={"max_cost": 20}) as client:
         await post(client, {"items": [item()]})
         vqa.hold.clear()
-        tasks = [asyncio.create_task(post(client, {"items": [item(f"{n}")]})) for n in range(3)]
-        while not await depth(client, 2):
-            await asyncio.sleep(0)
+        tasks = [await running(vqa, client, item("0"))]
+        tasks += [asyncio.create_task(post(client, {"items": [item(f"{n}")]})) for n in (1, 2)]
+        await until(lambda: depth(client, 2))
         refused = await post(client, {"items": [item()]})
         bulk = asyncio.create_task(post(client, {"items": [item()], "priority": "bulk"}))
         await asyncio.sleep(0)
@@ -213,10 +227,9 @@ async def test_a_caller_who_leaves_takes_his_calls_along(serve, fakes):
     vqa = fakes["vqa"]
     async with serve() as client:
         vqa.hold.clear()
-        first = asyncio.create_task(post(client, {"items": [item("first")]}))
+        first = await running(vqa, client, item("first"))
         gone = asyncio.create_task(post(client, {"items": [item("gone")]}))
-        while not await depth(client, 1):
-            await asyncio.sleep(0)
+        await until(lambda: depth(client, 1))
         gone.cancel()
         await asyncio.gather(gone, return_exceptions=True)
         vqa.hold.set()
