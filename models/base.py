@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import exp, tanh
 from typing import Any, Protocol
 
+import numpy as np
 import PIL.Image
 
 
@@ -97,6 +98,14 @@ class Likelihood:
     def label_mass(self) -> float:
         """p_yes + p_no: how much of the model's answer is an answer at all."""
         return exp(self.log_p_yes) + exp(self.log_p_no)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Embedding:
+    """A read-only float32 vector of length 1; the cosine of two is `float(a.vector @ b.vector)`."""
+
+    vector: np.ndarray
+    truncated: bool = False  # the text was cut at the model's length
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ sharded.  Nothing is ever unpickled beyond plain tensors.
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,13 @@ def read_weights(directory: Path) -> dict[str, torch.Tensor]:
 
 def revision_of(directory: Path) -> str:
     """A revision for a local directory that names none: from its configuration and weights."""
+    return digest_of([directory / "config.json", *weight_files(directory)])
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """Twelve hex digits for the contents of those of *paths* that are files."""
     digest = hashlib.sha256()
-    for path in [directory / "config.json", *weight_files(directory)]:
+    for path in paths:
         if path.is_file():
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
