@@ -271,10 +271,12 @@ def test_the_whole_demo_runs_and_leaves_no_service(capfd, tmp_path):
 
 
 @pytest.mark.integration
-def test_the_curl_line_of_make_serve_works_when_pasted():
+def test_the_curl_line_of_make_serve_works_when_pasted(tmp_path):
     """A shell runs it as printed and gets three scores for two prompts."""
     port = serve.free_port(0)
-    with serve.running(port, (sys.executable, "-c", FAKE_SERVICE)) as process:
+    command = (sys.executable, "-c", FAKE_SERVICE)
+    store = f"sqlite:///{tmp_path}/questions.sqlite3"
+    with serve.running(port, command, SCOREGATE_CACHE__QUESTIONS=store) as process:
         serve.wait_until_ready(process, port)
         pasted = subprocess.run(["bash", "-c", serve.curl(port)], capture_output=True, check=True, timeout=60)
 
