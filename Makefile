@@ -37,4 +37,4 @@ train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on tw
 	$(BIN)/python -m models.demo.train
 
 figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughput and memory
-	$(BIN)/python -m models.demo.figures
+	$(BIN)/python -m loadtest.figures

@@ -65,6 +65,12 @@ def revision_of(directory: Path) -> str:
     return digest_of([directory / "config.json", *weight_files(directory)])
 
 
+def read_vocabulary(directory: Path) -> frozenset[str]:
+    """The only words a small model was taught, from `vocabulary.txt`; empty where any will do."""
+    path = directory / "vocabulary.txt"
+    return frozenset(path.read_text("utf-8").split()) if path.is_file() else frozenset()
+
+
 def digest_of(paths: Iterable[Path]) -> str:
     """Twelve hex digits for the contents of those of *paths* that are files."""
     digest = hashlib.sha256()

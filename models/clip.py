@@ -28,7 +28,7 @@ from models.base import (
     Prepared,
     TextCall,
 )
-from models.checkpoint import DTYPES, digest_of, read_json
+from models.checkpoint import DTYPES, digest_of, read_json, read_vocabulary
 
 PRECISIONS = {"float32": "fp32", "bfloat16": "bf16"}  # open_clip's names
 CONFIG = "open_clip_config.json"
@@ -92,6 +92,7 @@ class Clip:
             revision=revision or revision_of(directory, local, pretrained),
             dtype=dtype,
             device=device,
+            vocabulary=read_vocabulary(directory) if local else frozenset(),
         )
         self.prepare(TextCall("the tokenizers take their settings now"))
 

@@ -30,7 +30,7 @@ from models.base import (
     ModelInfo,
     Prepared,
 )
-from models.checkpoint import DTYPES, read_json, read_weights, revision_of
+from models.checkpoint import DTYPES, read_json, read_vocabulary, read_weights, revision_of
 from models.pixels import Pixels
 
 SYSTEM = (
@@ -215,6 +215,7 @@ class ClipFlanT5:
             revision=revision or revision_of(directory),
             dtype=dtype,
             device=device,
+            vocabulary=read_vocabulary(directory),
         )
 
     def prepare(self, call: LikelihoodCall) -> Prepared:

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from models.base import CheckpointError, GenerateCall, ModelError, ModelInfo, Prepared
-from models.checkpoint import DTYPES, revision_of, weight_files
+from models.checkpoint import DTYPES, read_vocabulary, revision_of, weight_files
 
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 HERE = "\ufffcuser\ufffc"  # stands for the user message while the chat template is rendered
@@ -62,6 +62,7 @@ class QuestionLLM:
             revision=revision or revision_of(directory),
             dtype=dtype,
             device=device,
+            vocabulary=read_vocabulary(directory),
         )
 
     def prepare(self, call: GenerateCall) -> Prepared:

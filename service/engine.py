@@ -153,14 +153,16 @@ class Engine:
 
     def warnings(self, prompts: Sequence[str], metrics: Sequence[str]) -> list[str]:
         """Words of the prompts that a model used here was never taught."""
-        taught = {h.info.label: h.info.vocabulary for h in self.handles(metrics).values()}
+        taught: dict[frozenset[str], list[str]] = {}
+        for handle in self.handles(metrics).values():
+            taught.setdefault(handle.info.vocabulary, []).append(handle.info.id)
         words = {word for prompt in prompts for word in re.findall(r"\w+", prompt.lower())}
         notes = []
-        for label, vocabulary in taught.items():
+        for vocabulary, models in taught.items():
             strange = sorted(words - vocabulary) if vocabulary else []
             if strange:
                 shown = ", ".join(strange[:20]) + (", …" if len(strange) > 20 else "")
-                notes.append(f"{label} is a demo model and does not know these words: {shown}")
+                notes.append(f"words that {', '.join(models)} never learnt: {shown}")
         return notes
 
 

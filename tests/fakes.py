@@ -66,10 +66,14 @@ class FakeModel:
     def answer(self, call: Any) -> Any:
         raise AssertionError("a fake answers in its own way")
 
+    def example(self) -> Any:
+        raise AssertionError("a fake has an example of its own")
+
     @property
     def calls(self) -> list[Any]:
-        """Every call after the warm-up."""
-        return [call for batch in self.batches[1:] for call in batch]
+        """Every call but the warm-up's."""
+        example = self.example()
+        return [call for batch in self.batches for call in batch if call != example]
 
 
 class FakeVqa(FakeModel):

@@ -83,9 +83,7 @@ class Nouns:
     def __init__(self, tokenizer: Tokenizer) -> None:
         from models.demo.language import PLURALS
 
-        self._nouns = {
-            tokenizer.encode(word)[0] for shape in SHAPES for word in (shape, PLURALS[shape])
-        }
+        self._nouns = {tokenizer.encode(word)[0] for shape in SHAPES for word in (shape, PLURALS[shape])}
         self._relations = {tokenizer.encode(word.split()[0])[0] for word in RELATIONS}
 
     def mentions(self, ids: Sequence[int]) -> list[int]:
@@ -132,6 +130,51 @@ def centre_patch(scene: Scene, number: int) -> tuple[float, float, int]:
     return x, y, min(int(y), GRID - 1) * GRID + min(int(x), GRID - 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """What lies under the patches of n pictures, as `Batch` has it."""
+
+    pixels: torch.Tensor
+    shapes: torch.Tensor
+    colours: torch.Tensor
+    centres: torch.Tensor
+    offsets: torch.Tensor
+
+
+def label_patches(scene: Scene) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Which thing lies under each patch, and shapes, colours, centres, offsets of one picture."""
+    under = cover(scene)
+    shapes, colours = (np.where(under == 0, 0, IGNORE) for _ in range(2))
+    centres = np.zeros(len(under), np.float32)
+    offsets = np.full((len(under), 3), np.nan, np.float32)
+    for number, thing in enumerate(scene.things, 1):
+        x, y, cell = centre_patch(scene, number - 1)
+        where = np.nonzero(under == number)[0]
+        shapes[where] = SHAPES.index(thing.shape) + 1
+        colours[where] = tuple(COLOURS).index(thing.colour) + 1
+        centres[cell] = 1
+        offsets[where, 0] = x - where % GRID - 0.5
+        offsets[where, 1] = y - where // GRID - 0.5
+        offsets[where, 2] = thing.radius * GRID
+    return under, (shapes, colours, centres, offsets)
+
+
+def make_patches(scenes: int, seed: str, pixels: Pixels) -> Patches:
+    """The pictures of *seed* with what is under their patches, each also seen in a mirror."""
+    random = Random(seed)
+    images, labels = [], []
+    for _ in range(scenes):
+        scene = sample_scene(random)
+        images.append(pixels(picture(scene, random)))
+        labels.append(label_patches(scene)[1])
+    image = torch.stack(images)
+    plain = [torch.from_numpy(np.stack(column)) for column in zip(*labels, strict=True)]
+    mirrored = [t.unflatten(1, (GRID, GRID)).flip(2).flatten(1, 2) for t in plain]
+    mirrored[3][..., 0] *= -1
+    both = [torch.cat(pair) for pair in zip(plain, mirrored, strict=True)]
+    return Patches(torch.cat([image, image.flip(3)]), *both)
+
+
 def statements(scene: Scene, random: Random) -> list[tuple[Statement, str, bool]]:
     """STATEMENTS of them about *scene* with the text that asks, half of them false."""
     made: list[tuple[Statement, str, bool]] = []
@@ -153,17 +196,11 @@ def statements(scene: Scene, random: Random) -> list[tuple[Statement, str, bool]
     return made
 
 
-def make_batch(
-    scenes: int, seed: str, tokenizer: Tokenizer, nouns: Nouns, pixels: Pixels
-) -> Batch:
+def make_batch(scenes: int, seed: str, tokenizer: Tokenizer, nouns: Nouns, pixels: Pixels) -> Batch:
     """The batch of *seed*, always the same."""
     random = Random(seed)
     cells, rows = GRID * GRID, scenes * STATEMENTS
-    image = torch.zeros(scenes, 3, SIZE, SIZE)
-    shapes = np.full((scenes, cells), IGNORE)
-    colours = np.full((scenes, cells), IGNORE)
-    centres = np.zeros((scenes, cells), np.float32)
-    offsets = np.full((scenes, cells, 3), np.nan, np.float32)
+    images, labels = [], []
     ids = np.zeros((rows, AFTER), np.int64)
     yes = np.zeros(rows, bool)
     kinds = np.zeros(rows, np.int64)
@@ -174,22 +211,12 @@ def make_batch(
     belongs = np.full((rows, 2, cells), np.nan, np.float32)
     relation_at = np.full(rows, -1)
     relations = np.full(rows, IGNORE)
-    shape_class = {shape: n for n, shape in enumerate(SHAPES, 1)}
-    colour_class = {colour: n for n, colour in enumerate(COLOURS, 1)}
     for n in range(scenes):
         scene = sample_scene(random)
-        image[n] = pixels(picture(scene, random))
-        under = cover(scene)
-        shapes[n, under == 0] = colours[n, under == 0] = 0
+        images.append(pixels(picture(scene, random)))
+        under, known = label_patches(scene)
+        labels.append(known)
         middles = [centre_patch(scene, number) for number in range(len(scene.things))]
-        for number, (thing, (x, y, cell)) in enumerate(zip(scene.things, middles, strict=True), 1):
-            mask = under == number
-            shapes[n, mask], colours[n, mask] = shape_class[thing.shape], colour_class[thing.colour]
-            centres[n, cell] = 1
-            where = np.nonzero(mask)[0]
-            offsets[n, where, 0] = x - where % GRID - 0.5
-            offsets[n, where, 1] = y - where // GRID - 0.5
-            offsets[n, where, 2] = thing.radius * GRID
         for k, (statement, question, truth) in enumerate(statements(scene, random)):
             row = n * STATEMENTS + k
             after = tokenizer.around_image(question)[1]
@@ -212,9 +239,9 @@ def make_batch(
                     if held:
                         relation_at[row] = nouns.relation(after)
                         relations[row] = RELATIONS.index(held)
-    arrays = (shapes, colours, centres, offsets, ids, yes, kinds, mentions, present)
-    rest = (counts, spots, belongs, relation_at, relations)
-    return Batch(image, *(torch.from_numpy(array) for array in (*arrays, *rest)))
+    patches = [np.stack(column) for column in zip(*labels, strict=True)]
+    rest = (ids, yes, kinds, mentions, present, counts, spots, belongs, relation_at, relations)
+    return Batch(torch.stack(images), *(torch.from_numpy(array) for array in (*patches, *rest)))
 
 
 def make_captions(

@@ -25,14 +25,25 @@ from models.clip_flant5 import EOS, IGNORE, PAD, Network, Tokenizer
 from models.demo.language import KINDS, MOST_THINGS
 from models.demo.loop import Loop
 from models.demo.tokenizer import train_tokenizer
-from models.demo.vqa_samples import AFTER, GRID, PATCH, SIZE, Batch, Nouns, make_batch, make_captions
+from models.demo.vqa_samples import (
+    AFTER,
+    GRID,
+    PATCH,
+    SIZE,
+    Batch,
+    Nouns,
+    Patches,
+    make_batch,
+    make_captions,
+    make_patches,
+)
 from models.demo.world import COLOURS, RELATIONS, SHAPES
 from models.pixels import CLIP_MEAN, CLIP_STD, Pixels
 
 SEED = 3
 SCENES = 48  # a step
 RATE = 1.5e-3
-CAPTION_STEPS, STEPS, DECAY = 400, 6000, 900
+PATCH_STEPS, CAPTION_STEPS, STEPS, DECAY = 1200, 400, 5000, 800
 WIDTH, VISION_WIDTH = 96, 128
 MIDDLE = 3  # encoder layer whose output the mention heads read
 
@@ -127,9 +138,7 @@ class Student(nn.Module):
             states = layer(states, attention_mask=None)
         return states[:, 1:]
 
-    def read(
-        self, seen: torch.Tensor, ids: torch.Tensor, before: torch.Tensor
-    ) -> tuple[torch.Tensor, ...]:
+    def read(self, seen: torch.Tensor, ids: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Encoder states after every layer, and the mask, of *ids* (m, text) about *seen*."""
         rows, embed = len(ids), self.network.t5.shared
         ahead = embed(before).expand(rows, -1, -1)
@@ -141,7 +150,7 @@ class Student(nn.Module):
         )
         return (*states.hidden_states[1:-1], states.last_hidden_state, mask)
 
-    def patch_loss(self, seen: torch.Tensor, batch: Batch) -> dict[str, torch.Tensor]:
+    def patch_loss(self, seen: torch.Tensor, batch: Batch | Patches) -> dict[str, torch.Tensor]:
         sizes = (len(SHAPES) + 1, len(COLOURS) + 1, 1, 3)
         shape, colour, centre, offset = self.patch_heads(seen).float().split(sizes, -1)
         known = ~batch.offsets.isnan()
@@ -165,9 +174,7 @@ class Student(nn.Module):
         sure = ~spots.isnan()
         return {
             "belongs": 3 * F.binary_cross_entropy_with_logits(image[known], batch.belongs[known]),
-            "present": F.binary_cross_entropy_with_logits(
-                present[:, 0], batch.present[there].float()
-            ),
+            "present": F.binary_cross_entropy_with_logits(present[:, 0], batch.present[there].float()),
             "count": F.cross_entropy(count, batch.counts[there]),
             "spot": F.smooth_l1_loss(spot[sure], spots[sure]),
         }
@@ -177,9 +184,7 @@ class Student(nn.Module):
         places = batch.relation_at[rows] + states.shape[1] - AFTER
         return F.cross_entropy(self.relation(states[rows, places]).float(), batch.relations[rows])
 
-    def caption_loss(
-        self, pixels: torch.Tensor, ids: torch.Tensor, labels: torch.Tensor
-    ) -> torch.Tensor:
+    def caption_loss(self, pixels: torch.Tensor, ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """How badly the second half of each caption is foreseen from picture and first half."""
         *_, last, mask = self.read(self.see(pixels), ids, self.before[-1:])
         return label_loss(self.network.decode(last, mask, labels), labels)
@@ -230,39 +235,47 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
     nn.init.normal_(network.t5.lm_head.weight, std=WIDTH**-0.5)
     student = Student(network, tokenizer)
     if not (work / "vqa.pt").exists():
+        learn_patches(student, work, say)
         learn_captions(student, tokenizer, work, say)
     learn_answers(student, tokenizer, work, say)
     write(network, directory, tokenizer)
 
 
-def learn_captions(
-    student: Student, tokenizer: Tokenizer, work: Path, say: Callable[[str], None]
-) -> None:
-    """Stage 1: the second half of captions, and what is under each patch."""
-    loop = Loop(student, work / "captions.pt", steps=CAPTION_STEPS, rate=RATE, decay=1, say=say)
-    pixels, nouns = Pixels(SIZE), Nouns(tokenizer)
+def learn_patches(student: Student, work: Path, say: Callable[[str], None]) -> None:
+    """Stage 1, the vision tower alone: what is under each patch.  Nothing else works before this."""
+    loop = Loop(student, work / "patches.pt", steps=PATCH_STEPS, rate=RATE, decay=1, say=say)
+    pixels, see = Pixels(SIZE), torch.compile(student.see)
 
-    def make(step: int) -> tuple[Any, Batch]:
-        seed = f"{SEED}-captions-{step}"
-        captions = make_captions(SCENES, seed, tokenizer, pixels)
-        return captions, make_batch(SCENES, seed, tokenizer, nouns, pixels)
+    def make(step: int) -> Patches:
+        return make_patches(2 * SCENES, f"{SEED}-patches-{step}", pixels)
 
     batches = ahead(make, loop.step)
     for _ in loop.steps():
-        captions, batch = next(batches)
+        batch = next(batches)
         with torch.autocast("cpu", torch.bfloat16):
-            losses = {
-                "caption": student.caption_loss(*captions),
-                **student.patch_loss(student.see(batch.pixels), batch),
-            }
+            losses = student.patch_loss(see(batch.pixels), batch)
         loop.minimise(losses)
 
 
-def learn_answers(
-    student: Student, tokenizer: Tokenizer, work: Path, say: Callable[[str], None]
-) -> None:
+def learn_captions(student: Student, tokenizer: Tokenizer, work: Path, say: Callable[[str], None]) -> None:
+    """Stage 2: the second half of captions from the picture and the first half."""
+    loop = Loop(student, work / "captions.pt", steps=CAPTION_STEPS, rate=RATE, decay=1, say=say)
+    pixels = Pixels(SIZE)
+
+    def make(step: int) -> tuple[torch.Tensor, ...]:
+        return make_captions(SCENES, f"{SEED}-captions-{step}", tokenizer, pixels)
+
+    batches = ahead(make, loop.step)
+    for _ in loop.steps():
+        captions = next(batches)
+        with torch.autocast("cpu", torch.bfloat16):
+            losses = {"caption": student.caption_loss(*captions)}
+        loop.minimise(losses)
+
+
+def learn_answers(student: Student, tokenizer: Tokenizer, work: Path, say: Callable[[str], None]) -> None:
     """
-    Stage 2: yes/no questions with the side heads.
+    Stage 3: yes/no questions with the side heads.
 
     The fixed text before the image is left out until the last steps: it is the same every time,
     carries nothing, and costs a third of each step.

@@ -5,6 +5,8 @@ from typing import Any
 
 import orjson
 
+from models.question_llm import user_message
+
 DSG = """\
 You write questions that check whether an image shows what a prompt asked for, as a Davidsonian scene
 graph (DSG). Split the prompt into its smallest facts: entities (whole, part), states, attributes
@@ -45,7 +47,7 @@ SCHEMA: dict[str, Any] = {
 
 def messages(prompt: str, style: str) -> tuple[str, str]:
     """System and user message."""
-    return INSTRUCTIONS[style], f"style: {style}\nprompt: {prompt}"
+    return INSTRUCTIONS[style], user_message(style, prompt)
 
 
 def template_hash(style: str) -> str:

@@ -1,0 +1,80 @@
+"""
+Held-out scenes: how often a right prompt beats a wrong one on the same picture.
+
+Scenes come from seeds that training never uses.  Pictures go through files and sizes as users send
+them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import exp
+from random import Random
+
+from models.base import Image, ImageCall, LikelihoodCall, TextCall
+from models.clip import Clip
+from models.clip_flant5 import ClipFlanT5
+from models.demo.language import KINDS, sample_statement
+from models.demo.vqa_samples import SHOWS, picture
+from models.demo.world import sample_scene
+
+BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A picture with a statement that is true of it and one that is false."""
+
+    image: Image
+    right: str
+    wrong: str
+
+
+def cases(kind: str, count: int, seed: str = "held-out") -> Iterator[Case]:
+    """*count* cases of one kind, always the same."""
+    random = Random(f"{seed}-{kind}")
+    made = 0
+    while made < count:
+        scene = sample_scene(random)
+        right = sample_statement(kind, True, scene, random)
+        wrong = sample_statement(kind, False, scene, random)
+        if right is not None and wrong is not None:
+            made += 1
+            yield Case(Image(picture(scene, random), f"{kind}-{made}"), right.text, wrong.text)
+
+
+def vqa_scores(model: ClipFlanT5, asked: Sequence[tuple[Image, str]]) -> list[tuple[float, float]]:
+    """VQAScore (as the released code has it) and log-odds of each (image, prompt)."""
+    calls = [LikelihoodCall(image, SHOWS.replace("{}", text)) for image, text in asked]
+    scores = []
+    for start in range(0, len(calls), BATCH):
+        for outcome in model.score([model.prepare(call) for call in calls[start : start + BATCH]]):
+            if isinstance(outcome, Exception):
+                raise outcome
+            scores.append((exp(sum(outcome.log_probs) / 2), outcome.logit))
+    return scores
+
+
+def clip_scores(model: Clip, asked: Sequence[tuple[Image, str]]) -> list[float]:
+    """Cosine of each (image, prompt)."""
+    scores = []
+    for image, text in asked:
+        calls = [model.prepare(ImageCall(image)), model.prepare(TextCall(text))]
+        seen, read = model.score(calls)
+        scores.append(float(seen.vector @ read.vector))
+    return scores
+
+
+def report(vqa: ClipFlanT5, clip: Clip, count: int, say: Callable[[str], None] = print) -> None:
+    """Print the table of `docs/demo-world.md`, but for DSG."""
+    say(f"held-out scenes, {count} pictures a kind: right above wrong on the same picture, %")
+    say(f"{'kind':<10} {'VQAScore':>9} {'CLIPScore':>10} {'single yes/no':>14}")
+    for kind in KINDS:
+        held = list(cases(kind, count))
+        asked = [(case.image, text) for case in held for text in (case.right, case.wrong)]
+        answers, cosines = vqa_scores(vqa, asked), clip_scores(clip, asked)
+        single = sum((logit > 0) == (n % 2 == 0) for n, (_, logit) in enumerate(answers))
+        beats = sum(answers[n][1] > answers[n + 1][1] for n in range(0, len(answers), 2))
+        nearer = sum(cosines[n] > cosines[n + 1] for n in range(0, len(cosines), 2))
+        columns = (beats / count, nearer / count, single / len(answers))
+        shown = [f"{100 * value:.1f}" for value in columns]
+        say(f"{kind:<10} {shown[0]:>9} {shown[1]:>10} {shown[2]:>14}")

@@ -1,0 +1,197 @@
+"""Question sets: written once, checked, stored, pinned, and folded into a DSG score."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from service.errors import NoQuestions, QuestionLLMFailed
+from service.metrics.dsg import moot
+from service.questions.sets import Question, QuestionSet, parse
+from service.questions.store import SQLiteStore
+from tests.conftest import item
+
+pytestmark = pytest.mark.anyio
+
+CHAIN = (Question(1, "a"), Question(2, "b", depends_on=(1,)), Question(3, "c", depends_on=(2,)))
+
+
+async def post(client, path, body):
+    return await client.post(path, json=body)
+
+
+def dsg(*items, **options):
+    return {"items": list(items), "metrics": ["dsg"], "options": {"dsg": options}, "explain": True}
+
+
+async def test_a_prompt_is_asked_about_once_however_many_images_arrive_together(serve, fakes):
+    """24 requests for one prompt at once: one call of the question LLM."""
+    llm = fakes["questions"]
+    async with serve() as client:
+        llm.hold.clear()
+        body = dsg(item("a red dog and a blue cat"))
+        tasks = [asyncio.create_task(post(client, "/score", body)) for _ in range(24)]
+        while not llm.held:
+            await asyncio.sleep(0.001)
+        llm.hold.set()
+        answers = [(await task).json()["results"][0] for task in tasks]
+        metrics = (await client.get("/metrics")).text
+
+    assert 1 == len(llm.calls)
+    assert {1} == {len({a["details"]["dsg"]["question_set"]}) for a in answers}
+    assert ["coalesced"] * 23 + ["miss"] == sorted(a["cache"]["dsg"] for a in answers)
+    assert 'scoregate_question_llm_calls_total{result="ok"} 1.0' in metrics
+    assert 'scoregate_cache_requests_total{cache="questions",result="coalesced"} 23.0' in metrics
+
+
+async def test_sets_outlive_the_process(serve, fakes):
+    """A second service on the same file finds what the first one wrote."""
+    body = dsg(item("a red dog"))
+    async with serve() as client:
+        first = (await post(client, "/score", body)).json()["results"][0]
+    async with serve() as client:
+        second = (await post(client, "/score", body)).json()["results"][0]
+
+    assert ("miss", "hit") == (first["cache"]["dsg"], second["cache"]["dsg"])
+    assert 1 == len(fakes["questions"].calls)
+
+
+async def test_another_model_or_prompt_asks_again(serve, fakes):
+    """The lookup key holds everything the answer depends on."""
+    async with serve() as client:
+        await post(client, "/score", dsg(item("a red dog")))
+        await post(client, "/score", dsg(item("a red dog ")))
+    fakes["questions"].info = replace(fakes["questions"].info, revision="2")
+    async with serve() as client:
+        await post(client, "/score", dsg(item("a red dog")))
+
+    assert 3 == len(fakes["questions"].calls)
+
+
+async def test_questions_are_written_ahead_and_read_by_id(serve):
+    """POST /questions warms the store; GET /questions/{id} shows the set and who wrote it."""
+    async with serve() as client:
+        body = {"prompts": ["a red dog", "nothing"]}
+        made = (await post(client, "/questions", body)).json()["sets"]
+        again = (await post(client, "/questions", body)).json()["sets"]
+        shown = (await client.get(f"/questions/{made[0]['id']}")).json()
+        missing = await client.get("/questions/sha256:" + "0" * 64)
+
+    assert (False, True) == (made[0]["cached"], again[0]["cached"])
+    assert "no_questions" == made[1]["error"]["code"]
+    assert made[0]["questions"] == shown["questions"]
+    assert "fake-questions@1" == shown["provenance"]["llm"]
+    assert (404, "unknown_question_set") == (missing.status_code, missing.json()["code"])
+
+
+async def test_questions_that_all_fail_are_502(serve, fakes):
+    """502 only when nothing was produced."""
+    fakes["questions"].texts = {"bad": "no JSON"}
+    async with serve() as client:
+        all_bad = await post(client, "/questions", {"prompts": ["bad"]})
+        one_bad = await post(client, "/questions", {"prompts": ["bad", "a red dog"]})
+
+    assert (502, "question_llm_failed") == (all_bad.status_code, all_bad.json()["code"])
+    assert (200, "question_llm_failed") == (
+        one_bad.status_code,
+        one_bad.json()["sets"][0]["error"]["code"],
+    )
+
+
+async def test_a_set_can_be_pinned_by_id_or_brought_along(serve, fakes):
+    """Both score without asking the question LLM; a set of another prompt is refused."""
+    async with serve() as client:
+        [made] = (await post(client, "/questions", {"prompts": ["a red dog"]})).json()["sets"]
+        calls = len(fakes["questions"].calls)
+        own = [{key: q[key] for key in ("id", "text", "kind", "depends_on")} for q in made["questions"]]
+        by_id = dsg(item("a red dog"), question_set=made["id"])
+        brought = dsg(item("a red dog"), question_set=own)
+        pinned = [(await post(client, "/score", body)).json()["results"][0] for body in (by_id, brought)]
+        other = dsg(item("a blue cat"), question_set=made["id"])
+        refused = (await post(client, "/score", other)).json()["results"][0]
+
+    assert calls == len(fakes["questions"].calls)
+    assert pinned[0]["scores"] == pinned[1]["scores"]
+    assert [made["id"]] * 2 == [p["details"]["dsg"]["question_set"] for p in pinned]
+    assert "invalid" == refused["errors"]["dsg"]["code"]
+
+
+async def test_a_failed_llm_fails_the_metric_and_nothing_else(serve, fakes):
+    """vqascore of the same item is there; dsg is an entry, never 0."""
+    fakes["questions"].texts = {"a red dog": "{"}
+    async with serve() as client:
+        body = {"items": [item("a red dog"), item("a blue cat")], "metrics": ["vqascore", "dsg"]}
+        bad, good = (await post(client, "/score", body)).json()["results"]
+
+    assert {"vqascore"} == bad["scores"].keys()
+    assert "question_llm_failed" == bad["errors"]["dsg"]["code"]
+    assert {"vqascore", "dsg"} == good["scores"].keys()
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "zeroed"),
+    [("direct", {2: [1]}), ("transitive", {2: [1], 3: [2]}), ("none", {})],
+)
+def test_children_of_a_no_count_nothing(dependencies, zeroed):
+    """Direct parents as the released code has it; transitive as the paper writes it."""
+    yes = {1: False, 2: True, 3: True}
+
+    assert zeroed == moot(CHAIN, yes, dependencies)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        '{"questions": 1}',
+        '{"questions": [{"id": 1}]}',
+        '{"questions": [{"id": "1", "kind": "", "text": "a", "depends_on": []}]}',
+        '{"questions": [{"id": true, "kind": "", "text": "a", "depends_on": []}]}',
+        '{"questions": [{"id": 1, "kind": "", "text": "", "depends_on": []}]}',
+        '{"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": [2]}]}',
+        '{"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": [1]}]}',
+        '{"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": "1"}]}',
+        json.dumps({"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": []}] * 2}),
+        '{"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": [2]},'
+        ' {"id": 2, "kind": "", "text": "b", "depends_on": [1]}]}',
+    ],
+)
+def test_an_answer_that_is_no_sound_set_is_refused(text):
+    """Broken JSON, wrong types, unknown parents, cycles, twins, empty questions."""
+    with pytest.raises(QuestionLLMFailed):
+        parse(text, "prompt", "dsg", {})
+
+
+def test_an_empty_set_is_no_score():
+    """Nothing to ask is an error of its own, since a mean over nothing is no number."""
+    with pytest.raises(NoQuestions):
+        parse('{"questions": []}', "prompt", "dsg", {})
+
+
+def test_the_id_names_the_content_and_nothing_else():
+    """Same prompt, style and questions: same id, whoever wrote them; any difference changes it."""
+    base = QuestionSet("a dog", "dsg", CHAIN, {"llm": "one"})
+
+    assert base.id == replace(base, provenance={"llm": "other"}).id
+    others = [
+        replace(base, prompt="a cat"),
+        replace(base, style="tifa"),
+        replace(base, questions=CHAIN[:2]),
+    ]
+    assert 4 == len({base.id, *(other.id for other in others)})
+
+
+async def test_the_memory_in_front_of_the_store_is_bounded(tmp_path):
+    """The least recently used sets leave memory and are found on disk."""
+    sets = [QuestionSet(f"prompt {n}", "dsg", CHAIN, {"llm": "x"}) for n in range(5)]
+    async with SQLiteStore(tmp_path / "sets.sqlite3", in_memory=2) as store:
+        for n, made in enumerate(sets):
+            await store.put(f"key {n}", made)
+        found = [await store.find(f"key {n}") for n in range(5)]
+
+    assert sets == found
+    assert {"llm": "x"} == found[0].provenance
+    assert 2 == len(store._recent)

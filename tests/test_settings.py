@@ -1,0 +1,137 @@
+"""Settings, keys and logs: read once, checked, and silent about what they must not say."""
+
+import hashlib
+import json
+import logging
+
+import pytest
+
+from service.keys import Keys
+from service.logs import JsonLines
+from service.settings import SettingsError, load_settings
+from tests.conftest import item
+
+PROFILE = """
+[server]
+port = 9000
+[models.vqa]
+family = "clip_flant5"
+checkpoint = "/somewhere"
+"""
+
+
+@pytest.fixture
+def profile(tmp_path):
+    path = tmp_path / "profile.toml"
+    path.write_text(PROFILE)
+    return path
+
+
+def test_the_demo_profile_is_what_runs_without_a_configuration():
+    """Three demo models on 127.0.0.1:8000."""
+    settings = load_settings(None, {})
+
+    assert ("127.0.0.1", 8000) == (settings.server.host, settings.server.port)
+    assert {"clip": "clip", "vqa": "vqa", "questions": "questions"} == {
+        name: model.role for name, model in settings.models.items()
+    }
+
+
+def test_the_environment_overrides_any_value(profile):
+    """SCOREGATE_ and the path joined by __; a demo model can be pointed elsewhere."""
+    environ = {"SCOREGATE_SERVER__PORT": "1", "SCOREGATE_MODELS__VQA__BATCH__MAX_ITEMS": "7", "HOME": "/"}
+    settings = load_settings(profile, environ)
+    demo = load_settings(None, {"SCOREGATE_MODELS__VQA__CHECKPOINT": "/path"})
+
+    assert (1, 7) == (settings.server.port, settings.models["vqa"].batch.max_items)
+    assert "/path" == demo.models["vqa"].checkpoint
+
+
+@pytest.mark.parametrize(
+    ("environ", "named"),
+    [
+        ({"SCOREGATE_SERVER__PROT": "1"}, "server.prot"),
+        ({"SCOREGATE_SERVER__PORT": "many"}, "server.port"),
+        ({"SCOREGATE_MODELS__VQA__FAMILY": "gpt"}, "models.vqa.family"),
+        ({"SCOREGATE_METRICS__DSG__MODEL": "nobody"}, "nobody"),
+        ({"SCOREGATE_IMAGES__MAX_PIXELS": "900000000"}, "decoded_budget_mb"),
+        ({"SCOREGATE_SERVER__PORT__DEEPER": "1"}, "port"),
+        ({"SCOREGATE_CACHE__QUESTIONS": "mysql://x"}, "cache.questions"),
+    ],
+)
+def test_a_wrong_setting_is_one_line_that_names_it(profile, environ, named):
+    """Unknown names, wrong types, values out of range."""
+    with pytest.raises(SettingsError, match=named) as wrong:
+        load_settings(profile, environ)
+    assert "\n" not in str(wrong.value)
+
+
+def test_a_missing_profile_is_named(tmp_path):
+    """So is a broken one."""
+    with pytest.raises(SettingsError, match=r"none\.toml"):
+        load_settings(tmp_path / "none.toml", {})
+    (tmp_path / "broken.toml").write_text("[server")
+    with pytest.raises(SettingsError, match=r"broken\.toml"):
+        load_settings(tmp_path / "broken.toml", {})
+
+
+@pytest.fixture
+def keys_file(tmp_path):
+    path = tmp_path / "keys"
+    path.write_text(f"# ours\nteam-a:{hashlib.sha256(b'secret').hexdigest()}\n")
+    return path
+
+
+def test_a_key_is_known_by_its_hash_and_logged_by_its_name(keys_file):
+    """Bearer or X-API-Key; anything else is nobody."""
+    keys = Keys.read(keys_file)
+
+    assert "team-a" == keys.name_of({"authorization": "Bearer secret"})
+    assert "team-a" == keys.name_of({"x-api-key": "secret"})
+    assert [None] * 3 == [
+        keys.name_of(headers) for headers in ({}, {"authorization": "Basic secret"}, {"x-api-key": "Secret"})
+    ]
+
+
+@pytest.mark.parametrize("content", ["", "team-a:secret", "team-a"])
+def test_a_keys_file_that_holds_no_hashes_is_refused(tmp_path, content):
+    """A key in the clear must not look as if it worked."""
+    path = tmp_path / "keys"
+    path.write_text(content)
+
+    with pytest.raises(SettingsError, match="api_keys_file"):
+        Keys.read(path)
+
+
+@pytest.mark.anyio
+async def test_every_route_but_the_probes_asks_for_a_key(serve, keys_file):
+    """401 with WWW-Authenticate; /livez and /readyz stay open."""
+    async with serve(server={"api_keys_file": str(keys_file)}) as client:
+        paths = ("/models", "/metrics", "/health", "/openapi.json", "/nothing")
+        closed = [await client.get(path) for path in paths]
+        probes = [(await client.get(path)).status_code for path in ("/livez", "/readyz")]
+        opened = await client.get("/models", headers={"X-API-Key": "secret"})
+
+    assert [401] * 5 == [answer.status_code for answer in closed]
+    assert "Bearer" == closed[0].headers["WWW-Authenticate"]
+    assert [200, 200, 200] == [*probes, opened.status_code]
+
+
+@pytest.mark.anyio
+async def test_logs_are_json_lines_that_hold_no_content(serve, fakes, caplog):
+    """Request id, route, code, times and counts; never a prompt, image or question."""
+    caplog.set_level(logging.INFO)
+    async with serve() as client:
+        fakes["vqa"].fault = lambda call: RuntimeError(f"saw {call.question}")
+        secret = item("a confidential unicorn")
+        body = {"items": [secret], "metrics": ["vqascore", "dsg"]}
+        await client.post("/score", json=body, headers={"X-Request-Id": "abc"})
+
+    ours = [record for record in caplog.records if record.name.startswith("scoregate")]
+    lines = [JsonLines().format(record) for record in ours]
+    access = [line for line in map(json.loads, lines) if line["logger"] == "scoregate.access"]
+    assert not any("unicorn" in line or secret["image"] in line for line in lines)
+    assert [("abc", "/score", 200, 1)] == [
+        (line["request_id"], line["route"], line["code"], line["items"]) for line in access
+    ]
+    assert any("RuntimeError" == json.loads(line).get("exception") for line in lines)
