@@ -1,8 +1,10 @@
 """Question sets: written once, checked, stored, pinned, and folded into a DSG score."""
 
 import asyncio
+import gzip
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -195,3 +197,16 @@ async def test_the_memory_in_front_of_the_store_is_bounded(tmp_path):
     assert sets == found
     assert {"llm": "x"} == found[0].provenance
     assert 2 == len(store._recent)
+
+
+def test_scores_of_tifa160_are_the_released_ones():
+    """795 images, 3 dependency rules: the mean that the released code gives (tests/golden/README.md)."""
+    path = Path(__file__).parent / "golden" / "dsg_tifa160.json.gz"
+    for _, _, asked, *expected in json.loads(gzip.decompress(path.read_bytes())):
+        questions = [Question(n, str(n), depends_on=tuple(parents)) for n, parents, _ in asked]
+        yes = {n: bool(said) for n, _, said in asked}
+        for rule, score in zip(("direct", "transitive", "none"), expected, strict=True):
+            zeroed = moot(questions, yes, rule)
+            counted = [yes[q.id] and q.id not in zeroed for q in questions]
+
+            assert score == pytest.approx(sum(counted) / len(counted), abs=1e-6)
