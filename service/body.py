@@ -8,37 +8,47 @@ import orjson
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
-from service.errors import Fault, Invalid, Malformed, UnsupportedMediaType
-from service.inputs import Parts
-from service.problems import invalid
-from service.schemas import ImagePart, ScoreRequest
+from service.errors import Fault, Invalid, Malformed, TooLarge, UnsupportedMediaType
+from service.inputs import Parts, Source
+from service.problems import MOST_FAULTS, invalid
+from service.schemas import ImagePart, ScoreRequest, WireImage
+from service.serving.disconnect import CallerGone
 
 B = TypeVar("B", bound=BaseModel)
 
 REQUEST = "request"  # the multipart part that holds the JSON
 
+# Values of one body: above what any valid request holds (128 prompts of 4,000 commas), and below what
+# takes more than some 50 MB once read.
+MOST_VALUES = 600_000
 
-async def read(request: Request, wire: type[B], max_files: int, limit: int) -> tuple[B, Parts]:
+
+async def read(request: Request, wire: type[B], max_items: int, limit: int) -> tuple[B, Parts]:
     """
     The checked body and the file parts that came with it.
 
     Raises:
         UnsupportedMediaType: neither JSON nor multipart.
         Malformed: not JSON, or broken multipart.
+        TooLarge: more values than any valid request holds.
+        CallerGone: the body never came to its end.
         Invalid: JSON that is not the wire type; every wrong place is named.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     parts: dict[str, bytes] = {}
-    if kind == "multipart/form-data":
-        body, parts = await read_multipart(request, max_files, limit)
-    elif kind == "application/json" or kind.endswith("+json"):
-        body = await request.body()
-    else:
-        raise UnsupportedMediaType
+    try:
+        if kind == "multipart/form-data":
+            body, parts = await read_multipart(request, max_items, limit)
+        elif kind == "application/json" or kind.endswith("+json"):
+            body = await request.body()
+        else:
+            raise UnsupportedMediaType
+    except ClientDisconnect as exc:
+        raise CallerGone from exc
     # Off the event loop: a body may hold tens of megabytes of base64.
-    return await asyncio.get_running_loop().run_in_executor(None, parse, body, wire), parts
+    return await asyncio.get_running_loop().run_in_executor(None, parse, body, wire, max_items), parts
 
 
 async def read_multipart(request: Request, max_files: int, limit: int) -> tuple[bytes, dict[str, bytes]]:
@@ -48,18 +58,20 @@ async def read_multipart(request: Request, max_files: int, limit: int) -> tuple[
             files = {name: f for name, f in form.multi_items() if isinstance(f, UploadFile)}
             parts = {name: await file.read() for name, file in files.items()}
             json_part = form.get(REQUEST)
+            body = json_part.encode() if isinstance(json_part, str) else parts.pop(REQUEST, None)
     except HTTPException as exc:
         raise Malformed(f"multipart: {exc.detail}") from exc
-    body = json_part.encode() if isinstance(json_part, str) else parts.pop(REQUEST, None)
+    except UnicodeError as exc:  # the caller names the charset, and some of them raise this
+        raise Malformed("multipart: the text is not in its charset") from exc
     if body is None:
         raise Malformed("multipart: there is no part named 'request'")
     return body, parts
 
 
-def parse(body: bytes, wire: type[B]) -> B:
+def parse(body: bytes, wire: type[B], max_items: int) -> B:
     """Check *body* against the wire type."""
     try:
-        return wire.model_validate(load(body))
+        return wire.model_validate(load(body), context={"max_items": max_items})
     except ValidationError as exc:
         raise invalid(exc) from exc
 
@@ -71,12 +83,14 @@ def load(body: bytes) -> Any:
     orjson refuses NaN, deep nesting and lone surrogates.  A lone surrogate is read again by the
     standard library, so that validation can name the field that holds it.
     """
+    if sum(body.count(mark) for mark in b",[{") > MOST_VALUES:
+        raise TooLarge(f"the JSON holds more than {MOST_VALUES} values")
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as exc:
         if "surrogate" in exc.msg:
             try:
-                return json.loads(body, parse_constant=refuse)
+                return json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=refuse)
             except (ValueError, RecursionError):
                 pass
         raise Malformed(f"not JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})") from exc
@@ -88,18 +102,21 @@ def refuse(constant: str) -> Any:
 
 
 def check_items(request: ScoreRequest, parts: Parts, max_items: int) -> None:
-    """Limits that depend on the server, and parts that must exist.  Raises `Invalid`."""
-    items = request.all_items()
-    form = "items" if request.items is not None else "images"
-    if len(items) > max_items:
-        detail = f"{len(items)} {form}; at most {max_items}"
-        raise Invalid(detail, faults=[Fault(f"/{form}", "too_many_items", detail)])
-    faults = []
-    for index, item in enumerate(items):
-        for image in item.image if isinstance(item.image, list) else [item.image]:
-            if isinstance(image, ImagePart) and image.part not in parts:
-                place = f"/items/{index}/image" if request.items is not None else f"/images/{index}"
-                detail = "there is no file part of that name"
-                faults.append(Fault(f"{place}/part", "missing_part", detail))
+    """Parts that are named must exist.  Raises `Invalid`."""
+    place = "/items/{}/image" if request.items is not None else "/images/{}"
+    detail = "there is no file part of that name"
+    faults = [
+        Fault(f"{place.format(index)}{frame}/part", "missing_part", detail)
+        for index, item in enumerate(request.all_items())
+        for frame, image in pictures(item.image)
+        if isinstance(image, ImagePart) and image.part not in parts
+    ]
     if faults:
-        raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
+        raise Invalid(f"{faults[0].pointer}: {detail}", faults=faults[:MOST_FAULTS])
+
+
+def pictures(image: WireImage) -> list[tuple[str, Source]]:
+    """An item's pictures, each with its place under the item's image."""
+    if isinstance(image, list):
+        return [(f"/{frame}", picture) for frame, picture in enumerate(image)]
+    return [("", image)]

@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager
 from time import monotonic
 
 import PIL.Image
+import PIL.PngImagePlugin
 
 from models.base import Image
 from service.context import Context
@@ -32,6 +33,16 @@ FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF")
 # Our own limit is checked on the header; Pillow's would only warn, and later.
 PIL.Image.MAX_IMAGE_PIXELS = None
 
+# Compressed text in a PNG is unpacked when it is opened; Pillow would take 64 MB of it.
+PIL.PngImagePlugin.MAX_TEXT_MEMORY = 8 * 2**20
+
+# A broken EXIF block and the like: the picture is scored or refused, and nobody reads the warning.
+warnings.filterwarnings("ignore", module=r"PIL\.")
+
+HELD = 2 * 4  # bytes a pixel, while both the picture and its RGB form are held
+
+LONGEST_HEAD = 256  # of a data: URI, with the padding
+
 Source = str | ImageData | ImagePart | ImageUrl
 Parts = Mapping[str, bytes]
 
@@ -41,7 +52,8 @@ class Inputs:
 
     def __init__(self, limits: Images, decoder: Executor) -> None:
         self._limits, self._decoder = limits, decoder
-        self._budget = Budget(limits.decoded_budget_mb * 2**20)
+        self._total = limits.decoded_budget_mb * 2**20
+        self._budget = Budget(self._total)
 
     @asynccontextmanager
     async def open(self, source: Source, parts: Parts, context: Context) -> AsyncIterator[Image]:
@@ -54,7 +66,7 @@ class Inputs:
         loop = asyncio.get_running_loop()
         encoded = await loop.run_in_executor(self._decoder, self._encoded, source, parts)
         width, height = await loop.run_in_executor(self._decoder, self._size, encoded)
-        async with self._budget.hold(3 * width * height):
+        async with self._budget.hold(min(HELD * width * height, self._total)):
             began = monotonic()
             image = await loop.run_in_executor(self._decoder, decode, encoded)
             context.spent("decode", monotonic() - began)
@@ -67,7 +79,10 @@ class Inputs:
         if isinstance(source, ImagePart):
             encoded = parts[source.part]
         else:
-            encoded = unbase64(source if isinstance(source, str) else source.data)
+            text = source if isinstance(source, str) else source.data
+            if len(text) > self._limits.max_bytes * 4 // 3 + LONGEST_HEAD:
+                raise ImageTooLarge(f"more than {self._limits.max_bytes} bytes")
+            encoded = unbase64(text)
         if not encoded:
             raise ImageUndecodable("the image is empty")
         if len(encoded) > self._limits.max_bytes:
@@ -101,8 +116,7 @@ def unbase64(text: str) -> bytes:
 def recognise(encoded: bytes) -> PIL.Image.Image:
     """The picture with its header read and no pixel decoded.  Raises `ImageUndecodable`."""
     try:
-        with warnings.catch_warnings():
-            return PIL.Image.open(io.BytesIO(encoded), formats=FORMATS)
+        return PIL.Image.open(io.BytesIO(encoded), formats=FORMATS)
     except Exception as exc:  # Pillow's plugins raise whatever a broken header leads them to
         raise ImageUndecodable("the bytes are no image of a known format") from exc
 
@@ -115,6 +129,8 @@ def decode(encoded: bytes) -> Image:
     """
     with recognise(encoded) as picture:
         try:
+            picture.load()
+            picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
             rgb = picture.convert("RGB")
         except Exception as exc:  # as above; a truncated file among them
             raise ImageUndecodable(f"the {picture.format} image is broken or truncated") from exc

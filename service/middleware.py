@@ -21,6 +21,7 @@ from service.telemetry import Instruments
 log = logging.getLogger("scoregate.access")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+DIGITS = re.compile(r"[0-9]+")
 OPEN = {"/livez", "/readyz"}  # never ask for a key
 
 
@@ -72,7 +73,7 @@ class Edge:
             if scope["state"]["key"] is None:
                 raise Unauthorized
         declared = headers.get("content-length", "")
-        if declared.isdigit() and int(declared) > self._limit:
+        if DIGITS.fullmatch(declared) and (len(declared) > 18 or int(declared) > self._limit):
             raise self._too_large()
 
     def _limited(self, receive: Receive) -> Receive:

@@ -10,9 +10,11 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from service.errors import Fault, Invalid, ScoregateError, TooLarge
+from service.schemas import BRANCHES
 
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 20
+LONGEST_NAME = 64
 
 
 def problem(error: ScoregateError, request_id: str) -> Response:
@@ -55,19 +57,7 @@ def invalid(exc: ValidationError) -> Invalid:
     return Invalid(first + (f" (and {more} more)" if more else ""), faults=faults)
 
 
-TAGS = {"base64", "frames"}  # names of a union's branches, which are no part of the body
-
-
 def pointer(place: Sequence[str | int]) -> str:
-    """A JSON pointer from pydantic's location."""
-    parts = [str(part) for n, part in enumerate(place) if not is_tag(place, n)]
+    """A JSON pointer from pydantic's location; a long name (an unknown field's) is cut."""
+    parts = [str(part)[:LONGEST_NAME] for part in place if part not in BRANCHES]
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
-
-
-def is_tag(place: Sequence[str | int], n: int) -> bool:
-    """Whether `place[n]` names an image's form rather than a field of it."""
-    part = place[n]
-    if part in TAGS:
-        return True
-    image = n > 0 and (place[n - 1] == "image" or isinstance(place[n - 1], int))
-    return image and part in ("data", "part", "url")

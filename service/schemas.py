@@ -6,22 +6,31 @@ Everything here is told from a request's JSON alone; an image's content is looke
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     StringConstraints,
     Tag,
+    ValidationInfo,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 METRICS = ("vqascore", "clipscore", "dsg")
 MAX_PROMPT = 4000  # characters
 MAX_FRAMES = 64
+MAX_FIELDS = 16  # of one object; none of ours has as many
+
+# Names of a union's branches.  Pydantic puts them into an error's place; `problems` takes them out.
+BRANCHES = frozenset({"<base64>", "<data>", "<part>", "<url>", "<frames>", "<id>", "<questions>"})
+
+T = TypeVar("T")
 
 
 class Wire(BaseModel):
@@ -29,14 +38,35 @@ class Wire(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, value: Any) -> Any:
+        """One error for a heap of unknown fields instead of one for each."""
+        if isinstance(value, dict) and len(value) > MAX_FIELDS:
+            raise PydanticCustomError("too_many_fields", "holds unknown fields, and more than will be named")
+        return value
+
 
 def clean(text: str) -> str:
-    """Refuse what no later stage can hold; everything else is kept byte for byte."""
+    """Refuse NUL, as pydantic does lone surrogates; everything else is kept byte for byte."""
     if "\0" in text:
         raise ValueError("holds a NUL character")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("holds a lone surrogate, which is no character")
     return text
+
+
+def counted(values: Any, info: ValidationInfo) -> Any:
+    """Refuse more than the server's `max_items` before looking at any of them."""
+    most = (info.context or {}).get("max_items")
+    if most is not None and isinstance(values, list) and len(values) > most:
+        message = "{given} of them; at most {most}"
+        raise PydanticCustomError("too_many_items", message, {"given": len(values), "most": most})
+    return values
+
+
+def different(names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise ValueError("names one twice")
+    return names
 
 
 def said(text: str) -> str:
@@ -46,7 +76,9 @@ def said(text: str) -> str:
 
 
 Text = Annotated[str, StringConstraints(max_length=MAX_PROMPT), AfterValidator(clean)]
+Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean)]
 Prompt = Annotated[str, StringConstraints(max_length=MAX_PROMPT), AfterValidator(said)]
+Counted = Annotated[list[T], Field(min_length=1), BeforeValidator(counted)]
 
 
 class ImageData(Wire):
@@ -70,27 +102,26 @@ class ImageUrl(Wire):
 def image_form(value: Any) -> str:
     """Which of its forms an image has, so that an error speaks of that form alone."""
     if isinstance(value, str):
-        return "base64"
-    if isinstance(value, dict | Wire):
-        keys = value if isinstance(value, dict) else value.model_fields_set
-        return next((key for key in ("part", "url") if key in keys), "data")
-    return "frames" if isinstance(value, list) else "data"
+        return "<base64>"
+    if isinstance(value, dict):
+        return next((f"<{key}>" for key in ("part", "url") if key in value), "<data>")
+    return "<frames>" if isinstance(value, list) else "<data>"
 
 
 Picture = Annotated[
-    Annotated[str, Tag("base64")]
-    | Annotated[ImageData, Tag("data")]
-    | Annotated[ImagePart, Tag("part")]
-    | Annotated[ImageUrl, Tag("url")],
+    Annotated[str, Tag("<base64>")]
+    | Annotated[ImageData, Tag("<data>")]
+    | Annotated[ImagePart, Tag("<part>")]
+    | Annotated[ImageUrl, Tag("<url>")],
     Discriminator(image_form),
 ]
-Frames = Annotated[list[Picture], Field(min_length=1, max_length=MAX_FRAMES)]
+Frames = Annotated[list[Picture], Field(min_length=1, max_length=MAX_FRAMES, fail_fast=True)]
 WireImage = Annotated[
-    Annotated[str, Tag("base64")]
-    | Annotated[ImageData, Tag("data")]
-    | Annotated[ImagePart, Tag("part")]
-    | Annotated[ImageUrl, Tag("url")]
-    | Annotated[Frames, Tag("frames")],
+    Annotated[str, Tag("<base64>")]
+    | Annotated[ImageData, Tag("<data>")]
+    | Annotated[ImagePart, Tag("<part>")]
+    | Annotated[ImageUrl, Tag("<url>")]
+    | Annotated[Frames, Tag("<frames>")],
     Discriminator(image_form),
 ]
 
@@ -109,7 +140,7 @@ class WireQuestion(Wire):
     id: Annotated[int, Field(ge=1)]
     text: Annotated[str, StringConstraints(max_length=1000), AfterValidator(said)]
     kind: Annotated[str, StringConstraints(max_length=100), AfterValidator(clean)] = ""
-    depends_on: list[int] = []
+    depends_on: Annotated[list[int], Field(max_length=64)] = []
     expected: Literal["yes"] = "yes"
 
 
@@ -139,14 +170,25 @@ class ClipScoreOptions(Wire):
     frames: Literal["mean"] = "mean"
 
 
+def set_form(value: Any) -> str:
+    """Whether a question set is named or brought along."""
+    return "<questions>" if isinstance(value, list) else "<id>"
+
+
+SetId = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+OwnQuestions = Annotated[list[WireQuestion], Field(min_length=1, max_length=64)]
+
+
 class DsgOptions(Wire):
     """Options of `dsg`."""
 
     dependencies: Literal["direct", "transitive", "none"] = "direct"
     question: Template = "{} Please answer yes or no."
     question_set: (
-        Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
-        | Annotated[list[WireQuestion], Field(min_length=1, max_length=64)]
+        Annotated[
+            Annotated[SetId, Tag("<id>")] | Annotated[OwnQuestions, Tag("<questions>")],
+            Discriminator(set_form),
+        ]
         | None
     ) = None
     frames: Literal["mean"] = "mean"
@@ -163,10 +205,12 @@ class Options(Wire):
 class ScoreRequest(Wire):
     """Body of `POST /score`: items, or one prompt with many images."""
 
-    items: Annotated[list[WireItem], Field(min_length=1)] | None = None
+    items: Counted[WireItem] | None = None
     prompt: Prompt | None = None
-    images: Annotated[list[WireImage], Field(min_length=1)] | None = None
-    metrics: Annotated[list[str], Field(min_length=1, max_length=len(METRICS))] = ["vqascore"]
+    images: Counted[WireImage] | None = None
+    metrics: Annotated[
+        list[Name], Field(min_length=1, max_length=len(METRICS)), AfterValidator(different)
+    ] = ["vqascore"]
     options: Options = Options()
     priority: Literal["interactive", "bulk"] = "interactive"
     timeout_ms: Annotated[int, Field(ge=1, le=600_000)] | None = None
@@ -177,8 +221,6 @@ class ScoreRequest(Wire):
         short = self.prompt is not None and self.images is not None
         if (self.prompt is None) != (self.images is None) or short == (self.items is not None):
             raise ValueError("give either items, or prompt with images")
-        if len(set(self.metrics)) < len(self.metrics):
-            raise ValueError("metrics names one twice")
         return self
 
     def all_items(self) -> Sequence[WireItem]:
@@ -186,13 +228,14 @@ class ScoreRequest(Wire):
         if self.items is not None:
             return self.items
         return [
-            WireItem.model_construct(prompt=self.prompt, image=image, id=None) for image in self.images or ()
+            WireItem.model_construct(prompt=self.prompt or "", image=image, id=None)
+            for image in self.images or ()
         ]
 
 
 class QuestionsRequest(Wire):
     """Body of `POST /questions`."""
 
-    prompts: Annotated[list[Prompt], Field(min_length=1)]
+    prompts: Counted[Prompt]
     style: Literal["dsg"] = "dsg"
     timeout_ms: Annotated[int, Field(ge=1, le=600_000)] | None = None
