@@ -10,8 +10,8 @@ An outcome is an answer or the exception that took its place; a list of outcomes
 the order of the list of prepared calls.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from math import exp, tanh
 from typing import Any, Protocol
 
@@ -33,6 +33,13 @@ class Image:
 
     rgb: PIL.Image.Image
     digest: str
+    made: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Any, make: Callable[[PIL.Image.Image], Any]) -> Any:
+        """What *make* makes of the pixels, kept with the image under *key*: many calls share it."""
+        if key not in self.made:
+            self.made[key] = make(self.rgb)
+        return self.made[key]
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,18 +219,18 @@ class ClipFlanT5:
         )
 
     def prepare(self, call: LikelihoodCall) -> Prepared:
-        """Resize the image and tokenise the texts; the cost is the encoder's length."""
+        """Resize the image and tokenise the texts; the cost is the encoder's and the answer's length."""
         before, after = self.tokenizer.around_image(call.question)
         if not call.answer.strip():
             raise ModelError("the answer is empty")
         pair = Pair(
             digest=call.image.digest,
-            pixels=self.pixels(call.image.rgb),
+            pixels=call.image.once(self.pixels, self.pixels),
             text=(tuple(before), tuple(after)),
             labels=tuple(self.tokenizer.encode(call.answer)[:CONTEXT_LENGTH]),
             truncated=after[-1] != EOS,
         )
-        return Prepared(len(before) + self._patches + len(after), pair)
+        return Prepared(len(before) + self._patches + len(after) + len(pair.labels), pair)
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Likelihood | ModelError]:

@@ -29,6 +29,11 @@ def locate(checkpoint: str, revision: str = "") -> Path:
     return download(checkpoint, revision)
 
 
+def is_hub_id(checkpoint: str, directory: Path) -> bool:
+    """Whether *directory* came from the hub."""
+    return Path(checkpoint) != directory and HUB_ID.fullmatch(checkpoint) is not None
+
+
 def download(repository: str, revision: str) -> Path:
     """Fetch a repository's data files (never its code) from the hub into the local cache."""
     from huggingface_hub import snapshot_download
@@ -38,7 +43,7 @@ def download(repository: str, revision: str) -> Path:
             snapshot_download(
                 repository,
                 revision=revision or None,
-                allow_patterns=["*.json", "*.safetensors", "pytorch_model*.bin", "*.model"],
+                allow_patterns=["*.json", "*.safetensors", "*pytorch_model*.bin", "*.model"],
             )
         )
     except Exception as exc:  # the hub's client raises many kinds

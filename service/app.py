@@ -33,7 +33,7 @@ def create_app(settings: Settings, models: Mapping[str, Model]) -> FastAPI:
             app.state.service = service
             yield
 
-    app = FastAPI(title="Scoregate", version=__version__, lifespan=lifespan)
+    app = FastAPI(title="Scoregate", version=__version__, lifespan=lifespan, redirect_slashes=False)
     app.include_router(router)
     if settings.server.metrics_port is None:
         app.include_router(metrics_router)

@@ -55,14 +55,16 @@ async def read_multipart(request: Request, max_files: int, limit: int) -> tuple[
     """The JSON of the part `request`, and the bytes of every file part by name."""
     try:
         async with request.form(max_files=max_files, max_fields=2, max_part_size=limit) as form:
-            files = {name: f for name, f in form.multi_items() if isinstance(f, UploadFile)}
-            parts = {name: await file.read() for name, file in files.items()}
+            files = [(name, f) for name, f in form.multi_items() if isinstance(f, UploadFile)]
+            parts = {name: await file.read() for name, file in files}
             json_part = form.get(REQUEST)
             body = json_part.encode() if isinstance(json_part, str) else parts.pop(REQUEST, None)
     except HTTPException as exc:
         raise Malformed(f"multipart: {exc.detail}") from exc
     except UnicodeError as exc:  # the caller names the charset, and some of them raise this
         raise Malformed("multipart: the text is not in its charset") from exc
+    if len({name for name, _ in files}) < len(files):
+        raise Malformed("multipart: two file parts have the same name")
     if body is None:
         raise Malformed("multipart: there is no part named 'request'")
     return body, parts
@@ -101,7 +103,7 @@ def refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def check_items(request: ScoreRequest, parts: Parts, max_items: int) -> None:
+def check_parts(request: ScoreRequest, parts: Parts) -> None:
     """Parts that are named must exist.  Raises `Invalid`."""
     place = "/items/{}/image" if request.items is not None else "/images/{}"
     detail = "there is no file part of that name"

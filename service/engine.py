@@ -11,6 +11,7 @@ from typing import Any
 from service.context import Context
 from service.errors import (
     DeadlineExceeded,
+    Fault,
     ModelFault,
     NotReady,
     ScoregateError,
@@ -59,8 +60,15 @@ class Engine:
         unknown = [name for name in metrics if name not in served]
         if unknown:
             known = ", ".join(served)
-            raise UnknownMetric(f"no metric {', '.join(unknown)} here; this server has: {known}")
-        used = [self._runtime.handle(name, role) for name in metrics for role in served[name].roles]
+            detail = f"there is no such metric here; this server has: {known}"
+            places = [f"/metrics/{metrics.index(name)}" for name in unknown]
+            faults = [Fault(place, "unknown_metric", detail) for place in places]
+            raise UnknownMetric(f"{places[0]}: {detail}", faults=faults)
+        used = [
+            self._runtime.handle(name, role)
+            for name in metrics
+            for role in (*served[name].roles, *served[name].may_use)
+        ]
         return {handle.name: handle for handle in used if handle is not None}
 
     async def score(
@@ -97,7 +105,9 @@ class Engine:
         context: Context,
     ) -> Scored:
         frames = item.image if isinstance(item.image, list) else [item.image]
-        seen = [await self._frame(frame, item.prompt, metrics, options, parts, context) for frame in frames]
+        seen = await asyncio.gather(
+            *(self._frame(frame, item.prompt, metrics, options, parts, context) for frame in frames)
+        )
         outcomes = {name: mean([frame[name] for frame in seen]) for name in metrics}
         return Scored(index, item.id, outcomes)
 

@@ -22,10 +22,10 @@ import PIL.PngImagePlugin
 
 from models.base import Image
 from service.context import Context
-from service.errors import BadImage, ImageTooLarge, ImageUndecodable, NotBase64, UrlNotAllowed
+from service.errors import ImageTooLarge, ImageUndecodable, NotBase64, UrlNotAllowed
 from service.schemas import ImageData, ImagePart, ImageUrl
 from service.serving.budget import Budget
-from service.settings import Images
+from service.settings import BYTES_A_PIXEL, Images
 
 # What pictures come in; anything else Pillow could open is attack surface.
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF")
@@ -39,8 +39,6 @@ PIL.PngImagePlugin.MAX_TEXT_MEMORY = 8 * 2**20
 # A broken EXIF block and the like: the picture is scored or refused, and nobody reads the warning.
 warnings.filterwarnings("ignore", module=r"PIL\.")
 
-HELD = 2 * 4  # bytes a pixel, while both the picture and its RGB form are held
-
 LONGEST_HEAD = 256  # of a data: URI, with the padding
 
 Source = str | ImageData | ImagePart | ImageUrl
@@ -52,8 +50,7 @@ class Inputs:
 
     def __init__(self, limits: Images, decoder: Executor) -> None:
         self._limits, self._decoder = limits, decoder
-        self._total = limits.decoded_budget_mb * 2**20
-        self._budget = Budget(self._total)
+        self._budget = Budget(limits.decoded_budget_mb * 2**20)
 
     @asynccontextmanager
     async def open(self, source: Source, parts: Parts, context: Context) -> AsyncIterator[Image]:
@@ -66,7 +63,7 @@ class Inputs:
         loop = asyncio.get_running_loop()
         encoded = await loop.run_in_executor(self._decoder, self._encoded, source, parts)
         width, height = await loop.run_in_executor(self._decoder, self._size, encoded)
-        async with self._budget.hold(min(HELD * width * height, self._total)):
+        async with self._budget.hold(BYTES_A_PIXEL * width * height):
             began = monotonic()
             image = await loop.run_in_executor(self._decoder, decode, encoded)
             context.spent("decode", monotonic() - began)
@@ -135,6 +132,3 @@ def decode(encoded: bytes) -> Image:
         except Exception as exc:  # as above; a truncated file among them
             raise ImageUndecodable(f"the {picture.format} image is broken or truncated") from exc
     return Image(rgb, hashlib.sha256(encoded).hexdigest())
-
-
-__all__ = ["BadImage", "Inputs", "Parts", "Source", "decode", "unbase64"]

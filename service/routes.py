@@ -52,7 +52,7 @@ async def score(request: Request) -> Response:
     """Score images against prompts."""
     service = service_of(request)
     wanted, parts = await service.read(request, ScoreRequest)
-    body.check_items(wanted, parts, service.settings.server.max_items)
+    body.check_parts(wanted, parts)
     items = wanted.all_items()
     request.state.lane, request.state.items = wanted.priority, len(items)
     context = service.context(request, wanted.timeout_ms, wanted.priority)
@@ -201,7 +201,9 @@ async def livez(request: Request) -> Response:
 async def readyz(request: Request) -> Response:
     """200 when every required model serves; 503 with reasons otherwise."""
     ready = service_of(request).readiness()
-    return answer(ready, 200 if ready["ready"] else 503)
+    if ready["reasons"]:
+        raise NotReady("; ".join(ready["reasons"]))
+    return answer(ready)
 
 
 @router.get("/health", **documented(HealthAnswer))

@@ -22,6 +22,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from service.questions.sets import Question, check
+
 METRICS = ("vqascore", "clipscore", "dsg")
 MAX_PROMPT = 4000  # characters
 MAX_FRAMES = 64
@@ -143,6 +145,16 @@ class WireQuestion(Wire):
     depends_on: Annotated[list[int], Field(max_length=64)] = []
     expected: Literal["yes"] = "yes"
 
+    def question(self) -> Question:
+        """As the metrics take it."""
+        return Question(self.id, self.text, self.kind, tuple(self.depends_on), self.expected)
+
+
+def sound(questions: list[WireQuestion]) -> list[WireQuestion]:
+    """Refuse repeated ids, unknown parents, cycles and twins."""
+    check([question.question() for question in questions])
+    return questions
+
 
 def slotted(template: str) -> str:
     if template.count("{}") != 1:
@@ -176,7 +188,7 @@ def set_form(value: Any) -> str:
 
 
 SetId = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
-OwnQuestions = Annotated[list[WireQuestion], Field(min_length=1, max_length=64)]
+OwnQuestions = Annotated[list[WireQuestion], Field(min_length=1, max_length=64), AfterValidator(sound)]
 
 
 class DsgOptions(Wire):

@@ -1,6 +1,7 @@
 """The service: its parts, and the life they share."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Self, TypeVar
@@ -82,7 +83,7 @@ class Service:
         given = request.headers.get(TIMEOUT_HEADER)
         if given is None:
             return self.settings.server.default_timeout_ms
-        if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= LONGEST_TIMEOUT_MS:
+        if not re.fullmatch("[0-9]{1,6}", given) or not 1 <= int(given) <= LONGEST_TIMEOUT_MS:
             detail = f"{TIMEOUT_HEADER} must be a whole number from 1 to {LONGEST_TIMEOUT_MS}"
             raise Invalid(detail, faults=[Fault("", "invalid_header", detail)])
         return int(given)
@@ -90,7 +91,7 @@ class Service:
     def readiness(self) -> dict[str, Any]:
         """Whether requests can be served, why not, and how each model stands."""
         models = {
-            name: "ready" if name in self.runtime.handles else "missing" for name in self.settings.models
+            name: "ready" if self.runtime.serving(name) else "not serving" for name in self.settings.models
         }
         reasons = [
             f"models.{name} is {state}"

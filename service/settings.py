@@ -18,6 +18,13 @@ PREFIX = "SCOREGATE_"
 DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
 
 
+BYTES_A_PIXEL = 2 * 4  # while both a picture as it came and its RGB form are held
+
+# What each family can be, and which roles a metric may be given a model for.
+FAMILIES = {"open_clip": "clip", "clip_flant5": "vqa", "transformers": "questions"}
+SERVES = {"vqascore": ("vqa",), "clipscore": ("clip",), "dsg": ("vqa", "questions")}
+
+
 class SettingsError(Exception):
     """The configuration is wrong; the message is one line that names the setting."""
 
@@ -60,11 +67,13 @@ class Images(Section):
     decoded_budget_mb: int = Field(
         512, ge=1, description="Decoded pixels held by all requests together, in MiB."
     )
-    allow_urls: Literal[False] = Field(False, description="Fetching images by URL: not served yet.")
+    allow_urls: bool = Field(False, description="Fetching images by URL; not built yet, so false only.")
 
     @model_validator(mode="after")
     def _one_image_fits(self) -> Self:
-        if self.max_pixels * 3 > self.decoded_budget_mb * 2**20:
+        if self.allow_urls:
+            raise ValueError("allow_urls: fetching images is not built yet")
+        if self.max_pixels * BYTES_A_PIXEL > self.decoded_budget_mb * 2**20:
             raise ValueError("decoded_budget_mb is too small for one image of max_pixels")
         return self
 
@@ -151,10 +160,18 @@ class Settings(Section):
         return tree
 
     @model_validator(mode="after")
+    def _families_fit_roles(self) -> Self:
+        for name, model in self.models.items():
+            if model.role != FAMILIES[model.family]:
+                raise ValueError(f"models.{name}: a {model.family} is no {model.role} model")
+        return self
+
+    @model_validator(mode="after")
     def _metrics_name_models(self) -> Self:
         for metric, choice in self.metrics.items():
-            if choice.model not in self.models:
-                raise ValueError(f"metrics.{metric}.model: no model named {choice.model!r}")
+            model = self.models.get(choice.model)
+            if model is None or model.role not in SERVES[metric]:
+                raise ValueError(f"metrics.{metric}.model: {choice.model!r} is no model for it")
         return self
 
     def is_required(self, name: str) -> bool:
@@ -176,7 +193,8 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
     except (OSError, ValueError) as exc:
         raise SettingsError(f"{path}: {exc}") from exc
     for name, value in environ.items():
-        if name.startswith(PREFIX):
+        # Kubernetes puts names like SCOREGATE_PORT into every pod; ours all have a table.
+        if name.startswith(PREFIX) and "__" in name:
             override(tree, name, value)
     try:
         return Settings.model_validate(tree)

@@ -1,6 +1,7 @@
 """Queues and batches: what is decided, and that everyone gets exactly one answer."""
 
 import asyncio
+import math
 from collections import deque
 
 import pytest
@@ -79,8 +80,41 @@ async def test_a_full_lane_predicts_when_it_will_have_drained():
 
     queue.admit("interactive")
     with pytest.raises(LaneFull) as refused:
-        queue.admit("bulk")
+        queue.put(Prepared(10, None), "bulk", now=0.0)
     assert pytest.approx(6.0) == refused.value.retry_after_s
+
+
+async def test_what_waits_is_counted_once_however_it_leaves():
+    """Taken or cancelled, in whatever order: the depth and the cost come back to nothing."""
+    queue = Queue(max_items=2, max_cost=99, max_waiting=99, bulk_waits_s=2.0)
+    entries = [queue.put(Prepared(10, n), "bulk", now=0.0) for n in range(5)]
+    entries[1].outcome.cancel()
+    await asyncio.sleep(0)
+    assert 4 == queue.depth("bulk")
+
+    batch = queue.take()
+    batch[0].outcome.cancel()
+    await asyncio.sleep(0)
+    assert [0, 2] == [entry.prepared.data for entry in batch]
+    assert 2 == queue.depth("bulk")
+    assert [3, 4] == [entry.prepared.data for entry in queue.take()]
+    assert 0 == queue.depth("bulk")
+
+
+async def test_a_loop_that_ended_by_itself_is_not_alive():
+    """Nobody would be served any more: stalled without end, and its callers are told."""
+    served, resident = device(Words())
+    async with served:
+        resident.queue.take = lambda: 1 / 0
+        entry = served.submit(resident, Prepared(1, 0), "bulk")
+        await asyncio.wait([served._task])
+
+        assert math.inf == served.stalled_for()
+        with pytest.raises(ZeroDivisionError):
+            served._task.result()
+        served._task = None
+        del resident.queue.take
+        entry.outcome.cancel()
 
 
 def device(model, *, instruments=None):
@@ -159,7 +193,7 @@ async def test_a_device_that_stands_still_is_told_from_an_idle_one():
         assert 0.0 == served.stalled_for()
         model.hold.clear()
         entry = served.submit(resident, Prepared(1, 0), "bulk")
-        while len(queue.waiting("bulk")):
+        while queue.depth("bulk"):
             await asyncio.sleep(0)
         now = 3700.0
         assert 100.0 == served.stalled_for()

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from service.serving.device import Device
+from tests.conftest import item
 
 pytestmark = pytest.mark.anyio
 
@@ -20,17 +21,15 @@ async def test_models_metrics_and_limits_are_told(serve):
 
 
 async def test_a_metric_without_its_model_is_not_on_offer(serve, fakes):
-    """Without a question LLM there is no dsg, and asking for it says what there is."""
-    from tests.conftest import item
-
-    del fakes["questions"]
+    """Without a CLIP there is no clipscore, and asking for it says what there is."""
+    del fakes["clip"]
     async with serve() as client:
         roster = (await client.get("/health")).json()["rewards"]
-        refused = await client.post("/score", json={"items": [item()], "metrics": ["dsg"]})
+        refused = await client.post("/score", json={"items": [item()], "metrics": ["clipscore"]})
 
-    assert {"vqascore": ["ready"], "clipscore": ["ready"]} == roster
+    assert {"vqascore": ["ready"], "dsg": ["ready"]} == roster
     assert (422, "unknown_metric") == (refused.status_code, refused.json()["code"])
-    assert "vqascore, clipscore" in refused.json()["detail"]
+    assert "vqascore, dsg" in refused.json()["detail"]
 
 
 async def test_probes_answer(serve):
@@ -71,8 +70,6 @@ async def test_every_series_exists_before_it_moves(serve):
 
 async def test_instruments_move_with_the_work(serve):
     """A scored pair shows in every instrument of its way; raw paths never become labels."""
-    from tests.conftest import item
-
     async with serve() as client:
         await client.post("/score", json={"items": [item()], "priority": "bulk"})
         await client.get("/wp-login.php")

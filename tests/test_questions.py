@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +88,18 @@ async def test_questions_are_written_ahead_and_read_by_id(serve):
     assert (404, "unknown_question_set") == (missing.status_code, missing.json()["code"])
 
 
+async def test_a_lookup_key_is_no_id(serve, tmp_path):
+    """The two hashes are never mixed, not even in memory."""
+    async with serve() as client:
+        await post(client, "/questions", {"prompts": ["a red dog"]})
+        with sqlite3.connect(tmp_path / "questions.sqlite3") as connection:
+            [[key]] = connection.execute("SELECT key FROM lookups")
+        connection.close()
+        answer = await client.get(f"/questions/{key}")
+
+    assert 404 == answer.status_code
+
+
 async def test_questions_that_all_fail_are_502(serve, fakes):
     """502 only when nothing was produced."""
     fakes["questions"].texts = {"bad": "no JSON"}
@@ -117,6 +130,18 @@ async def test_a_set_can_be_pinned_by_id_or_brought_along(serve, fakes):
     assert pinned[0]["scores"] == pinned[1]["scores"]
     assert [made["id"]] * 2 == [p["details"]["dsg"]["question_set"] for p in pinned]
     assert "invalid" == refused["errors"]["dsg"]["code"]
+
+
+async def test_without_a_question_llm_sets_brought_along_still_score(serve, fakes):
+    """No LLM is needed where the questions are given; where they are not, dsg says what is missing."""
+    del fakes["questions"]
+    own = [{"id": 1, "text": "Is there a dog?"}]
+    async with serve() as client:
+        given = (await post(client, "/score", dsg(item("a dog"), question_set=own))).json()
+        missing = await post(client, "/score", dsg(item("a dog")))
+
+    assert "dsg" in given["results"][0]["scores"]
+    assert (503, "not_ready") == (missing.status_code, missing.json()["code"])
 
 
 async def test_a_failed_llm_fails_the_metric_and_nothing_else(serve, fakes):

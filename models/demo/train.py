@@ -7,7 +7,6 @@ Seeded and resumable: stop it at any time and start it again.  State is kept und
 import argparse
 from pathlib import Path
 
-
 from models.clip import Clip
 from models.clip_flant5 import ClipFlanT5
 from models.demo import clip_training, question_training, vqa_training

@@ -43,7 +43,7 @@ from models.pixels import CLIP_MEAN, CLIP_STD, Pixels
 SEED = 3
 SCENES = 48  # a step
 RATE = 1.5e-3
-PATCH_STEPS, CAPTION_STEPS, STEPS, DECAY = 1200, 400, 5000, 800
+PATCH_STEPS, CAPTION_STEPS, STEPS, DECAY = 1200, 400, 4300, 700
 WIDTH, VISION_WIDTH = 96, 128
 MIDDLE = 3  # encoder layer whose output the mention heads read
 

@@ -10,6 +10,6 @@ REGISTRY = {
     for metric in (
         Metric("vqascore", vqascore, ("vqa",), (0, 1), "Lin et al. 2024, arXiv 2404.01291"),
         Metric("clipscore", clipscore, ("clip",), (-1, 1), "Hessel et al. 2021, arXiv 2104.08718"),
-        Metric("dsg", dsg, ("vqa", "questions"), (0, 1), "Cho et al. 2024, arXiv 2310.18235"),
+        Metric("dsg", dsg, ("vqa",), (0, 1), "Cho et al. 2024, arXiv 2310.18235", may_use=("questions",)),
     )
 }

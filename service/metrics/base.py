@@ -1,7 +1,7 @@
 """What a metric is given, and what it gives."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from models.base import Embedding, Image, ImageCall, Likelihood, LikelihoodCall, TextCall
@@ -10,6 +10,8 @@ from service.errors import ScoregateError
 from service.questions.sets import QuestionSet
 from service.questions.writer import Found, Questions
 from service.serving.handle import Handle
+
+Role = Literal["clip", "vqa", "questions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +104,15 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One entry of the registry."""
+    """One entry of the registry: the roles it can't do without, and those some options make needless."""
 
     name: str
     score: Callable[[Item, Models, Any], Awaitable[Score]]
-    roles: tuple[Literal["clip", "vqa", "questions"], ...]
+    roles: tuple[Role, ...]
     range: tuple[float, float]
     paper: str
-    direction: str = field(default="higher is better")
+    direction: str = "higher is better"
+    may_use: tuple[Role, ...] = ()
 
 
 def results(outcomes: Sequence[Any]) -> list[Any]:

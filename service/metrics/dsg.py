@@ -5,7 +5,7 @@ from typing import Literal
 
 from service.errors import Invalid
 from service.metrics.base import Item, Models, Score
-from service.questions.sets import Question, QuestionSet, brought, ordered
+from service.questions.sets import Question, QuestionSet, ordered
 from service.questions.writer import Found
 from service.schemas import DsgOptions
 
@@ -43,7 +43,8 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
             for question, answer in zip(questions, answers, strict=True)
         ],
     }
-    return Score(sum(scores.values()) / len(scores), details, cache=found)
+    cut = ("a question was cut at the model's length",) if any(a.truncated for a in answers) else ()
+    return Score(sum(scores.values()) / len(scores), details, found, cut)
 
 
 async def questions_for(item: Item, models: Models, options: DsgOptions) -> tuple[QuestionSet, Found | None]:
@@ -52,8 +53,8 @@ async def questions_for(item: Item, models: Models, options: DsgOptions) -> tupl
     if given is None:
         return await models.questions.of(item.prompt, "dsg")
     if isinstance(given, list):
-        made = [Question(q.id, q.text, q.kind, tuple(q.depends_on), q.expected) for q in given]
-        return brought(item.prompt, "dsg", made), None
+        asked = tuple(question.question() for question in given)
+        return QuestionSet(item.prompt, "dsg", asked, {"source": "request"}), None
     pinned = await models.questions.pinned(given)
     if pinned.prompt != item.prompt:
         raise Invalid("question_set: that set was written for another prompt")

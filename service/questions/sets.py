@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from service.errors import Invalid, NoQuestions, QuestionLLMFailed
+from service.errors import NoQuestions, QuestionLLMFailed
 
 MOST_QUESTIONS = 64
 MOST_CHARACTERS = 1000  # of one question
@@ -112,12 +112,3 @@ def read(entry: dict[str, Any]) -> Question:
     if not isinstance(text, str) or not isinstance(kind, str) or len(text) > MOST_CHARACTERS:
         raise ValueError("a text is not a string of ordinary length")
     return Question(number, text, kind, parents)
-
-
-def brought(prompt: str, style: str, questions: Sequence[Question]) -> QuestionSet:
-    """The set that a caller brought along.  Raises `Invalid`."""
-    try:
-        check(questions)
-    except ValueError as exc:
-        raise Invalid(f"question_set: {exc}") from exc
-    return QuestionSet(prompt, style, tuple(questions), {"source": "request"})

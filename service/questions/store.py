@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 
 import orjson
 
+from service.errors import NotReady
 from service.questions.sets import Question, QuestionSet
 from service.serving.threads import one_thread
 
@@ -69,7 +70,7 @@ class SQLiteStore:
 
     def _write(self, key: str, id: str, content: bytes) -> None:
         with self._connection:
-            self._connection.execute("INSERT OR IGNORE INTO sets VALUES (?, ?)", (id, content))
+            self._connection.execute("INSERT OR REPLACE INTO sets VALUES (?, ?)", (id, content))
             self._connection.execute("INSERT OR REPLACE INTO lookups VALUES (?, ?)", (key, id))
 
     async def _cached(self, name: str, query: str) -> QuestionSet | None:
@@ -89,7 +90,10 @@ class SQLiteStore:
             self._recent.popitem(last=False)
 
     async def _do(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except sqlite3.Error as exc:
+            raise NotReady(f"the question store failed: {type(exc).__name__}") from exc
 
 
 def from_json(content: bytes) -> QuestionSet:

@@ -9,7 +9,7 @@ import orjson
 
 from models.base import GenerateCall
 from service.context import Context
-from service.errors import NotReady, QuestionLLMFailed, ScoregateError, UnknownQuestionSet
+from service.errors import CallRefused, NotReady, QuestionLLMFailed, ScoregateError, UnknownQuestionSet
 from service.questions.sets import QuestionSet, parse
 from service.questions.store import SQLiteStore
 from service.questions.templates import messages, template_hash
@@ -68,7 +68,7 @@ class Questions:
 
     async def pinned(self, id: str) -> QuestionSet:
         """The stored set with that id.  Raises `UnknownQuestionSet`."""
-        stored = await self._store.get(id)
+        stored = await self._store.get(id) if id.startswith("sha256:") else None
         if stored is None:
             raise UnknownQuestionSet(f"no question set {id} is stored here")
         return stored
@@ -98,6 +98,8 @@ class Questions:
                 [text] = await self.llm.ask([call], context)
         except TimeoutError as exc:
             raise QuestionLLMFailed(f"no answer within {self._timeout_s:g} s") from exc
+        if isinstance(text, CallRefused):
+            raise text  # the prompt's fault, and no use in asking again
         if isinstance(text, ScoregateError):
             raise QuestionLLMFailed(text.detail) from text
         return str(text)

@@ -23,6 +23,7 @@ class Entry:
     arrived: float
     due: float
     outcome: "asyncio.Future[object]"
+    waiting: bool = True
     waited: float = 0.0
     ran: float = 0.0
 
@@ -43,8 +44,7 @@ def take_batch(lanes: Mapping[str, deque[Entry]], *, max_items: int, max_cost: i
     cost = 0
     while len(batch) < max_items:
         for lane in lanes.values():
-            while lane and lane[0].outcome.done():
-                lane.popleft()
+            drop_gone(lane)
         heads = [lane for lane in lanes.values() if lane]
         if not heads:
             break
@@ -69,46 +69,72 @@ class Queue:
         self._max_waiting = max_waiting
         self._late = {"interactive": 0.0, "bulk": bulk_waits_s}
         self._lanes: dict[str, deque[Entry]] = {lane: deque() for lane in self._late}
+        # Of live entries, kept up to date as they come, leave and are taken: no submit walks a lane.
+        self._count = dict.fromkeys(self._late, 0)
+        self._cost = dict.fromkeys(self._late, 0)
         self._drained = 0.0  # tokens per second, a running mean
 
     def __repr__(self) -> str:
-        waiting = " ".join(f"{lane}={len(queue)}" for lane, queue in self._lanes.items())
-        return f"<Queue {waiting}>"
+        return f"<Queue {self._count}>"
 
-    def waiting(self, lane: str) -> list[Entry]:
-        """The live entries of *lane*."""
-        return [entry for entry in self._lanes[lane] if not entry.outcome.done()]
+    def depth(self, lane: str) -> int:
+        """How many live calls wait in *lane*."""
+        return self._count[lane]
 
     def head(self) -> Entry | None:
         """The entry that the next batch starts with."""
-        heads = [entry for lane in self._lanes for entry in self.waiting(lane)[:1]]
+        for lane in self._lanes.values():
+            drop_gone(lane)
+        heads = [lane[0] for lane in self._lanes.values() if lane]
         return min(heads, key=lambda entry: entry.due, default=None)
 
     def admit(self, lane: str) -> None:
         """
-        Refuse at the door.
+        Refuse where the lane is full.
 
         Raises:
             LaneFull: with the time in which the lane drains at the measured rate.
         """
-        cost = sum(entry.prepared.cost for entry in self.waiting(lane))
+        cost = self._cost[lane]
         if cost >= self._max_waiting:
             wait = cost / self._drained if self._drained else 1.0
             raise LaneFull(f"the {lane} lane holds {cost} tokens", retry_after_s=wait)
 
     def put(self, prepared: Prepared, lane: str, now: float) -> Entry:
-        """Queue one call that arrives at *now*."""
+        """Queue one call that arrives at *now*.  Raises `LaneFull`."""
+        self.admit(lane)
         outcome = asyncio.get_running_loop().create_future()
         entry = Entry(prepared, lane, now, now + self._late[lane], outcome)
         self._lanes[lane].append(entry)
+        self._add(entry, 1)
+        outcome.add_done_callback(lambda _: self._left(entry))
         return entry
 
     def take(self) -> list[Entry]:
         """The next batch; empty when nobody waits."""
-        return take_batch(self._lanes, **self._limits)
+        batch = take_batch(self._lanes, **self._limits)
+        for entry in batch:
+            self._left(entry)
+        return batch
 
     def note_drained(self, cost: int, seconds: float) -> None:
         """Learn the drain rate from a finished batch."""
         if seconds > 0:
             rate = cost / seconds
             self._drained += (rate - self._drained) * (0.2 if self._drained else 1.0)
+
+    def _left(self, entry: Entry) -> None:
+        """An entry was taken, or its caller has gone; whichever comes first counts."""
+        if entry.waiting:
+            entry.waiting = False
+            self._add(entry, -1)
+
+    def _add(self, entry: Entry, sign: int) -> None:
+        self._count[entry.lane] += sign
+        self._cost[entry.lane] += sign * entry.prepared.cost
+
+
+def drop_gone(lane: deque[Entry]) -> None:
+    """Drop entries at the front whose caller has gone."""
+    while lane and lane[0].outcome.done():
+        lane.popleft()

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import inf
 from time import monotonic
 from typing import Any, Self
 
@@ -43,7 +44,7 @@ class Device:
         self._instruments = instruments
         self._clock = clock
         self._work = asyncio.Event()
-        self._closed = False
+        self._closed = self._leaving = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="device")
         self._task: asyncio.Task[None] | None = None
         self._progress = clock()
@@ -59,7 +60,7 @@ class Device:
 
     async def __aexit__(self, *exc: object) -> None:
         """Take nothing new, answer what waits with `Draining`, and stop."""
-        self._closed = True
+        self._closed = self._leaving = True
         self._work.set()
         if self._task is not None:
             await self._task
@@ -82,13 +83,21 @@ class Device:
         if self._idle():
             self._progress = now
         entry = resident.queue.put(prepared, lane, now)
+        entry.outcome.add_done_callback(lambda _: self._show_depth(resident))
         self._show_depth(resident)
         self._work.set()
         return entry
 
     def stalled_for(self) -> float:
         """Seconds since the last finished batch while work waits or runs; 0 when idle."""
+        if not self.running and not self._leaving:
+            return inf  # the loop ended by itself, which it never should
         return 0.0 if self._idle() else self._clock() - self._progress
+
+    @property
+    def running(self) -> bool:
+        """Whether batches are being run."""
+        return self._task is not None and not self._task.done()
 
     def _idle(self) -> bool:
         return not self._busy and all(r.queue.head() is None for r in self.residents)
@@ -157,5 +166,5 @@ class Device:
 
     def _show_depth(self, resident: Resident) -> None:
         for lane in ("interactive", "bulk"):
-            depth = len(resident.queue.waiting(lane))
+            depth = resident.queue.depth(lane)
             self._instruments.queue_depth.labels(resident.name, lane).set(depth)

@@ -8,6 +8,7 @@ from typing import Any
 from models.base import ModelError, ModelInfo
 from service.context import Context
 from service.errors import CallRefused, ModelFault, ScoregateError
+from service.serving.batching import Entry
 from service.serving.device import Device, Resident
 
 
@@ -40,13 +41,8 @@ class Handle:
         """
         loop = asyncio.get_running_loop()
         ready = await loop.run_in_executor(self._cpu, self._prepare, calls)
-        entries = [
-            made
-            if isinstance(made, ScoregateError)
-            else self._device.submit(self._resident, made, context.lane)
-            for made in ready
-        ]
-        queued = [entry for entry in entries if not isinstance(entry, ScoregateError)]
+        entries = [self._submit(made, context.lane) for made in ready]
+        queued = [entry for entry in entries if isinstance(entry, Entry)]
         try:
             for entry in queued:
                 await entry.outcome
@@ -57,7 +53,16 @@ class Handle:
         for entry in queued:
             context.spent("queue", entry.waited)
             context.spent("model", entry.ran)
-        return [entry if isinstance(entry, ScoregateError) else entry.outcome.result() for entry in entries]
+        return [entry.outcome.result() if isinstance(entry, Entry) else entry for entry in entries]
+
+    def _submit(self, made: Any, lane: str) -> Entry | ScoregateError:
+        """Queue what was prepared; a refusal is this call's outcome, not its siblings'."""
+        if isinstance(made, ScoregateError):
+            return made
+        try:
+            return self._device.submit(self._resident, made, lane)
+        except ScoregateError as refusal:
+            return refusal
 
     def _prepare(self, calls: Sequence[Any]) -> list[Any]:
         return [self._prepared(call) for call in calls]

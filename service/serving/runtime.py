@@ -5,11 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Self
 
-from models.clip import Clip
-
 from models.base import CheckpointError, Model
+from models.clip import Clip
 from models.clip_flant5 import ClipFlanT5
-from models.locate import locate
+from models.locate import is_hub_id, locate
 from models.question_llm import QuestionLLM
 from service.serving.batching import Queue
 from service.serving.device import Device, Resident
@@ -26,13 +25,20 @@ def load_model(name: str, settings: ModelSettings) -> Model:
         if settings.family == "open_clip" and settings.model:
             return Clip(settings.model, pretrained=settings.pretrained, **place, **named)
         directory = locate(settings.checkpoint, settings.revision)
+        if is_hub_id(settings.checkpoint, directory):  # the snapshot's folder is named by its commit
+            named = {
+                "id": settings.id or settings.checkpoint,
+                "revision": settings.revision or directory.name,
+            }
         if settings.family == "open_clip":
             return Clip(str(directory), **place, **named)
         if settings.family == "clip_flant5":
             return ClipFlanT5(directory, **place, **named)
         return QuestionLLM(directory, **place, **named)
-    except CheckpointError as exc:
-        raise CheckpointError(f"models.{name}: {exc}") from exc
+    except (CheckpointError, RuntimeError, ValueError, KeyError, TypeError) as exc:
+        # torch says RuntimeError to an unknown device, and a config.json may lack anything.
+        reason = str(exc).partition("\n")[0] if isinstance(exc, CheckpointError | RuntimeError) else repr(exc)
+        raise CheckpointError(f"models.{name}: {reason}") from exc
 
 
 def load_models(settings: Settings) -> dict[str, Model]:
@@ -82,8 +88,10 @@ class LocalRuntime:
 
     def _queue(self, name: str) -> Queue:
         batch, queue = self._settings.models[name].batch, self._settings.queue
+        # Sets are written one by one: a batch would only make the first wait for the last.
+        writes = self._models[name].info.role == "questions"
         return Queue(
-            max_items=batch.max_items,
+            max_items=1 if writes else batch.max_items,
             max_cost=batch.max_cost_tokens,
             max_waiting=queue.max_cost,
             bulk_waits_s=queue.bulk_waits_s,
@@ -99,3 +107,7 @@ class LocalRuntime:
     def stalled(self) -> bool:
         """Work waits, and no batch has finished for too long."""
         return any(device.stalled_for() > self._stall_s for device in self.devices)
+
+    def serving(self, name: str) -> bool:
+        """Whether that model's device still runs batches."""
+        return any(r.name == name and device.running for device in self.devices for r in device.residents)
