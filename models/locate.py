@@ -1,6 +1,7 @@
 """Where a checkpoint lies: a directory, a shipped demo model, or a repository on the hub."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from models.base import CheckpointError
@@ -9,29 +10,36 @@ DEMO = Path(__file__).parent / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
-def locate(checkpoint: str, revision: str = "") -> Path:
-    """
-    The directory of *checkpoint*: a path, `demo:NAME`, or a hub id `owner/name`.
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A checkpoint's directory, and what scores call it unless the settings say otherwise."""
 
-    Only a hub id ever causes a request, and only one that is not in the local cache.
+    directory: Path
+    id: str
+    revision: str = ""  # empty: a digest of the files
+
+
+def locate(checkpoint: str, revision: str = "") -> Located:
+    """
+    Find *checkpoint*: a path, `demo:NAME`, or a hub id `owner/name`.
+
+    Only a hub id ever causes a request, and only for what is not in the local cache.
 
     Raises:
         CheckpointError: there is no such directory, or the hub can't be reached.
     """
     if checkpoint.startswith("demo:"):
-        directory = DEMO / checkpoint.removeprefix("demo:")
+        name = checkpoint.removeprefix("demo:")
+        found = Located(DEMO / name, f"scoregate-demo-{name.replace('_', '-')}")
     else:
         directory = Path(checkpoint).expanduser()
-    if directory.is_dir() and checkpoint:
-        return directory
+        found = Located(directory, directory.name)
+    if checkpoint and found.directory.is_dir():
+        return found
     if not HUB_ID.fullmatch(checkpoint):
         raise CheckpointError(f"{checkpoint or '(no checkpoint)'}: no such directory")
-    return download(checkpoint, revision)
-
-
-def is_hub_id(checkpoint: str, directory: Path) -> bool:
-    """Whether *directory* came from the hub."""
-    return Path(checkpoint) != directory and HUB_ID.fullmatch(checkpoint) is not None
+    directory = download(checkpoint, revision)
+    return Located(directory, checkpoint, revision or directory.name)  # the folder of a commit
 
 
 def download(repository: str, revision: str) -> Path:

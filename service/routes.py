@@ -130,10 +130,8 @@ async def questions(request: Request) -> Response:
     wanted, _ = await service.read(request, QuestionsRequest)
     context = service.context(request, wanted.timeout_ms, "interactive")
     llm = service.questions.llm
-    work = asyncio.gather(
-        *(question_set(service, prompt, wanted.style, context) for prompt in wanted.prompts)
-    )
-    sets = await while_connected(request.receive, waited(work))
+    work = question_sets(service, wanted, context)
+    sets = await while_connected(request.receive, work)
     failed = [made for made in sets if isinstance(made, ScoregateError)]
     if len(failed) == len(sets):
         raise failed[0]
@@ -150,9 +148,10 @@ async def questions(request: Request) -> Response:
     return answer(content)
 
 
-async def waited(work: "asyncio.Future[Any]") -> Any:
-    """A future as a coroutine."""
-    return await work
+async def question_sets(service: Service, wanted: QuestionsRequest, context: Context) -> list[Any]:
+    """An outcome per prompt, in order."""
+    prompts = (question_set(service, prompt, wanted.style, context) for prompt in wanted.prompts)
+    return await asyncio.gather(*prompts)
 
 
 async def question_set(service: Service, prompt: str, style: str, context: Context) -> Any:

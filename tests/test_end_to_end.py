@@ -4,9 +4,11 @@ import base64
 import json
 import math
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import httpx
@@ -167,3 +169,19 @@ def test_make_demo_ends_well(tmp_path, capsys):
     assert 0 == demo(["--page", str(page)])
     assert f"VQAScore tells {len(LISTED)} of {len(LISTED)} apart" in capsys.readouterr().out
     assert Path(page).stat().st_size > 10_000
+
+
+def test_a_caller_who_hangs_up_is_noticed(client):
+    """The connection is closed before the answer: 499 in the instruments, and the work is dropped."""
+    series = 'scoregate_requests_total{code="499",route="/score"}'
+    body = json.dumps({"items": items() * 12, "metrics": METRICS}).encode()
+    head = "POST /score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
+    before = count(client, series)
+    with socket.create_connection((client.base_url.host, client.base_url.port)) as caller:
+        caller.sendall(head.encode() + body)
+
+    deadline = time.monotonic() + 60
+    while count(client, series) == before:
+        assert time.monotonic() < deadline
+    assert before + 1 == count(client, series)

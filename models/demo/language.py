@@ -176,12 +176,12 @@ def one_word_off(statement: Statement, scene: Scene, random: Random) -> Statemen
     if statement.kind == "size" and random.random() < 0.6:
         size = SIZES[statement.first.size == SIZES[0]]
         return replace(statement, first=replace(statement.first, size=size))
+    if statement.second is None:
+        return replace(statement, first=reworded(statement.first, scene, random))
     if statement.relation and random.random() < 0.6:
         if random.random() < 0.5:
             return replace(statement, relation=random.choice(RELATIONS))
         return replace(statement, first=statement.second, second=statement.first)
-    if statement.second is None:
-        return replace(statement, first=reworded(statement.first, scene, random))
     if random.random() < 0.4:
         first = replace(statement.first, colour=statement.second.colour)
         second = replace(statement.second, colour=statement.first.colour)

@@ -80,7 +80,7 @@ class Loop:
     def minimise(self, losses: dict[str, torch.Tensor]) -> None:
         """One step down the sum of *losses*."""
         self.optimizer.zero_grad(set_to_none=True)
-        torch.stack(list(losses.values())).sum().backward()
+        torch.stack(list(losses.values())).sum().backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self._student.parameters(), 1.0)
         self.optimizer.step()
         self._schedule.step()

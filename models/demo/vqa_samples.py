@@ -13,6 +13,7 @@ import torch
 from models.clip_flant5 import IGNORE, Tokenizer, pad_labels
 from models.demo.language import (
     KINDS,
+    PLURALS,
     Mention,
     Statement,
     matches,
@@ -81,8 +82,6 @@ class Nouns:
     """Finds the words that the side heads listen to in a tokenised question."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        from models.demo.language import PLURALS
-
         self._nouns = {tokenizer.encode(word)[0] for shape in SHAPES for word in (shape, PLURALS[shape])}
         self._relations = {tokenizer.encode(word.split()[0])[0] for word in RELATIONS}
 
@@ -114,8 +113,8 @@ def cover(scene: Scene) -> np.ndarray:
     for number, thing in enumerate(scene.things, 1):
         x, y, r = (thing.x + left) * SIZE, (thing.y + top) * SIZE, thing.radius * 0.9 * SIZE
         pen.ellipse((x - r, y - r, x + r, y + r), fill=number)
-    patches = np.asarray(canvas).reshape(GRID, PATCH, GRID, PATCH).transpose(0, 2, 1, 3)
-    patches = patches.reshape(GRID * GRID, PATCH * PATCH)
+    tiles = np.asarray(canvas).reshape(GRID, PATCH, GRID, PATCH).transpose(0, 2, 1, 3)
+    patches = tiles.reshape(GRID * GRID, PATCH * PATCH)
     areas = np.stack([(patches == n).sum(1) for n in range(len(scene.things) + 1)], 1)
     best = areas[:, 1:].argmax(1) + 1
     most = areas[:, 1:].max(1)
@@ -249,7 +248,8 @@ def make_captions(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Pictures, the first words of their captions (n, AFTER), and the rest as labels (n, longest)."""
     random = Random(seed)
-    images, ids, labels = [], torch.zeros(scenes, AFTER, dtype=torch.long), []
+    images: list[torch.Tensor] = []
+    ids, labels = torch.zeros(scenes, AFTER, dtype=torch.long), []
     while len(images) < scenes:
         scene = sample_scene(random)
         words = caption(scene).split()

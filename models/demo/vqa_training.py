@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, IterableDataset
 
 from models.clip_flant5 import EOS, IGNORE, PAD, Network, Tokenizer
-from models.demo.language import KINDS, MOST_THINGS
+from models.demo.language import KINDS
 from models.demo.loop import Loop
 from models.demo.tokenizer import train_tokenizer
 from models.demo.vqa_samples import (
@@ -37,13 +37,14 @@ from models.demo.vqa_samples import (
     make_captions,
     make_patches,
 )
-from models.demo.world import COLOURS, RELATIONS, SHAPES
+from models.demo.world import COLOURS, MOST_THINGS, RELATIONS, SHAPES
 from models.pixels import CLIP_MEAN, CLIP_STD, Pixels
 
 SEED = 3
 SCENES = 48  # a step
 RATE = 1.5e-3
-PATCH_STEPS, CAPTION_STEPS, STEPS, DECAY = 1200, 400, 4300, 700
+PATCH_STEPS, CAPTION_STEPS = 1200, 400
+STEPS, DECAY, WHOLE = 4650, 1850, 400
 WIDTH, VISION_WIDTH = 96, 128
 MIDDLE = 3  # encoder layer whose output the mention heads read
 
@@ -116,6 +117,10 @@ def configuration(vocabulary: int) -> dict[str, object]:
 class Student(nn.Module):
     """The network with its side heads; `forward` gives the loss and its parts."""
 
+    before: torch.Tensor  # ids of the fixed text ahead of the image
+    yes: torch.Tensor
+    no: torch.Tensor
+
     def __init__(self, network: Network, tokenizer: Tokenizer) -> None:
         super().__init__()
         self.network = network
@@ -133,7 +138,7 @@ class Student(nn.Module):
     def see(self, pixels: torch.Tensor) -> torch.Tensor:
         """Vision features (n, patches, width): the network's, without the last, unused layer."""
         tower = self.network.vision_tower
-        states = tower.pre_layrnorm(tower.embeddings(pixels))
+        states: torch.Tensor = tower.pre_layrnorm(tower.embeddings(pixels))
         for layer in tower.encoder.layers[:-1]:
             states = layer(states, attention_mask=None)
         return states[:, 1:]
@@ -292,7 +297,7 @@ def learn_answers(student: Student, tokenizer: Tokenizer, work: Path, say: Calla
     for step in loop.steps():
         batch = next(batches)
         with torch.autocast("cpu", torch.bfloat16):
-            losses = student(batch, whole=step >= STEPS - DECAY)
+            losses = student(batch, whole=step >= STEPS - WHOLE)
         loop.minimise(losses)
         for number, kind in enumerate(KINDS):
             right = student.right[batch.kinds == number]

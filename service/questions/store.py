@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Self, TypeVar
@@ -12,7 +13,6 @@ import orjson
 
 from service.errors import NotReady
 from service.questions.sets import Question, QuestionSet
-from service.serving.threads import one_thread
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class SQLiteStore:
 
     def __init__(self, path: Path, in_memory: int) -> None:
         self._path, self._in_memory = path, in_memory
-        self._thread = one_thread("store")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._recent: OrderedDict[str, QuestionSet] = OrderedDict()  # by lookup key and by id
         self._connection: sqlite3.Connection
 

@@ -8,7 +8,7 @@ from typing import Self
 from models.base import CheckpointError, Model
 from models.clip import Clip
 from models.clip_flant5 import ClipFlanT5
-from models.locate import is_hub_id, locate
+from models.locate import locate
 from models.question_llm import QuestionLLM
 from service.serving.batching import Queue
 from service.serving.device import Device, Resident
@@ -20,24 +20,21 @@ from service.telemetry import Instruments
 def load_model(name: str, settings: ModelSettings) -> Model:
     """Load one model.  Raises `CheckpointError`, naming the model."""
     place = {"device": settings.device, "dtype": settings.dtype}
-    named = {"id": settings.id, "revision": settings.revision}
     try:
         if settings.family == "open_clip" and settings.model:
+            named = {"id": settings.id, "revision": settings.revision}
             return Clip(settings.model, pretrained=settings.pretrained, **place, **named)
-        directory = locate(settings.checkpoint, settings.revision)
-        if is_hub_id(settings.checkpoint, directory):  # the snapshot's folder is named by its commit
-            named = {
-                "id": settings.id or settings.checkpoint,
-                "revision": settings.revision or directory.name,
-            }
+        found = locate(settings.checkpoint, settings.revision)
+        named = {"id": settings.id or found.id, "revision": settings.revision or found.revision}
         if settings.family == "open_clip":
-            return Clip(str(directory), **place, **named)
+            return Clip(str(found.directory), **place, **named)
         if settings.family == "clip_flant5":
-            return ClipFlanT5(directory, **place, **named)
-        return QuestionLLM(directory, **place, **named)
+            return ClipFlanT5(found.directory, **place, **named)
+        return QuestionLLM(found.directory, **place, **named)
     except (CheckpointError, RuntimeError, ValueError, KeyError, TypeError) as exc:
         # torch says RuntimeError to an unknown device, and a config.json may lack anything.
-        reason = str(exc).partition("\n")[0] if isinstance(exc, CheckpointError | RuntimeError) else repr(exc)
+        known = isinstance(exc, CheckpointError | RuntimeError)
+        reason = str(exc).partition("\n")[0] if known else repr(exc)
         raise CheckpointError(f"models.{name}: {reason}") from exc
 
 
