@@ -311,7 +311,7 @@ def pack(draw: Callable[[], tuple[str, str]], words: Tokenizer, length: int) -> 
 
 def same_shape(asked: list[int], words: Tokenizer) -> list[int]:
     """IGNORE for each token of a prompt but the second of two shape words: is it the first again?"""
-    names = [words.id_to_token(i).strip("\u0120").lower() for i in asked]  # U+0120 is a space
+    names = [words.decode([i]).strip().lower() for i in asked]
     places = [n for n, name in enumerate(names) if name in SHAPES]
     found = [IGNORE] * len(asked)
     if len(places) == 2:
