@@ -33,7 +33,7 @@ from models.question_llm import user_message
 
 SEED = 5
 LENGTH, ROWS = 160, 8  # tokens in a packed row, rows in a step
-STEPS, DECAY, RATE = 2600, 1000, 3e-3
+STEPS, DECAY, RATE = 3600, 1000, 3e-3
 FOREIGN = 0.3  # share of prompts outside the language
 LONG_EVERY = 16  # steps; then long prompts instead
 MIDDLE = 2  # layers below the side head

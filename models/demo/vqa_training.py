@@ -315,7 +315,7 @@ def write(network: Network, directory: Path, tokenizer: Tokenizer) -> None:
             if name.startswith(ours):
                 name = published + name.removeprefix(ours)
                 break
-        tensors[name] = tensor.contiguous()
+        tensors[name] = tensor.clone()  # transformers ties lm_head to shared when it builds a T5
     save_file(tensors, directory / "model.safetensors", {"format": "pt"})
     tower = directory / "vision_tower"
     tower.mkdir(exist_ok=True)
