@@ -174,12 +174,12 @@ def make_patches(scenes: int, seed: str, pixels: Pixels) -> Patches:
     return Patches(torch.cat([image, image.flip(3)]), *both)
 
 
-def statements(scene: Scene, random: Random) -> list[tuple[Statement, str, bool]]:
+def statements(scene: Scene, random: Random, mix: Sequence[str]) -> list[tuple[Statement, str, bool]]:
     """STATEMENTS of them about *scene* with the text that asks, half of them false."""
     made: list[tuple[Statement, str, bool]] = []
     while len(made) < STATEMENTS:
         truth = random.random() < 0.5
-        statement = sample_statement(random.choice(MIX), truth, scene, random)
+        statement = sample_statement(random.choice(mix), truth, scene, random)
         if statement is None:
             continue
         text = statement.text
@@ -195,7 +195,14 @@ def statements(scene: Scene, random: Random) -> list[tuple[Statement, str, bool]
     return made
 
 
-def make_batch(scenes: int, seed: str, tokenizer: Tokenizer, nouns: Nouns, pixels: Pixels) -> Batch:
+def make_batch(
+    scenes: int,
+    seed: str,
+    tokenizer: Tokenizer,
+    nouns: Nouns,
+    pixels: Pixels,
+    mix: Sequence[str] = MIX,
+) -> Batch:
     """The batch of *seed*, always the same."""
     random = Random(seed)
     cells, rows = GRID * GRID, scenes * STATEMENTS
@@ -216,7 +223,7 @@ def make_batch(scenes: int, seed: str, tokenizer: Tokenizer, nouns: Nouns, pixel
         under, known = label_patches(scene)
         labels.append(known)
         middles = [centre_patch(scene, number) for number in range(len(scene.things))]
-        for k, (statement, question, truth) in enumerate(statements(scene, random)):
+        for k, (statement, question, truth) in enumerate(statements(scene, random, mix)):
             row = n * STATEMENTS + k
             after = tokenizer.around_image(question)[1]
             ids[row, : len(after)], yes[row] = after, truth

@@ -28,6 +28,7 @@ from models.demo.tokenizer import train_tokenizer
 from models.demo.vqa_samples import (
     AFTER,
     GRID,
+    MIX,
     PATCH,
     SIZE,
     Batch,
@@ -45,6 +46,7 @@ SCENES = 48  # a step
 RATE = 1.5e-3
 PATCH_STEPS, CAPTION_STEPS = 1200, 400
 STEPS, DECAY, WHOLE = 4650, 1850, 400
+RELATION_STEPS, RELATION_RATE = 480, 1e-3
 WIDTH, VISION_WIDTH = 96, 128
 MIDDLE = 3  # encoder layer whose output the mention heads read
 
@@ -243,6 +245,7 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
         learn_patches(student, work, say)
         learn_captions(student, tokenizer, work, say)
     learn_answers(student, tokenizer, work, say)
+    learn_relations(student, tokenizer, work, say)
     write(network, directory, tokenizer)
 
 
@@ -295,13 +298,32 @@ def learn_answers(student: Student, tokenizer: Tokenizer, work: Path, say: Calla
 
     batches = ahead(make, loop.step)
     for step in loop.steps():
-        batch = next(batches)
-        with torch.autocast("cpu", torch.bfloat16):
-            losses = student(batch, whole=step >= STEPS - WHOLE)
-        loop.minimise(losses)
-        for number, kind in enumerate(KINDS):
-            right = student.right[batch.kinds == number]
-            loop.note(kind.upper(), right.float().mean().item() if len(right) else 0, len(right))
+        answer(student, loop, next(batches), whole=step >= STEPS - WHOLE)
+
+
+def learn_relations(student: Student, tokenizer: Tokenizer, work: Path, say: Callable[[str], None]) -> None:
+    """Stage 4: the hardest kind again, with the heads that know where things are turned up."""
+    path = work / "relations.pt"
+    loop = Loop(student, path, steps=RELATION_STEPS, rate=RELATION_RATE, decay=RELATION_STEPS, say=say)
+    pixels, nouns = Pixels(SIZE), Nouns(tokenizer)
+
+    def make(step: int) -> Batch:
+        seed = f"{SEED}-relations-{step}"
+        return make_batch(SCENES, seed, tokenizer, nouns, pixels, mix=(*MIX, *["relation"] * 6))
+
+    batches = ahead(make, loop.step)
+    for _ in loop.steps():
+        answer(student, loop, next(batches), whole=True, spot=4.0, relation=3.0)
+
+
+def answer(student: Student, loop: Loop, batch: Batch, whole: bool, **weights: float) -> None:
+    """One step on *batch*, its losses weighted, and how many answers of each kind were right."""
+    with torch.autocast("cpu", torch.bfloat16):
+        losses = student(batch, whole=whole)
+    loop.minimise({name: weights.get(name, 1.0) * loss for name, loss in losses.items()})
+    for number, kind in enumerate(KINDS):
+        right = student.right[batch.kinds == number]
+        loop.note(kind.upper(), right.float().mean().item() if len(right) else 0, len(right))
 
 
 def write(network: Network, directory: Path, tokenizer: Tokenizer) -> None:

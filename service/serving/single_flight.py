@@ -26,7 +26,9 @@ class SingleFlight(Generic[T]):
         """The result of *work* and whether this caller joined a flight under way."""
         joined = key in self._flights
         if not joined:
-            self._flights[key] = asyncio.create_task(self._fly(key, work))
+            flight = self._flights[key] = asyncio.create_task(self._fly(key, work))
+            # When everyone has left, nobody asks for its exception; that is no reason to complain.
+            flight.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._flights[key]), joined
 
     async def _fly(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
