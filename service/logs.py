@@ -3,6 +3,7 @@
 import logging
 import sys
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 
@@ -14,7 +15,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line of JSON."""
-        line = {
+        line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,

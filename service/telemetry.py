@@ -29,8 +29,7 @@ ROUTES = (
     "/openapi.json",
     "other",
 )
-CODES = ("200", "400", "401", "404", "405", "413", "415", "422", "429", "499")
-CODES += ("500", "502", "503", "504")
+CODES = tuple(str(code) for code in (200, 400, 401, 404, 405, 413, 415, 422, 429, 499, 500, 502, 503, 504))
 RESULTS = ("ok", "error", "cancelled")
 REJECTIONS = ("lane_full", "draining", "not_ready", "unauthorized", "too_large")
 
@@ -126,13 +125,13 @@ class Instruments:
         self._create(models)
 
     def _create(self, models: tuple[str, ...]) -> None:
-        for labels in product(ROUTES, CODES):
-            self.requests.labels(*labels)
-        for labels in product(models, LANES, RESULTS):
-            self.calls.labels(*labels)
-        for labels in product(models, LANES):
-            self.queue_depth.labels(*labels)
-            self.queue_wait.labels(*labels)
+        for route, code in product(ROUTES, CODES):
+            self.requests.labels(route, code)
+        for model, lane, result in product(models, LANES, RESULTS):
+            self.calls.labels(model, lane, result)
+        for model, lane in product(models, LANES):
+            self.queue_depth.labels(model, lane)
+            self.queue_wait.labels(model, lane)
         for model in models:
             self.batch_size.labels(model)
             self.batch_duration.labels(model)

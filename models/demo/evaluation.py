@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import exp
 from random import Random
 
-from models.base import Image, ImageCall, LikelihoodCall, TextCall
+from models.base import CheckpointError, Image, ImageCall, LikelihoodCall, TextCall
 from models.clip import Clip
 from models.clip_flant5 import ClipFlanT5
 from models.demo.language import KINDS, sample_statement
@@ -60,6 +60,8 @@ def clip_scores(model: Clip, asked: Sequence[tuple[Image, str]]) -> list[float]:
     for image, text in asked:
         calls = [model.prepare(ImageCall(image)), model.prepare(TextCall(text))]
         seen, read = model.score(calls)
+        if isinstance(seen, Exception) or isinstance(read, Exception):
+            raise CheckpointError("the model embeds nothing")
         scores.append(float(seen.vector @ read.vector))
     return scores
 

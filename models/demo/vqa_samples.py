@@ -168,7 +168,7 @@ def make_patches(scenes: int, seed: str, pixels: Pixels) -> Patches:
         labels.append(label_patches(scene)[1])
     image = torch.stack(images)
     plain = [torch.from_numpy(np.stack(column)) for column in zip(*labels, strict=True)]
-    mirrored = [t.unflatten(1, (GRID, GRID)).flip(2).flatten(1, 2) for t in plain]
+    mirrored = [t.reshape(len(t), GRID, GRID, -1).flip(2).reshape(t.shape) for t in plain]
     mirrored[3][..., 0] *= -1
     both = [torch.cat(pair) for pair in zip(plain, mirrored, strict=True)]
     return Patches(torch.cat([image, image.flip(3)]), *both)

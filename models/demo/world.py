@@ -117,18 +117,14 @@ def sample_rgb(colour: str, random: Random) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def place(
-    looks: list[tuple[str, str]], width: float, height: float, random: Random
-) -> tuple[Thing, ...]:
+def place(looks: list[tuple[str, str]], width: float, height: float, random: Random) -> tuple[Thing, ...]:
     """Put every look somewhere without overlap; nothing where it can't be done."""
     things: list[Thing] = []
     for shape, colour in looks:
         for _ in range(30):
             radius = random.uniform(*RADIUS)
             x, y = random.uniform(radius, width - radius), random.uniform(radius, height - radius)
-            if all(
-                math.hypot(x - t.x, y - t.y) > 1.05 * (radius + t.radius) + 0.01 for t in things
-            ):
+            if all(math.hypot(x - t.x, y - t.y) > 1.05 * (radius + t.radius) + 0.01 for t in things):
                 tilt, style = random.uniform(-TILT, TILT), random.random()
                 rgb = sample_rgb(colour, random)
                 things.append(Thing(shape, colour, x, y, radius, rgb, tilt, style))
@@ -170,9 +166,7 @@ def outline(shape: str, style: float) -> list[tuple[float, float]]:
         return [
             (
                 16 * math.sin(t) ** 3 / 17,
-                -deep
-                * (13 * math.cos(t) - 5 * math.cos(2 * t) - 2 * math.cos(3 * t) - math.cos(4 * t))
-                / 17,
+                -deep * (13 * math.cos(t) - 5 * math.cos(2 * t) - 2 * math.cos(3 * t) - math.cos(4 * t)) / 17,
             )
             for t in turns
         ]
