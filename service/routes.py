@@ -21,7 +21,7 @@ from service.documents import documented
 from service.engine import Scored
 from service.errors import DeadlineExceeded, Fault, LaneFull, NotReady, ScoregateError
 from service.metrics.base import Score
-from service.problems import entry
+from service.problems import MOST_FAULTS, entry
 from service.questions.sets import QuestionSet
 from service.schemas import QuestionsRequest, ScoreRequest
 from service.service import Service
@@ -118,7 +118,7 @@ def fail_as_a_whole(scored: Sequence[Scored]) -> None:
         if isinstance(o, ScoregateError)
     ]
     if any(isinstance(error, DeadlineExceeded) for error in errors):
-        raise DeadlineExceeded(faults=faults[:20])
+        raise DeadlineExceeded(faults=faults[:MOST_FAULTS])
     if all(isinstance(error, LaneFull | NotReady) for error in errors):
         raise errors[0]
 

@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from service.questions.sets import Question, check
+from service.settings import LONGEST_TIMEOUT_MS
 
 METRICS = ("vqascore", "clipscore", "dsg")
 MAX_PROMPT = 4000  # characters
@@ -80,6 +81,7 @@ def said(text: str) -> str:
 Text = Annotated[str, StringConstraints(max_length=MAX_PROMPT), AfterValidator(clean)]
 Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean)]
 Prompt = Annotated[str, StringConstraints(max_length=MAX_PROMPT), AfterValidator(said)]
+Timeout = Annotated[int, Field(ge=1, le=LONGEST_TIMEOUT_MS)]
 Counted = Annotated[list[T], Field(min_length=1), BeforeValidator(counted)]
 
 
@@ -225,7 +227,7 @@ class ScoreRequest(Wire):
     ] = ["vqascore"]
     options: Options = Options()
     priority: Literal["interactive", "bulk"] = "interactive"
-    timeout_ms: Annotated[int, Field(ge=1, le=600_000)] | None = None
+    timeout_ms: Timeout | None = None
     explain: bool = False
 
     @model_validator(mode="after")
@@ -250,4 +252,4 @@ class QuestionsRequest(Wire):
 
     prompts: Counted[Prompt]
     style: Literal["dsg"] = "dsg"
-    timeout_ms: Annotated[int, Field(ge=1, le=600_000)] | None = None
+    timeout_ms: Timeout | None = None

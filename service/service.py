@@ -18,13 +18,12 @@ from service.inputs import Inputs, Parts
 from service.questions.store import SQLiteStore
 from service.questions.writer import Questions
 from service.serving.runtime import LocalRuntime
-from service.settings import Settings
+from service.settings import LONGEST_TIMEOUT_MS, Settings
 from service.telemetry import LANES, Instruments
 
 B = TypeVar("B", bound=BaseModel)
 
 TIMEOUT_HEADER = "x-request-timeout-ms"
-LONGEST_TIMEOUT_MS = 600_000
 
 
 class Service:
@@ -113,7 +112,7 @@ class Service:
                         field: getattr(handle.info, field)
                         for field in ("role", "family", "id", "revision", "dtype", "device")
                     },
-                    "ready": True,
+                    "ready": self.runtime.serving(name),
                 }
                 for name, handle in self.runtime.handles.items()
             ],

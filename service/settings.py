@@ -18,6 +18,8 @@ PREFIX = "SCOREGATE_"
 DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
 
 
+LONGEST_TIMEOUT_MS = 600_000  # of a request
+
 BYTES_A_PIXEL = 2 * 4  # while both a picture as it came and its RGB form are held
 
 # What each family can be, and which roles a metric may be given a model for.
@@ -49,7 +51,7 @@ class Server(Section):
     body_limit_mb: int = Field(64, ge=1, description="Largest request body, in MiB.")
     max_items: int = Field(128, ge=1, description="Most items in one request.")
     default_timeout_ms: int = Field(
-        30_000, ge=1, le=600_000, description="Time for a request that names none."
+        30_000, ge=1, le=LONGEST_TIMEOUT_MS, description="Time for a request that names none."
     )
     grace_s: int = Field(30, ge=0, description="Time to finish requests after SIGTERM, in seconds.")
     stall_s: float = Field(

@@ -51,19 +51,14 @@ class LocalRuntime:
     """
 
     def __init__(self, models: Mapping[str, Model], settings: Settings, instruments: Instruments) -> None:
-        self._cpu = ThreadPoolExecutor(settings.images.decode_workers, thread_name_prefix="cpu")
+        # The threads that decode and prepare.
+        self.cpu = ThreadPoolExecutor(settings.images.decode_workers, thread_name_prefix="cpu")
         self._instruments = instruments
         self._stack = AsyncExitStack()
         self._settings = settings
         self._models = dict(models)
-        self._stall_s = settings.server.stall_s
         self.devices: list[Device] = []
         self.handles: dict[str, Handle] = {}
-
-    @property
-    def cpu(self) -> ThreadPoolExecutor:
-        """The threads that decode and prepare."""
-        return self._cpu
 
     async def __aenter__(self) -> Self:
         """Build, warm, serve."""
@@ -75,13 +70,13 @@ class LocalRuntime:
             device = await self._stack.enter_async_context(Device(residents, self._instruments))
             self.devices.append(device)
             for resident in residents:
-                self.handles[resident.name] = Handle(resident, device, self._cpu)
+                self.handles[resident.name] = Handle(resident, device, self.cpu)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Drain and close, in reverse."""
         await self._stack.aclose()
-        self._cpu.shutdown()
+        self.cpu.shutdown()
 
     def _queue(self, name: str) -> Queue:
         batch, queue = self._settings.models[name].batch, self._settings.queue
@@ -94,16 +89,16 @@ class LocalRuntime:
             bulk_waits_s=queue.bulk_waits_s,
         )
 
-    def handle(self, metric_or_role: str, role: str) -> Handle | None:
+    def handle(self, metric: str, role: str) -> Handle | None:
         """The handle that serves *role* for a metric: as configured, else the role's first model."""
-        chosen = self._settings.metrics.get(metric_or_role)  # type: ignore[call-overload]
+        chosen = self._settings.metrics.get(metric)  # type: ignore[call-overload]
         if chosen is not None and self.handles[chosen.model].info.role == role:
             return self.handles[chosen.model]
         return next((h for h in self.handles.values() if h.info.role == role), None)
 
     def stalled(self) -> bool:
         """Work waits, and no batch has finished for too long."""
-        return any(device.stalled_for() > self._stall_s for device in self.devices)
+        return any(device.stalled_for() > self._settings.server.stall_s for device in self.devices)
 
     def serving(self, name: str) -> bool:
         """Whether that model's device still runs batches."""
