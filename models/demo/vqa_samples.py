@@ -10,6 +10,7 @@ import PIL.Image
 import PIL.ImageDraw
 import torch
 
+from models.base import QUESTION
 from models.clip_flant5 import IGNORE, Tokenizer, pad_labels
 from models.demo.language import (
     KINDS,
@@ -36,7 +37,6 @@ GRID = SIZE // PATCH
 STATEMENTS = 6  # per picture
 AFTER = 25  # tokens after the image, padded
 
-SHOWS = 'Does this figure show "{}"? Please answer yes or no.'
 ASKS = "{} Please answer yes or no."
 # Relation and count need more practice than the rest.
 MIX = (
@@ -192,7 +192,7 @@ def statements(scene: Scene, random: Random) -> list[tuple[Statement, str, bool]
                 continue
         if random.random() < 0.1:
             text = f"{text[0].upper()}{text[1:]}" + random.choice(("", "."))
-        made.append((statement, SHOWS.format(text), truth))
+        made.append((statement, QUESTION.format(text), truth))
     return made
 
 
