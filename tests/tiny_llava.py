@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import PIL.Image
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
@@ -46,7 +47,7 @@ def make_llava(directory: Path) -> None:
             num_attention_heads=2,
             num_key_value_heads=2,
             head_dim=32,
-            max_position_embeddings=1024,
+            max_position_embeddings=2048,
             bos_token_id=1,
             eos_token_id=2,
             pad_token_id=0,
@@ -98,7 +99,12 @@ def rename(weights: Path) -> None:
     save_file(renamed, weights, {"format": "pt"})
 
 
-if __name__ == "__main__":
-    import sys
-
-    make_llava(Path(sys.argv[1]))
+@torch.no_grad()
+def label_probabilities(directory: Path, rgb: PIL.Image.Image, question: str) -> tuple[float, float]:
+    """P("Yes") and P("No") as the first token, by transformers, in float32."""
+    processor = LlavaProcessor.from_pretrained(directory)
+    model = LlavaForConditionalGeneration.from_pretrained(directory, dtype=torch.float32)
+    inputs = processor(images=rgb, text=f"<image>{question}", return_tensors="pt")
+    first = model(**inputs).logits[0, -1].softmax(-1)
+    yes, no = processor.tokenizer.convert_tokens_to_ids(["Yes", "No"])
+    return float(first[yes]), float(first[no])
