@@ -9,6 +9,7 @@ import torch
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 STRIP = 256  # rows padded at a time
+LONGEST = 64  # sides; what is cut off a longer strip is far outside the centre crop
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,24 @@ def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: tuple[int, ...]) -> 
 
 
 def resize_and_crop(rgb: PIL.Image.Image, size: int) -> PIL.Image.Image:
-    """Resize the shorter edge to *size*, then crop the centre."""
+    """
+    Resize the shorter edge to *size*, then crop the centre.
+
+    Columns first, as above: Pillow before 13 always did so, Pillow 13 begins with the rows of a tall
+    picture and rounds otherwise, and the published scores are older.
+    """
+    rgb = middle(rgb)
     short, long = sorted(rgb.size)
     scaled = int(size * long / short)
-    shape = (size, scaled) if rgb.width <= rgb.height else (scaled, size)
-    resized = rgb.resize(shape, PIL.Image.Resampling.BICUBIC)
-    left, top = (shape[0] - size) // 2, (shape[1] - size) // 2
+    width, height = (size, scaled) if rgb.width <= rgb.height else (scaled, size)
+    columns = rgb.resize((width, rgb.height), PIL.Image.Resampling.BICUBIC)
+    resized = columns.resize((width, height), PIL.Image.Resampling.BICUBIC)
+    left, top = (width - size) // 2, (height - size) // 2
     return resized.crop((left, top, left + size, top + size))
+
+
+def middle(rgb: PIL.Image.Image) -> PIL.Image.Image:
+    """The middle of a very long strip: resized whole, one of 16000x1 would take gigabytes."""
+    longest = LONGEST * min(rgb.size)
+    left, top = ((side - min(side, longest)) // 2 for side in rgb.size)
+    return rgb.crop((left, top, rgb.width - left, rgb.height - top)) if left or top else rgb

@@ -11,7 +11,7 @@ import PIL.ImageDraw
 import torch
 
 from models.base import QUESTION
-from models.clip_flant5 import IGNORE, Tokenizer, pad_labels
+from models.clip_flant5 import pad_labels
 from models.demo.language import (
     KINDS,
     PLURALS,
@@ -30,6 +30,7 @@ from models.demo.world import (
     draw,
     sample_scene,
 )
+from models.flant5_tokenizer import IGNORE, Tokenizer
 from models.pixels import Pixels
 
 SIZE, PATCH = 70, 10

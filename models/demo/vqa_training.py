@@ -23,7 +23,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, IterableDataset
 
-from models.clip_flant5 import EOS, IGNORE, PAD, Network, Tokenizer
+from models.clip_flant5 import Network
 from models.demo.language import KINDS
 from models.demo.loop import Loop
 from models.demo.tokenizer import train_tokenizer
@@ -40,6 +40,7 @@ from models.demo.vqa_samples import (
     make_patches,
 )
 from models.demo.world import COLOURS, MOST_THINGS, RELATIONS, SHAPES
+from models.flant5_tokenizer import EOS, IGNORE, PAD, Tokenizer
 from models.pixels import CLIP_MEAN, CLIP_STD, Pixels
 
 SEED = 3

@@ -38,13 +38,13 @@ def load_model(name: str, settings: ModelSettings) -> Loaded:
         if settings.family == "open_clip" and settings.model:
             return Clip(settings.model, pretrained=settings.pretrained, **place, **named)
         found = locate(settings.checkpoint, settings.revision)
-        named = {"id": settings.id or found.id, "revision": settings.revision or found.revision}
+        named = {"id": settings.id or found.id, "revision": found.revision or settings.revision}
         if settings.family == "open_clip":
             return Clip(str(found.directory), **place, **named)
         if settings.family == "clip_flant5":
             return ClipFlanT5(found.directory, **place, **named)
         return QuestionLLM(found.directory, **place, **named)
-    except (CheckpointError, RuntimeError, ValueError, KeyError, TypeError) as exc:
+    except (CheckpointError, OSError, RuntimeError, ValueError, KeyError, TypeError) as exc:
         # torch says RuntimeError to an unknown device, and a config.json may lack anything.
         known = isinstance(exc, CheckpointError | RuntimeError)
         reason = str(exc).partition("\n")[0] if known else repr(exc)
