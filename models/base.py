@@ -128,7 +128,8 @@ class ModelInfo:
     """
     What `GET /models` tells, and what a score's provenance rests on.
 
-    A model with a *vocabulary* was taught these words only; others deserve a warning.
+    A model with a *vocabulary* was taught these words only; others deserve a warning.  A CLIP was
+    trained on cosines times its *logit_scale*.
     """
 
     role: str
@@ -138,6 +139,7 @@ class ModelInfo:
     dtype: str
     device: str
     vocabulary: frozenset[str] = frozenset()
+    logit_scale: float | None = None
 
     @property
     def label(self) -> str:

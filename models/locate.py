@@ -1,12 +1,14 @@
 """Where a checkpoint lies: a directory, a shipped demo model, or a repository on the hub."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from models.base import CheckpointError
 
 DEMO = Path(__file__).parent / "demo" / "weights"
+DATA = ("*.json", "*.safetensors", "*pytorch_model*.bin", "*.model")  # what is fetched; never code
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -42,17 +44,11 @@ def locate(checkpoint: str, revision: str = "") -> Located:
     return Located(directory, checkpoint, revision or directory.name)  # the folder of a commit
 
 
-def download(repository: str, revision: str) -> Path:
-    """Fetch a repository's data files (never its code) from the hub into the local cache."""
+def download(repository: str, revision: str, patterns: Sequence[str] = DATA) -> Path:
+    """Fetch those of a repository's files that match *patterns* from the hub into the local cache."""
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(
-            snapshot_download(
-                repository,
-                revision=revision or None,
-                allow_patterns=["*.json", "*.safetensors", "*pytorch_model*.bin", "*.model"],
-            )
-        )
+        return Path(snapshot_download(repository, revision=revision or None, allow_patterns=list(patterns)))
     except Exception as exc:  # the hub's client raises many kinds
         raise CheckpointError(f"{repository}: not a directory, and not to be had: {exc}") from exc

@@ -9,14 +9,21 @@ from models.base import ModelError, ModelInfo
 from service.context import Context
 from service.errors import CallRefused, ModelFault, ScoregateError
 from service.serving.batching import Entry
+from service.serving.cache import OutcomeCache, through
 from service.serving.device import Device, Resident
 
 
 class Handle:
-    """One configured model: prepares calls on CPU threads, queues them, waits for the outcomes."""
+    """
+    One configured model: prepares calls on CPU threads, queues them, waits for the outcomes.
 
-    def __init__(self, resident: Resident, device: Device, cpu: Executor) -> None:
-        self._resident, self._device, self._cpu = resident, device, cpu
+    With a *cache*, calls that were answered before are answered from it.
+    """
+
+    def __init__(
+        self, resident: Resident, device: Device, cpu: Executor, cache: OutcomeCache | None = None
+    ) -> None:
+        self._resident, self._device, self._cpu, self._cache = resident, device, cpu, cache
 
     @property
     def name(self) -> str:
@@ -39,6 +46,13 @@ class Handle:
         An exception is an outcome (always a `ScoregateError`), so one failed call never cancels its
         siblings.  Cancelling the group drops what has not reached the device.
         """
+        if self._cache is None or not self.info.revision:
+            return await self._run(calls, context)
+        model = (self.name, self.info.label, self.info.dtype)
+        return await through(self._cache, model, calls, context, self._run)
+
+    async def _run(self, calls: Sequence[Any], context: Context) -> list[Any]:
+        """Prepare and queue the calls, and wait for all of them."""
         loop = asyncio.get_running_loop()
         ready = await loop.run_in_executor(self._cpu, self._prepare, calls)
         entries = [self._submit(made, context.lane) for made in ready]

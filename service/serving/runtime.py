@@ -11,6 +11,7 @@ from models.clip_flant5 import ClipFlanT5
 from models.locate import locate
 from models.question_llm import QuestionLLM
 from service.serving.batching import Queue
+from service.serving.cache import OutcomeCache
 from service.serving.device import Device, Resident
 from service.serving.handle import Handle
 from service.settings import ModelSettings, Settings
@@ -21,13 +22,17 @@ def load_model(name: str, settings: ModelSettings) -> Model:
     """Load one model.  Raises `CheckpointError`, naming the model."""
     place = {"device": settings.device, "dtype": settings.dtype}
     try:
-        if settings.family == "open_clip" and settings.model:
-            named = {"id": settings.id, "revision": settings.revision}
-            return Clip(settings.model, pretrained=settings.pretrained, **place, **named)
+        if settings.family == "open_clip":
+            return Clip(
+                settings.model or settings.checkpoint,
+                pretrained=settings.pretrained,
+                resize_mode=settings.resize_mode,
+                id=settings.id,
+                revision=settings.revision,
+                **place,
+            )
         found = locate(settings.checkpoint, settings.revision)
         named = {"id": settings.id or found.id, "revision": settings.revision or found.revision}
-        if settings.family == "open_clip":
-            return Clip(str(found.directory), **place, **named)
         if settings.family == "clip_flant5":
             return ClipFlanT5(found.directory, **place, **named)
         return QuestionLLM(found.directory, **place, **named)
@@ -57,6 +62,8 @@ class LocalRuntime:
         self._stack = AsyncExitStack()
         self._settings = settings
         self._models = dict(models)
+        cache = settings.cache
+        self._cache = OutcomeCache(cache.scores_mb * 2**20) if cache.scores == "memory" else None
         self.devices: list[Device] = []
         self.handles: dict[str, Handle] = {}
 
@@ -70,7 +77,7 @@ class LocalRuntime:
             device = await self._stack.enter_async_context(Device(residents, self._instruments))
             self.devices.append(device)
             for resident in residents:
-                self.handles[resident.name] = Handle(resident, device, self.cpu)
+                self.handles[resident.name] = Handle(resident, device, self.cpu, self._cache)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -90,11 +97,9 @@ class LocalRuntime:
         )
 
     def handle(self, metric: str, role: str) -> Handle | None:
-        """The handle that serves *role* for a metric: as configured, else the role's first model."""
-        chosen = self._settings.metrics.get(metric)  # type: ignore[call-overload]
-        if chosen is not None and self.handles[chosen.model].info.role == role:
-            return self.handles[chosen.model]
-        return next((h for h in self.handles.values() if h.info.role == role), None)
+        """The handle that serves *role* for a metric, or None."""
+        name = self._settings.model_for(metric, role)
+        return None if name is None else self.handles[name]
 
     def stalled(self) -> bool:
         """Work waits, and no batch has finished for too long."""
