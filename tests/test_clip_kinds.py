@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from transformers import BertConfig
 
 from models.base import Image, ImageCall, TextCall
@@ -77,6 +78,21 @@ def test_cosines_are_open_clips_own(tmp_path, kind):
     assert np.ptp(expected, axis=0).max() > 1e-3  # they do depend on the image
     assert np.ptp(expected, axis=1).max() > 1e-3  # and on the text
     assert [False, False, False, True] == cut
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_is_said_to_be_cut_from_the_first_word_that_the_tower_does_not_see(tmp_path, kind):
+    """A last word is lost where another one in its place gives the same tokens."""
+    model = Clip(str(save_own(tmp_path / "clip", *KINDS[kind])), dtype="float32", device="cpu")
+    length, told, lost = model.tokenizer.context_length, [], []
+    for words in range(length - 5, length + 2):
+        one, other = ["red " * words + last for last in ("circle", "blue")]
+        told.append([model.prepare(TextCall(text)).data.truncated for text in (one, other)])
+        lost.append([torch.equal(*model.tokenizer([one, other]))] * 2)
+
+    assert lost == told
+    assert [False, False] in told
+    assert [True, True] in told
 
 
 def test_a_text_tower_of_transformers_is_read_from_a_directory(tmp_path):
