@@ -16,6 +16,7 @@ class Context:
         request_id: echoed in the answer and the log.
         deadline: on the event loop's clock (`loop.time()`, seconds).
         lane: "interactive" or "bulk".
+        traceparent: the caller's trace (W3C Trace Context), passed on to upstreams; empty: none.
         lookups: of one metric's cacheable calls, what came of each: "hit" or "miss".
         slowest: per stage, the longest that any one item or call of this request spent, in seconds.
     """
@@ -24,6 +25,7 @@ class Context:
     deadline: float
     lane: str
     instruments: Instruments
+    traceparent: str = ""
     lookups: list[str] = field(default_factory=list)
     slowest: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("decode", "questions", "queue", "model"), 0.0)

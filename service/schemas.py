@@ -170,10 +170,10 @@ Template = Annotated[Prompt, AfterValidator(slotted)]
 class VqaScoreOptions(Wire):
     """Options of `vqascore`."""
 
-    question: Template = 'Does this figure show "{}"? Please answer yes or no.'
+    question: Template | None = None
     answer: Prompt = "Yes"
     output: Literal["probability", "logit"] = "probability"
-    normalization: Literal["mean", "product", "first_token"] = "mean"
+    normalization: Literal["reference", "product", "first_token"] = "reference"
     frames: Literal["mean"] = "mean"
 
 

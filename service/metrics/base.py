@@ -41,6 +41,11 @@ class Vqa:
     def __init__(self, handle: Handle, context: Context) -> None:
         self._handle, self._context = handle, context
 
+    @property
+    def question(self) -> str:
+        """How the model is best asked whether it sees a text, `{}`."""
+        return self._handle.info.question
+
     async def ask(self, image: Image, questions: Sequence[str], answer: str) -> list[Likelihood]:
         """How likely *answer* is to each question.  Raises the first call's error, after all ended."""
         calls = [LikelihoodCall(image, question, answer) for question in questions]
