@@ -63,7 +63,7 @@ def find(model: str, pretrained: str | None, revision: str) -> Found:
             f"{model or '(no model)'}: neither a directory, nor a hub id, nor a name that open_clip knows"
         )
     directory = fetch(repository, revision)
-    return Found(repository, revision or directory.name, directory, online=True)
+    return Found(repository, directory.name, directory, online=True)  # the folder of a commit
 
 
 def find_name(name: str, pretrained: str, revision: str) -> Found:
