@@ -153,7 +153,8 @@ class ModelInfo:
     What `GET /models` tells, and what a score's provenance rests on.
 
     A model with a *vocabulary* was taught these words only; others deserve a warning.  *question* is how
-    a VQA model is best asked whether it sees a text, unless a request says otherwise.
+    a VQA model is best asked whether it sees a text, unless a request says otherwise.  A CLIP was trained
+    on cosines times its *logit_scale*.
     """
 
     role: str
@@ -163,6 +164,7 @@ class ModelInfo:
     dtype: str
     device: str
     vocabulary: frozenset[str] = frozenset()
+    logit_scale: float | None = None
     question: str = QUESTION
 
     @property

@@ -93,6 +93,8 @@ def read_file(path: Path, device: str) -> dict[str, torch.Tensor]:
             held = load_file(path, device=device)
     except Exception as exc:  # torch and safetensors raise many kinds for a broken file
         raise CheckpointError(f"{path}: cannot be read as weights: {fault(exc)}") from exc
+    if isinstance(held, dict) and isinstance(held.get("state_dict"), dict):
+        held = held["state_dict"]  # as training scripts save it
     if not isinstance(held, dict) or not all(isinstance(t, torch.Tensor) for t in held.values()):
         raise CheckpointError(f"{path}: holds something else than tensors by name")
     return held

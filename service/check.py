@@ -92,7 +92,9 @@ def plan(name: str, settings: ModelSettings) -> Plan:
 
 def plan_checkpoint(settings: ModelSettings) -> Plan:
     """A directory, or a repository of the hub, whether in the local cache or not."""
-    checkpoint = settings.checkpoint or settings.model
+    checkpoint = settings.checkpoint
+    if settings.family == "open_clip":
+        checkpoint = (settings.model or checkpoint).removeprefix("local-dir:").removeprefix("hf-hub:")
     if found := local(checkpoint):
         return Plan(found.id, str(found.directory), count(settings.family, found.directory))
     at = f"{checkpoint}@{settings.revision or 'main'}"

@@ -33,7 +33,18 @@ FAMILIES = {
     "openai": "questions",
 }
 REMOTE = ("openai", "openai_vlm")
-SERVES = {"vqascore": ("vqa",), "clipscore": ("clip",), "dsg": ("vqa", "questions")}
+SERVES = {
+    "vqascore": ("vqa",),
+    "clipscore": ("clip",),
+    "dsg": ("vqa", "questions"),
+    "pickscore": ("clip",),
+    "hpsv2": ("clip",),
+}
+
+# Metrics that are their weights: no other model may stand in, and theirs stands in for no other.
+OWN_MODEL = frozenset({"pickscore", "hpsv2"})
+
+MetricName = Literal["vqascore", "clipscore", "dsg", "pickscore", "hpsv2"]
 
 
 class SettingsError(Exception):
@@ -109,9 +120,14 @@ class ModelSettings(Section):
         "", description="Directory, `demo:NAME` for a shipped one, or a hub id `owner/name`."
     )
     model: str = Field(
-        "", description="open_clip: a model's name, instead of a checkpoint; openai: the served model's."
+        "",
+        description="open_clip: a model's name, a directory or a hub id, before `checkpoint`;"
+        " openai: the served model's name.",
     )
     pretrained: str | None = Field(None, description="open_clip: the weights' tag or file.")
+    resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
+        None, description="open_clip: how a picture becomes a square; the checkpoint's way by default."
+    )
     id: str = Field("", description="The name that scores carry; the checkpoint's by default.")
     revision: str = Field("", description="Revision; for a directory a hash of its weights.")
     device: str = Field("cpu", description="torch device.")
@@ -169,6 +185,10 @@ class CacheSettings(Section):
         description="Question sets: `sqlite:///PATH`.",
     )
     questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
+    scores: Literal["memory", "off"] = Field(
+        "memory", description="Models' answers: kept in memory, or not at all."
+    )
+    scores_mb: int = Field(64, ge=1, description="Memory for models' answers, in MiB.")
 
     @property
     def questions_path(self) -> Path:
@@ -182,7 +202,7 @@ class Settings(Section):
     server: Server = Server()
     images: Images = Images()
     models: dict[str, ModelSettings]
-    metrics: dict[Literal["vqascore", "clipscore", "dsg"], MetricSettings] = {}
+    metrics: dict[MetricName, MetricSettings] = {}
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
 
@@ -210,6 +230,16 @@ class Settings(Section):
             if model is None or model.role not in SERVES[metric]:
                 raise ValueError(f"metrics.{metric}.model: {choice.model!r} is no model for it")
         return self
+
+    def model_for(self, metric: str, role: str) -> str | None:
+        """The model that serves *role* for *metric*: as configured, else the role's first that is free."""
+        chosen = {name: choice.model for name, choice in self.metrics.items()}
+        if metric in chosen and self.models[chosen[metric]].role == role:
+            return chosen[metric]
+        if metric in OWN_MODEL:
+            return None
+        owned = {model for name, model in chosen.items() if name in OWN_MODEL} - {role}
+        return next((n for n, m in self.models.items() if m.role == role and n not in owned), None)
 
     def is_required(self, name: str) -> bool:
         """Whether the service is not ready without that model."""

@@ -13,6 +13,7 @@ from models.openai_llm import OpenAiLLM
 from models.openai_vlm import OpenAiVlm
 from models.question_llm import QuestionLLM
 from service.serving.batching import Queue
+from service.serving.cache import CachedHandle, OutcomeCache
 from service.serving.device import Device, Resident
 from service.serving.handle import Handle, LocalHandle
 from service.serving.remote import RemoteHandle
@@ -35,12 +36,16 @@ def load_model(name: str, settings: ModelSettings) -> Loaded:
         if settings.family == "openai_vlm":
             extra, question = settings.extra_body, settings.question
             return OpenAiVlm(settings.model, question=question, extra_body=extra, **named)
-        if settings.family == "open_clip" and settings.model:
-            return Clip(settings.model, pretrained=settings.pretrained, **place, **named)
+        if settings.family == "open_clip":
+            return Clip(
+                settings.model or settings.checkpoint,
+                pretrained=settings.pretrained,
+                resize_mode=settings.resize_mode,
+                **place,
+                **named,
+            )
         found = locate(settings.checkpoint, settings.revision)
         named = {"id": settings.id or found.id, "revision": found.revision or settings.revision}
-        if settings.family == "open_clip":
-            return Clip(str(found.directory), **place, **named)
         if settings.family == "clip_flant5":
             return ClipFlanT5(found.directory, **place, **named)
         return QuestionLLM(found.directory, **place, **named)
@@ -70,6 +75,8 @@ class LocalRuntime:
         self._stack = AsyncExitStack()
         self._settings = settings
         self._models = dict(models)
+        cache = settings.cache
+        self._cache = OutcomeCache(cache.scores_mb * 2**20) if cache.scores == "memory" else None
         self.devices: list[Device] = []
         self.handles: dict[str, Handle] = {}
 
@@ -79,9 +86,7 @@ class LocalRuntime:
         for name, model in self._models.items():
             settings = self._settings.models[name]
             if isinstance(model, OpenAiLLM | OpenAiVlm):
-                self.handles[name] = await self._stack.enter_async_context(
-                    self._remote(name, model, settings)
-                )
+                self._hold(await self._stack.enter_async_context(self._remote(name, model, settings)))
                 continue
             place = (settings.device, model.info.role == "questions")
             groups.setdefault(place, []).append(Resident(name, model, self._queue(name)))
@@ -89,13 +94,16 @@ class LocalRuntime:
             device = await self._stack.enter_async_context(Device(residents, self._instruments))
             self.devices.append(device)
             for resident in residents:
-                self.handles[resident.name] = LocalHandle(resident, device, self.cpu)
+                self._hold(LocalHandle(resident, device, self.cpu))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Drain and close, in reverse."""
         await self._stack.aclose()
         self.cpu.shutdown()
+
+    def _hold(self, handle: Handle) -> None:
+        self.handles[handle.name] = handle if self._cache is None else CachedHandle(handle, self._cache)
 
     def _remote(self, name: str, model: OpenAiLLM | OpenAiVlm, settings: ModelSettings) -> RemoteHandle:
         key = read_secret(settings.api_key_env) if settings.api_key_env else ""
@@ -123,11 +131,9 @@ class LocalRuntime:
         )
 
     def handle(self, metric: str, role: str) -> Handle | None:
-        """The handle that serves *role* for a metric: as configured, else the role's first model."""
-        chosen = self._settings.metrics.get(metric)  # type: ignore[call-overload]
-        if chosen is not None and self.handles[chosen.model].info.role == role:
-            return self.handles[chosen.model]
-        return next((h for h in self.handles.values() if h.info.role == role), None)
+        """The handle that serves *role* for a metric, or None."""
+        name = self._settings.model_for(metric, role)
+        return None if name is None else self.handles[name]
 
     def stalled(self) -> bool:
         """Work waits, and no batch has finished for too long."""
