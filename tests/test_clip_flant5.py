@@ -149,9 +149,9 @@ def test_a_question_beyond_the_context_is_cut_and_says_so():
 def test_one_vision_pass_per_distinct_image(monkeypatch):
     """Six questions about two images cost two vision rows."""
     seen = []
-    features = model().network.features
+    features = model().forward.features
     monkeypatch.setattr(
-        model().network, "features", lambda pixels: seen.append(len(pixels)) or features(pixels)
+        model().forward, "features", lambda pixels: seen.append(len(pixels)) or features(pixels)
     )
 
     model().score([prepared(pair) for pair in PAIRS if pair["image"] in (0, 3)])
