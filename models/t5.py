@@ -30,30 +30,30 @@ class PositionBias:
 
     def __init__(self, weights: Weights, stack: str, config: T5Config, *, bidirectional: bool) -> None:
         self._table = weights.take(f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight")
-        self._buckets = config.relative_attention_num_buckets
-        self._distance = config.relative_attention_max_distance
+        self._furthest = config.relative_attention_max_distance
         self._bidirectional = bidirectional
 
     def __call__(self, length: int) -> torch.Tensor:
         """Bias (heads, length, length) of each query for each key."""
-        distances = torch.arange(1 - length, length, device=self._table.device)  # key minus query
-        line = self._table[self.bucket(distances)].t()
+        distances = torch.arange(1 - length, length, device=self._table.device)
+        line = self._table[bucket(distances, len(self._table), self._furthest, self._bidirectional)].t()
         # Row q of the square is the line from distance -q on: windows of the line, the last one first.
         return line.unfold(1, length, 1).flip(1)
 
-    def bucket(self, distances: torch.Tensor) -> torch.Tensor:
-        """
-        The bucket of each distance (key minus query): one each for the near half, then logarithmic.
 
-        Computed in float32 step by step as the reference does, since rounding decides at the edges.
-        """
-        buckets = self._buckets // 2 if self._bidirectional else self._buckets
-        far = distances.abs() if self._bidirectional else (-distances).clamp(min=0)
-        near = buckets // 2
-        steps = (far.float() / near).log() / math.log(self._distance / near) * (buckets - near)
-        # The logarithm of 0 is -inf, and no integer.
-        bucket = torch.where(far < near, far, (near + steps.clamp(min=0).long()).clamp(max=buckets - 1))
-        return bucket + buckets * (distances > 0) if self._bidirectional else bucket
+def bucket(distances: torch.Tensor, buckets: int, furthest: int, bidirectional: bool) -> torch.Tensor:
+    """
+    The bucket of each distance (key minus query): one each for the near half, then logarithmic.
+
+    Computed in float32 step by step as the reference does, since rounding decides at the edges.
+    """
+    buckets = buckets // 2 if bidirectional else buckets
+    far = distances.abs() if bidirectional else (-distances).clamp(min=0)
+    near = buckets // 2
+    steps = (far.float() / near).log() / math.log(furthest / near) * (buckets - near)
+    # The logarithm of 0 is -inf, and no integer.
+    found = torch.where(far < near, far, (near + steps.clamp(min=0).long()).clamp(max=buckets - 1))
+    return found + buckets * (distances > 0) if bidirectional else found
 
 
 class SelfAttention:
@@ -134,7 +134,7 @@ class FeedForward:
 
     def __call__(self, states: torch.Tensor) -> torch.Tensor:
         gate, value = F.linear(self._norm(states), self._in).chunk(2, -1)
-        return states + F.linear(gelu_new(gate) * value, self._out)
+        return states + F.linear(gelu_new(gate).mul_(value), self._out)
 
 
 def gelu_new(x: torch.Tensor) -> torch.Tensor:
@@ -142,7 +142,7 @@ def gelu_new(x: torch.Tensor) -> torch.Tensor:
     if x.is_cuda or x.dtype != torch.float32:
         return F.gelu(x, approximate="tanh")
     # x * sigmoid(2u) is the same and takes a CPU a third of the time.
-    twice = 2 * math.sqrt(2 / math.pi)
+    twice, x = 2 * math.sqrt(2 / math.pi), x.contiguous()
     return (x * x).mul_(0.044715 * twice).add_(twice).mul_(x).sigmoid_().mul_(x)
 
 
