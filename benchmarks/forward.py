@@ -115,8 +115,8 @@ def build(geometry: str, layers: int | None, device: torch.device, dtype: torch.
     needed = 2.2 * parameters * dtype.itemsize  # what the fast pass joins is a copy of its own
     if needed > (free := free_bytes(device)):
         raise SystemExit(
-            f"{geometry}: {parameters / 1e9:.1f} G parameters in {str(dtype).removeprefix('torch.')} take {needed / 1e9:.0f} GB here,"
-            f" and {free / 1e9:.0f} GB are free on {device}; try --layers 2"
+            f"{geometry}: {parameters / 1e9:.1f} G parameters of {dtype.itemsize} bytes take"
+            f" {needed / 1e9:.0f} GB, and {free / 1e9:.0f} GB are free on {device}; try --layers 2"
         )
     torch.manual_seed(0)
     with torch.device(device), default_dtype(dtype):

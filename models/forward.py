@@ -7,7 +7,7 @@ the head is read for real tokens of answers only.
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional as F
@@ -82,12 +82,13 @@ class Forward:
             [*before, *[START] * patches, *after, *[START] * (longest - length)]
             for (before, after), length in zip(texts, lengths, strict=True)
         ]
-        padding = [[0.0] * length + [-math.inf] * (longest - length) for length in lengths]
         states = self._embed(ids)
         for row, (before, _) in enumerate(texts):
             states[row, len(before) : len(before) + patches] = features[row]
-        mask = torch.tensor(padding, dtype=self._dtype).to(self._device)
-        return self._encoder(states, mask), mask
+        beyond = torch.arange(longest, device=self._device) >= self._upload(lengths)[:, None]
+        padding = torch.zeros(beyond.shape, dtype=self._dtype, device=self._device)
+        padding.masked_fill_(beyond, -math.inf)
+        return self._encoder(states, padding), padding
 
     def logits(
         self, states: torch.Tensor, padding: torch.Tensor, answers: Sequence[Sequence[Sequence[int]]]
@@ -111,12 +112,16 @@ class Forward:
                 real += range(len(ids) * longest, len(ids) * longest + len(answer))
                 ids.append([START, *answer[:-1], *[START] * (longest - max(1, len(answer)))])
         decoded = self._decoder(self._embed(ids), states, padding)
-        rows = decoded.flatten(0, 1)[torch.tensor(real).to(self._device)]
+        rows = decoded.flatten(0, 1)[self._upload(real)]
         return F.linear(rows.float(), self._head)
 
     def _embed(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
         """Embeddings (rows, length, width), float32, as the residual stream is."""
-        return F.embedding(torch.tensor(ids).to(self._device), self._embeddings).float()
+        return F.embedding(self._upload(ids), self._embeddings).float()
+
+    def _upload(self, numbers: Sequence[Any]) -> torch.Tensor:
+        """Integers on the device, without waiting for what it still has to do."""
+        return torch.tensor(numbers).to(self._device, non_blocking=True)
 
 
 def depth(chosen: int, layers: int) -> int:

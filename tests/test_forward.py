@@ -14,8 +14,8 @@ from transformers.models.t5.modeling_t5 import T5Attention
 from models import forward
 from models.base import CheckpointError, Image, LikelihoodCall
 from models.clip_flant5 import ClipFlanT5, Network
-from models.forward import STEP, Forward
-from models.t5 import bucket
+from models.forward import Forward
+from models.t5 import bucket, gelu_new
 from models.weights import Weights
 
 CPU = torch.device("cpu")
@@ -39,13 +39,14 @@ VISION = {
     "image_size": 20,
     "patch_size": 5,
 }
-# Two images; each text goes with one of them and has answers of several lengths, some longer than d_kv.
+# Each row: an image, the text around it, answers.
 PIXELS = torch.randn(2, 3, 20, 20, generator=torch.Generator().manual_seed(1))
 ASKED = [
     (0, ([3, 4, 1], [5, 6, 7, 8, 1]), [[9, 1]]),
     (0, ([3, 4, 1], [5, 1]), [[9, 1], [10, 1], [11, 12, 13, 14, 15, 16, 17, 18, 1]]),
     (1, ([3, 1], list(range(5, 49))), [[9, 1], [1]]),
 ]
+SHORT = [(image, text, answers[:1]) for image, text, answers in ASKED]  # fewer tokens than d_kv
 
 
 def network(seed: int = 0, *, t5=T5, vision=VISION, **more) -> Network:
@@ -88,11 +89,12 @@ def plain_log_probs(made: Network, asked=ASKED) -> torch.Tensor:
         {"mm_vision_select_layer": 1},
     ],
 )
-def test_every_log_probability_is_the_plain_network_s(more):
-    """Float32, within 1e-5, whatever the geometry, the number of answers and their lengths."""
+@pytest.mark.parametrize("asked", [ASKED, SHORT], ids=["with keys", "without keys"])
+def test_every_log_probability_is_the_plain_network_s(more, asked):
+    """Float32, within 1e-5, whatever the geometry, and however the decoder reads the encoder's states."""
     made = network(**more)
 
-    torch.testing.assert_close(log_probs(fast(made)), plain_log_probs(made), atol=1e-5, rtol=0)
+    torch.testing.assert_close(log_probs(fast(made), asked), plain_log_probs(made, asked), atol=1e-5, rtol=0)
 
 
 def test_in_bfloat16_it_is_as_near_to_float32_as_the_plain_network():
@@ -145,14 +147,24 @@ def test_every_distance_falls_into_transformers_bucket(bidirectional, buckets, f
     assert torch.equal(expected, bucket(distances, buckets, furthest, bidirectional))
 
 
+def test_gelu_through_the_sigmoid_is_gelu_through_tanh():
+    """Also where both saturate."""
+    x = torch.linspace(-20, 20, 4001)
+
+    torch.testing.assert_close(
+        gelu_new(x), torch.nn.functional.gelu(x, approximate="tanh"), atol=1e-6, rtol=1e-6
+    )
+
+
 def test_lengths_are_padded_to_few():
-    """Questions of 18 to 63 tokens have lengths that are multiples of STEP."""
-    quick = fast(network())
+    """Texts of 18 to 61 tokens, image included, are encoded at 6 lengths, each a multiple of 8."""
+    quick, seen = fast(network()), set()
     for tokens in range(1, 45):
         states, padding = quick.encode(torch.zeros(1, 16, 32), [([1], [1] * tokens)])
+        seen.add(states.shape[1])
 
-        assert 0 == states.shape[1] % STEP
         assert tokens + 17 == (padding == 0).sum()
+    assert {24, 32, 40, 48, 56, 64} == seen
 
 
 def test_the_head_reads_real_tokens_of_answers_only():
