@@ -1,10 +1,11 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check train-demo figures bench
+.PHONY: help demo serve test check vllm train-demo figures bench
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+VLLM := .venv-vllm
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,19 +20,26 @@ $(VENV)/dev: $(VENV)/server requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
 	@touch $@
 
+$(VLLM)/ready: requirements-vllm.lock
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/pip install --quiet --disable-pip-version-check --progress-bar on --no-deps -r requirements-vllm.lock
+	@touch $@
+
 demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html
 	$(BIN)/python -m models.demo.show
 
 serve: $(VENV)/server ## Start the demo service on 127.0.0.1:8000 and leave it running
 	$(BIN)/python -m models.demo.serve
 
-test: check ## Lint, types, all tests
+test: check vllm ## Lint, types, all tests
 	$(BIN)/pytest
 
 check: $(VENV)/dev ## Lint and types only
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+vllm: $(VLLM)/ready ## Build the environment of the vLLM that the tests start (CPU, 6 GB)
 
 train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on two cores)
 	$(BIN)/python -m models.demo.train

@@ -21,7 +21,9 @@ from torch import nn
 
 from benchmarks.work import free_bytes, peak, seconds, text_work, vision_work
 from models.checkpoint import DTYPES, read_json
-from models.clip_flant5 import VIT_L_14_336, Network, Text
+from models.clip_flant5 import Network
+from models.flant5_tokenizer import Text
+from models.flant5_tower import VIT_L_14_336
 from models.forward import Forward
 
 DEMO = Path(__file__).parents[1] / "models" / "demo" / "weights" / "clip_flant5"

@@ -7,8 +7,6 @@ from pathlib import Path
 import torch
 from transformers import CLIPVisionConfig, T5Config
 
-from models.forward import depth
-
 MATRIX = {"cpu": 2048, "cuda": 8192}  # large enough to reach the peak, small enough for a few seconds
 TRIES = 10
 
@@ -25,9 +23,10 @@ def vision_work(config: CLIPVisionConfig, width: int, layer: int) -> int:
     patches = (config.image_size // config.patch_size) ** 2
     tokens = patches + 1
     block = 2 * tokens * (4 * hidden**2 + 2 * hidden * inner) + 4 * tokens**2 * hidden
+    layers = layer % (config.num_hidden_layers + 1)
     splice = 2 * patches * (hidden * width + width**2)
     patch = 2 * patches * hidden * config.num_channels * config.patch_size**2
-    return int(patch + depth(layer, config.num_hidden_layers) * block + splice)
+    return int(patch + layers * block + splice)
 
 
 def text_work(config: T5Config, length: int, tokens: int) -> int:

@@ -55,7 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     report = Report()
     port = free_port(0)
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3"}
+        settings = {
+            "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3",
+            "SCOREGATE_CACHE__SCORES": "off",  # a pair's second score would take no time at all
+        }
         began = monotonic()
         with running(port, log=Path(folder) / "log", **settings) as process:
             wait_until_ready(process, port)

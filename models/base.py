@@ -10,13 +10,16 @@ An outcome is an answer or the exception that took its place; a list of outcomes
 the order of the list of prepared calls.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, tanh
 from typing import Any, Protocol
 
 import numpy as np
 import PIL.Image
+
+# VQAScore's own (Lin et al. 2024, section 3); `{}` is the prompt.
+QUESTION = 'Does this figure show "{}"? Please answer yes or no.'
 
 
 class ModelError(Exception):
@@ -25,6 +28,19 @@ class ModelError(Exception):
 
 class CheckpointError(Exception):
     """A checkpoint cannot be loaded; raised before anything is served."""
+
+
+class UpstreamError(Exception):
+    """
+    A server did not answer a request, or not with what it should have.
+
+    Attributes:
+        status: of its answer; 0 where there was none.
+    """
+
+    def __init__(self, detail: str, status: int = 0) -> None:
+        super().__init__(detail)
+        self.status = status
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,11 +83,19 @@ class LikelihoodCall:
 
 @dataclass(frozen=True, slots=True)
 class GenerateCall:
-    """Answer a chat of one system and one user message; the outcome is the model's raw text."""
+    """
+    Answer a chat of one system and one user message; the outcome is the model's raw text.
+
+    Attributes:
+        schema: JSON schema that the text must follow; none: any text.
+        seed: of what little chance decoding at temperature 0 leaves.
+    """
 
     system: str
     user: str
     max_tokens: int = 1024
+    schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +152,9 @@ class ModelInfo:
     """
     What `GET /models` tells, and what a score's provenance rests on.
 
-    A model with a *vocabulary* was taught these words only; others deserve a warning.
+    A model with a *vocabulary* was taught these words only; others deserve a warning.  *question* is how
+    a VQA model is best asked whether it sees a text, unless a request says otherwise.  A CLIP was trained
+    on cosines times its *logit_scale*.
     """
 
     role: str
@@ -138,11 +164,13 @@ class ModelInfo:
     dtype: str
     device: str
     vocabulary: frozenset[str] = frozenset()
+    logit_scale: float | None = None
+    question: str = QUESTION
 
     @property
     def label(self) -> str:
-        """The name a response carries: `id@revision`."""
-        return f"{self.id}@{self.revision}"
+        """The name a response carries: `id@revision`, or the id where there is no revision."""
+        return f"{self.id}@{self.revision}" if self.revision else self.id
 
 
 class Model(Protocol):
@@ -160,4 +188,28 @@ class Model(Protocol):
 
     def example(self) -> Any:
         """A call of ordinary size, scored once before the service reports ready."""
+        ...
+
+
+Post = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Send a JSON body to a path under the server's base URL and get its JSON answer, or `UpstreamError`."""
+
+
+class RemoteModel(Protocol):
+    """A model that another process serves: knows what to ask and how to read it, and sends nothing itself."""
+
+    info: ModelInfo
+
+    def prepare(self, call: Any) -> Prepared:
+        """Do the CPU work of one call; thread-safe.  Raises `ModelError` for a call it can't take."""
+        ...
+
+    async def answer(self, prepared: Prepared, post: Post) -> Any:
+        """
+        The answer to one call.
+
+        Raises:
+            ModelError: the call cannot be answered.
+            UpstreamError: the server did not answer, or badly.
+        """
         ...

@@ -7,11 +7,13 @@ sharded.  Nothing is ever unpickled beyond plain tensors.
 
 import hashlib
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 
 from models.base import CheckpointError
@@ -20,9 +22,13 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
+LISTED = 4  # names of each kind in a message
+
 
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in *path*.  Raises `CheckpointError` where there is none."""
+    if not path.is_file():
+        raise CheckpointError(f"{path}: missing")
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as exc:
@@ -32,37 +38,114 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def weight_files(directory: Path) -> list[Path]:
-    """The files that hold the weights, sharded or not, safetensors first."""
-    for name in WEIGHTS:
-        index = directory / f"{name}.index.json"
+# --- weights ------------------------------------------------------------------------------------
+
+
+def weight_files(directory: Path, names: Sequence[str] = WEIGHTS) -> list[Path]:
+    """
+    The files that hold the weights, sharded or not; the first of *names* goes first.
+
+    Raises:
+        CheckpointError: there are none, or one that the index names is missing.
+    """
+    for name in names:
         if (directory / name).is_file():
             return [directory / name]
+        index = directory / f"{name}.index.json"
         if index.is_file():
-            shards = set(read_json(index).get("weight_map", {}).values())
-            if any("/" in shard or "\\" in shard for shard in shards):
-                raise CheckpointError(f"{index}: a shard lies outside the checkpoint")
-            return [directory / shard for shard in sorted(shards)]
-    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(WEIGHTS)})")
+            return shards(index)
+    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(names)})")
+
+
+def shards(index: Path) -> list[Path]:
+    """The files that an `….index.json` names, all of them there."""
+    placed = read_json(index).get("weight_map")
+    if not isinstance(placed, dict) or not placed or not all(isinstance(s, str) for s in placed.values()):
+        raise CheckpointError(f"{index}: no weight_map of tensors to files")
+    names = sorted(set(placed.values()))
+    if any("/" in name or "\\" in name for name in names):
+        raise CheckpointError(f"{index}: a shard lies outside the checkpoint")
+    absent = [name for name in names if not (index.parent / name).is_file()]
+    if absent:
+        raise CheckpointError(f"{index}: {len(absent)} of {len(names)} shards missing: {listed(absent)}")
+    return [index.parent / name for name in names]
 
 
 def read_weights(directory: Path) -> dict[str, torch.Tensor]:
     """All tensors of a checkpoint, on the CPU, by name."""
     tensors: dict[str, torch.Tensor] = {}
     for path in weight_files(directory):
-        try:
-            if path.suffix == ".safetensors":
-                tensors |= load_file(path)
-            else:
-                tensors |= torch.load(path, map_location="cpu", weights_only=True)
-        except Exception as exc:  # torch and safetensors raise many kinds for a broken file
-            raise CheckpointError(f"{path}: cannot be read as weights: {exc}") from exc
+        tensors |= read_file(path, "cpu")
     return tensors
 
 
-def revision_of(directory: Path) -> str:
-    """A revision for a local directory that names none: from its configuration and weights."""
-    return digest_of([directory / "config.json", *weight_files(directory)])
+def read_file(path: Path, device: str) -> dict[str, torch.Tensor]:
+    """The tensors of one file; on the device "meta" only their shapes are read."""
+    try:
+        if path.suffix != ".safetensors":
+            held = torch.load(path, map_location=device, weights_only=True)
+        elif device == "meta":
+            with safe_open(path, "pt") as file:
+                names = file.keys()
+                shapes = {name: file.get_slice(name).get_shape() for name in names}
+            held = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+        else:
+            held = load_file(path, device=device)
+    except Exception as exc:  # torch and safetensors raise many kinds for a broken file
+        raise CheckpointError(f"{path}: cannot be read as weights: {fault(exc)}") from exc
+    if isinstance(held, dict) and isinstance(held.get("state_dict"), dict):
+        held = held["state_dict"]  # as training scripts save it
+    if not isinstance(held, dict) or not all(isinstance(t, torch.Tensor) for t in held.values()):
+        raise CheckpointError(f"{path}: holds something else than tensors by name")
+    return held
+
+
+def fault(exc: Exception) -> str:
+    """One line that says what was wrong with a file of weights."""
+    if type(exc).__name__ == "UnpicklingError":
+        # PyTorch's own message explains how to run the code in such a file.
+        return "it holds something else than plain tensors, and nothing else is unpickled"
+    return f"{type(exc).__name__}: {' '.join(str(exc).split())[:200]}"
+
+
+def parameters(paths: Iterable[Path]) -> dict[str, int]:
+    """How many numbers each tensor of some weight files holds, without reading them."""
+    return {
+        name: math.prod(tensor.shape) for path in paths for name, tensor in read_file(path, "meta").items()
+    }
+
+
+def misfit(weights: Mapping[str, torch.Tensor], expected: Mapping[str, Sequence[int]]) -> str:
+    """What keeps *weights* from being those *expected* by name and shape; empty where they fit."""
+    common = weights.keys() & expected.keys()
+    kinds = {
+        "missing": [name for name in expected if name not in weights],
+        "unexpected": [name for name in weights if name not in expected],
+        "of another shape": [
+            f"{name} {tuple(weights[name].shape)} instead of {tuple(expected[name])}"
+            for name in expected
+            if name in common and tuple(weights[name].shape) != tuple(expected[name])
+        ],
+        "no floating-point numbers": [
+            f"{name} {weights[name].dtype}"
+            for name in expected
+            if name in common and not weights[name].is_floating_point()
+        ],
+    }
+    return "; ".join(f"{len(names)} {kind}: {listed(names)}" for kind, names in kinds.items() if names)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few of *names*."""
+    return ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
+
+
+# --- what names and describes a checkpoint ------------------------------------------------------
+
+
+def revision_of(directory: Path, names: Sequence[str] = ("config.json",)) -> str:
+    """A revision for a local directory that names none: from its files of those *names* and its weights."""
+    return digest_of([*(directory / name for name in names), *weight_files(directory)])
 
 
 def read_vocabulary(directory: Path) -> frozenset[str]:

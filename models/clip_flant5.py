@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import PIL.Image
-import sentencepiece
 import torch
 from torch import nn
 from transformers import CLIPVisionConfig, CLIPVisionModel, T5Config, T5ForConditionalGeneration
@@ -33,61 +32,14 @@ from models.base import (
     ModelInfo,
     Prepared,
 )
-from models.checkpoint import DTYPES, read_json, read_vocabulary, read_weights, revision_of
+from models.checkpoint import DTYPES, fault, misfit, read_vocabulary, read_weights, revision_of
+from models.flant5_layout import EMBEDDING, FILES, Layout, read_layout, renamed
+from models.flant5_tokenizer import CONTEXT_LENGTH, EOS, IGNORE, PAD, Text
 from models.forward import Forward
-from models.pixels import Pixels
 
-SYSTEM = (
-    "A chat between a curious user and an artificial intelligence assistant. The assistant gives"
-    " helpful, detailed, and polite answers to the user's questions."
-)
-CONTEXT_LENGTH = 2048  # text tokens, counted before the image is spliced in
-PAD, EOS, IGNORE = 0, 1, -100
-
-# `openai/clip-vit-large-patch14-336`, the tower of every published checkpoint.  Its weights are
-# inside the checkpoint; only these constants would have to be fetched.
-VIT_L_14_336 = {
-    "hidden_size": 1024,
-    "intermediate_size": 4096,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "image_size": 336,
-    "patch_size": 14,
-    "projection_dim": 768,
-    "hidden_act": "quick_gelu",
-}
-
-
-Text = tuple[Sequence[int], Sequence[int]]  # token ids before and after the image
-
-
-class Tokenizer:
-    """
-    The T5 pieces of the text around the image slot.
-
-    SentencePiece is used directly: `</s>`, `<pad>` or `<image>` in a prompt stay text.
-    """
-
-    def __init__(self, path: Path, extra_ids: int = 100) -> None:
-        try:
-            self._pieces = sentencepiece.SentencePieceProcessor(model_file=str(path))
-        except (OSError, RuntimeError) as exc:
-            raise CheckpointError(f"{path}: not a SentencePiece model") from exc
-        self.size = self._pieces.vocab_size() + extra_ids
-
-    def encode(self, text: str) -> list[int]:
-        """Ids of *text* with the `</s>` that the reference puts after every chunk."""
-        return [*self._pieces.encode(text), EOS]
-
-    def unknown(self, text: str) -> bool:
-        """Whether some of *text* has no piece of its own."""
-        return self._pieces.unk_id() in self._pieces.encode(text)
-
-    def around_image(self, question: str) -> tuple[list[int], list[int]]:
-        """Ids before and after the image slot, cut at the context length counting the slot as one."""
-        before = self.encode(f"{SYSTEM} USER: ")
-        after = self.encode(f"\n{question} ASSISTANT: ")
-        return before, after[: CONTEXT_LENGTH - len(before) - 1]
+# Names of the network that are `shared.weight` once more, and the tensors with a row for each piece.
+ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")
+CUT = (EMBEDDING, "lm_head.weight")
 
 
 class Network(nn.Module):
@@ -178,19 +130,6 @@ def shift_right(labels: torch.Tensor) -> torch.Tensor:
     return shifted.masked_fill(shifted == IGNORE, PAD)
 
 
-def rename(name: str) -> str | None:
-    """Our name for a tensor of a published checkpoint; None where it holds nothing of its own."""
-    if name.endswith("position_ids") or name.endswith("embed_tokens.weight"):
-        return None  # a buffer, or one more name of `shared.weight`
-    if name.startswith("vision_tower."):
-        return "vision_tower." + name.removeprefix("vision_tower.").removeprefix(
-            "vision_tower."
-        ).removeprefix("vision_model.")
-    if name.startswith("mm_projector."):
-        return name
-    return f"t5.{name}"
-
-
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One (image, question, answer) ready for the device."""
@@ -226,22 +165,17 @@ class ClipFlanT5:
         revision: str = "",
         compile: bool = False,
     ) -> None:
-        config = read_json(directory / "config.json")
-        if config.get("model_type") not in ("clip_t5", "t5"):
-            raise CheckpointError(f"{directory}: model_type is not clip_t5 or t5")
-        tokens = directory / "tokenizer_config.json"
-        extra = read_json(tokens).get("extra_ids", 100) if tokens.is_file() else 100
-        self.tokenizer = Tokenizer(directory / "spiece.model", extra)
-        vision, self.pixels = read_tower(directory / "vision_tower", config)
-        network = load_network(directory, config, vision, self.tokenizer.size)
+        layout = read_layout(directory)
+        self.tokenizer, self.pixels = layout.tokenizer, layout.pixels
+        network = load_network(directory, layout)
         self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], compile=compile)
-        self._patches = (vision["image_size"] // vision["patch_size"]) ** 2
+        self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._yes, self._no = (self.tokenizer.encode(word)[0] for word in ("Yes", "No"))
         self.info = ModelInfo(
             role="vqa",
             family="clip_flant5",
             id=id or directory.name,
-            revision=revision or revision_of(directory),
+            revision=revision or revision_of(directory, FILES),
             dtype=dtype,
             device=device,
             vocabulary=read_vocabulary(directory),
@@ -308,45 +242,31 @@ def pad_labels(labels: Sequence[Sequence[int]]) -> torch.Tensor:
     return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORE)
 
 
-def read_tower(directory: Path, config: dict[str, Any]) -> tuple[dict[str, Any], Pixels]:
-    """The vision tower's configuration and how it wants its pixels."""
-    pad = config.get("image_aspect_ratio") == "pad"
-    if not (directory / "config.json").is_file():
-        return VIT_L_14_336, Pixels(VIT_L_14_336["image_size"], pad=pad)  # type: ignore[arg-type]
-    vision = read_json(directory / "config.json")
-    vision = vision.get("vision_config", vision)
-    preprocessor = directory / "preprocessor_config.json"
-    if not preprocessor.is_file():
-        return vision, Pixels(vision["image_size"], pad=pad)
-    steps = read_json(preprocessor)
-    return vision, Pixels(
-        vision["image_size"],
-        mean=tuple(steps["image_mean"]),
-        std=tuple(steps["image_std"]),
-        pad=pad,
-    )
-
-
-def load_network(directory: Path, config: dict[str, Any], vision: dict[str, Any], vocabulary: int) -> Network:
+def load_network(directory: Path, layout: Layout) -> Network:
     """
-    Build the network around the checkpoint's own tensors, every name accounted for.
+    Build the network around the checkpoint's own tensors, every name and shape accounted for.
 
     The reference cuts the embeddings to the tokenizer's length (32128 to 32100 rows), so its softmax
     runs over that many; so does ours.
     """
-    weights = {ours: t for name, t in read_weights(directory).items() if (ours := rename(name))}
-    for name in ("t5.shared.weight", "t5.lm_head.weight"):
-        if name in weights:
-            weights[name] = weights[name][:vocabulary]
-    with torch.device("meta"):  # no memory and no random numbers for weights about to be replaced
-        network = Network({**config, "vocab_size": vocabulary}, vision)
+    vocabulary = layout.tokenizer.size
     try:
-        missing, unknown = network.load_state_dict(weights, strict=False, assign=True)
-    except RuntimeError as exc:
-        raise CheckpointError(f"{directory}: the weights don't fit config.json: {exc}") from exc
-    missing = [name for name in missing if not name.endswith("embed_tokens.weight")]
-    if missing or unknown:
-        raise CheckpointError(f"{directory}: missing tensors {missing[:5]}, unknown tensors {unknown[:5]}")
+        with torch.device("meta"):  # no memory and no random numbers for weights about to be replaced
+            network = Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
+    except Exception as exc:  # transformers raises many kinds
+        raise CheckpointError(f"{directory}: no network can be built: {fault(exc)}") from exc
+    weights = renamed(read_weights(directory))
+    empty = network.state_dict()
+    names = {name.removeprefix("t5."): name for name in empty if name not in ALIASES}
+    expected = {theirs: tuple(empty[ours].shape) for theirs, ours in names.items()}
+    for name in CUT:
+        expected[name] = (layout.config["vocab_size"], *expected[name][1:])
+    if wrong := misfit(weights, expected):
+        raise CheckpointError(f"{directory}: the weights don't fit config.json: {wrong}")
+    for name in CUT:
+        weights[name] = weights[name][:vocabulary]
+    found = {ours: weights[theirs] for theirs, ours in names.items()}
+    network.load_state_dict(found, strict=False, assign=True)  # the aliases come with the next line
     network.t5.set_input_embeddings(network.t5.shared)
     embeddings = network.vision_tower.embeddings
     embeddings.position_ids = torch.arange(embeddings.num_positions)[None]  # a buffer, never saved

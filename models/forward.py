@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional as F
 
-from models.base import CheckpointError
+from models.flant5_tokenizer import PAD, Text
 from models.t5 import Decoder, Encoder
 from models.vision import Linear, VisionTower
 from models.weights import Weights
 
 if TYPE_CHECKING:
-    from models.clip_flant5 import Network, Text
+    from models.clip_flant5 import Network
 
-START = 0  # the token that decoding begins with; also the padding
-STEP = 8  # lengths are padded to a multiple: few shapes, and rows aligned as attention kernels want them
+# Lengths are padded to a multiple: few shapes for kernels and compilers, and attention sums a row in the same
+# order whatever the padding (16 floats are a vector register), so that bfloat16 rounds alike in any batch.
+STEP = 16
 
 
 class Forward:
@@ -32,20 +33,13 @@ class Forward:
         network: on whatever device, in whatever dtype; left without weights.
         device, dtype: where and in what to compute.
         compile: run the blocks through `torch.compile`.
-
-    Raises:
-        CheckpointError: the network is not built like a CLIP-FlanT5.
     """
 
     def __init__(
         self, network: "Network", *, device: torch.device, dtype: torch.dtype, compile: bool = False
     ) -> None:
         t5, tower = network.t5.config, network.vision_tower.config
-        if t5.feed_forward_proj != "gated-gelu":
-            raise CheckpointError(
-                f"feed_forward_proj is {t5.feed_forward_proj!r}, and gated-gelu in a FlanT5"
-            )
-        layers = depth(network.layer, tower.num_hidden_layers)
+        layers = network.layer % (tower.num_hidden_layers + 1)  # before the hidden state of that number
         weights = Weights(network, device=device, dtype=dtype)
         self._device, self._dtype = device, dtype
         self._tower = VisionTower(weights, "vision_tower", tower, layers)
@@ -68,7 +62,7 @@ class Forward:
         first, second = self._project
         return second(F.gelu(first(seen)))
 
-    def encode(self, features: torch.Tensor, texts: Sequence["Text"]) -> tuple[torch.Tensor, torch.Tensor]:
+    def encode(self, features: torch.Tensor, texts: Sequence[Text]) -> tuple[torch.Tensor, torch.Tensor]:
         """
         Encode each row of *features* between the two halves of its text.
 
@@ -79,7 +73,7 @@ class Forward:
         lengths = [len(before) + patches + len(after) for before, after in texts]
         longest = max(lengths) + -max(lengths) % STEP
         ids = [
-            [*before, *[START] * patches, *after, *[START] * (longest - length)]
+            [*before, *[PAD] * patches, *after, *[PAD] * (longest - length)]
             for (before, after), length in zip(texts, lengths, strict=True)
         ]
         states = self._embed(ids)
@@ -110,7 +104,8 @@ class Forward:
         for group in answers:
             for answer in [*group, *[()] * (most - len(group))]:
                 real += range(len(ids) * longest, len(ids) * longest + len(answer))
-                ids.append([START, *answer[:-1], *[START] * (longest - max(1, len(answer)))])
+                # Decoding begins with padding.
+                ids.append([PAD, *answer[:-1], *[PAD] * (longest - max(1, len(answer)))])
         decoded = self._decoder(self._embed(ids), states, padding)
         rows = decoded.flatten(0, 1)[self._upload(real)]
         return F.linear(rows.float(), self._head)
@@ -122,13 +117,6 @@ class Forward:
     def _upload(self, numbers: Sequence[Any]) -> torch.Tensor:
         """Integers on the device, without waiting for what it still has to do."""
         return torch.tensor(numbers).to(self._device, non_blocking=True)
-
-
-def depth(chosen: int, layers: int) -> int:
-    """How many of a tower's layers lie before hidden state number *chosen*; 0 is the embeddings."""
-    if not -layers - 1 <= chosen <= layers:
-        raise CheckpointError(f"mm_vision_select_layer is {chosen}, and the tower has {layers} layers")
-    return chosen % (layers + 1)
 
 
 def keep_freed_memory() -> None:

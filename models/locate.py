@@ -1,6 +1,7 @@
 """Where a checkpoint lies: a directory, a shipped demo model, or a repository on the hub."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,12 @@ from models.base import CheckpointError
 
 DEMO = Path(__file__).parent / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+COMMIT = re.compile(r"[0-9a-f]{40}")
+SHORT = re.compile(r"[0-9a-f]{7,39}")
+
+CONFIGS = ("config.json", "open_clip_config.json")
+WEIGHTS = ("*.safetensors", "*pytorch_model*.bin")
+DATA = ("*.json", *WEIGHTS, "*.model")  # what is fetched; never code
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,15 @@ def locate(checkpoint: str, revision: str = "") -> Located:
     Raises:
         CheckpointError: there is no such directory, or the hub can't be reached.
     """
+    if found := local(checkpoint):
+        return found
+    directory = cached(checkpoint, revision) if COMMIT.fullmatch(revision) else None
+    directory = directory or download(checkpoint, revision)
+    return Located(directory, checkpoint, directory.name)  # the folder of a commit
+
+
+def local(checkpoint: str) -> Located | None:
+    """*checkpoint* as a directory; None where it may be one of the hub's."""
     if checkpoint.startswith("demo:"):
         name = checkpoint.removeprefix("demo:")
         found = Located(DEMO / name, f"scoregate-demo-{name.replace('_', '-')}")
@@ -38,21 +54,53 @@ def locate(checkpoint: str, revision: str = "") -> Located:
         return found
     if not HUB_ID.fullmatch(checkpoint):
         raise CheckpointError(f"{checkpoint or '(no checkpoint)'}: no such directory")
-    directory = download(checkpoint, revision)
-    return Located(directory, checkpoint, revision or directory.name)  # the folder of a commit
+    return None
 
 
-def download(repository: str, revision: str) -> Path:
-    """Fetch a repository's data files (never its code) from the hub into the local cache."""
+def cached(repository: str, revision: str = "") -> Path | None:
+    """What lies of a repository in the hub's local cache, where its weights are among it; no request."""
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(
+        directory = Path(
             snapshot_download(
-                repository,
-                revision=revision or None,
-                allow_patterns=["*.json", "*.safetensors", "*pytorch_model*.bin", "*.model"],
+                repository, revision=named(revision), allow_patterns=list(DATA), local_files_only=True
             )
         )
+    except Exception:  # the hub's client raises many kinds
+        return None
+    whole = any(any(directory.glob(pattern)) for pattern in WEIGHTS)
+    return directory if whole and is_commit(directory, revision) else None
+
+
+def download(repository: str, revision: str, patterns: Sequence[str] = DATA) -> Path:
+    """
+    Fetch those of a repository's files that match *patterns* from the hub into the local cache.
+
+    The hub knows no abbreviated commits: one stands for the newest, which must be that.
+    """
+    directory = fetch(repository, named(revision), CONFIGS)
+    if not is_commit(directory, revision):
+        raise CheckpointError(f"{repository}: its newest commit is {directory.name}, not {revision}")
+    return fetch(repository, directory.name, patterns)
+
+
+def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
+    """The directory of one commit in the local cache, with its files of those *patterns*."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns)))
     except Exception as exc:  # the hub's client raises many kinds
-        raise CheckpointError(f"{repository}: not a directory, and not to be had: {exc}") from exc
+        reason = " ".join(str(exc).split())[:300]
+        raise CheckpointError(f"{repository}: no such directory, and not to be had: {reason}") from exc
+
+
+def named(revision: str) -> str | None:
+    """What the hub is asked for: None is the newest commit."""
+    return None if SHORT.fullmatch(revision) else revision or None
+
+
+def is_commit(directory: Path, revision: str) -> bool:
+    """Whether a commit's *directory* begins with an abbreviated *revision*; true of any other kind."""
+    return not SHORT.fullmatch(revision) or directory.name.startswith(revision)

@@ -9,23 +9,30 @@ import torch
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 STRIP = 256  # rows padded at a time
+LONGEST = 64  # sides; what is cut off a longer strip is far outside the centre crop
 
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
-    """An RGB picture to a float32 tensor (3, size, size)."""
+    """
+    An RGB picture to a float32 tensor (3, size, size).
+
+    A tall picture that is not padded is resized *columns_first*, as Pillow did before 13 and the
+    published VQAScores have it, or in the order of the Pillow that is installed.
+    """
 
     size: int
     mean: tuple[float, ...] = CLIP_MEAN
     std: tuple[float, ...] = CLIP_STD
     pad: bool = True
+    columns_first: bool = True
 
     def __call__(self, rgb: PIL.Image.Image) -> torch.Tensor:
         """Pad to a centred square (or crop one), resize, scale to 0..1 and normalise."""
         square = (
             pad_and_resize(rgb, self.size, tuple(int(255 * m) for m in self.mean))
             if self.pad
-            else resize_and_crop(rgb, self.size)
+            else resize_and_crop(rgb, self.size, self.columns_first)
         )
         scaled = (np.asarray(square) * (1 / 255)).astype(np.float32)
         normal = (scaled - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
@@ -51,11 +58,26 @@ def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: tuple[int, ...]) -> 
     return columns.resize((size, size), PIL.Image.Resampling.BICUBIC)
 
 
-def resize_and_crop(rgb: PIL.Image.Image, size: int) -> PIL.Image.Image:
-    """Resize the shorter edge to *size*, then crop the centre."""
+def resize_and_crop(rgb: PIL.Image.Image, size: int, columns_first: bool) -> PIL.Image.Image:
+    """
+    Resize the shorter edge to *size*, then crop the centre.
+
+    Pillow before 13 always resized columns first; Pillow 13 begins with the rows of a tall picture, and
+    rounds otherwise.
+    """
+    rgb = middle(rgb)
     short, long = sorted(rgb.size)
     scaled = int(size * long / short)
-    shape = (size, scaled) if rgb.width <= rgb.height else (scaled, size)
-    resized = rgb.resize(shape, PIL.Image.Resampling.BICUBIC)
-    left, top = (shape[0] - size) // 2, (shape[1] - size) // 2
+    width, height = (size, scaled) if rgb.width <= rgb.height else (scaled, size)
+    if columns_first:
+        rgb = rgb.resize((width, rgb.height), PIL.Image.Resampling.BICUBIC)
+    resized = rgb.resize((width, height), PIL.Image.Resampling.BICUBIC)
+    left, top = (width - size) // 2, (height - size) // 2
     return resized.crop((left, top, left + size, top + size))
+
+
+def middle(rgb: PIL.Image.Image) -> PIL.Image.Image:
+    """The middle of a very long strip: resized whole, one of 16000x1 would take gigabytes."""
+    longest = LONGEST * min(rgb.size)
+    left, top = ((side - min(side, longest)) // 2 for side in rgb.size)
+    return rgb.crop((left, top, rgb.width - left, rgb.height - top)) if left or top else rgb

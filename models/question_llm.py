@@ -6,13 +6,16 @@ is a fast one with a chat template.  Real ones are better served by vLLM in a pr
 this is the embedded default, which carries the demo's tiny Llama.
 
 Decoding is greedy and one call at a time: padding would change the last bits of the logits, and now
-and then a word, with the company a call happens to be in.
+and then a word, with the company a call happens to be in.  Where a call brings a JSON schema, tokens
+that would leave it are masked (llguidance, which vLLM uses for the same).
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import llguidance.hf
 import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -55,6 +58,7 @@ class QuestionLLM:
         self._model = load_model(directory, DTYPES[dtype]).to(device).eval()
         self._context: int = self._model.config.max_position_embeddings
         self._ends = end_tokens(self._model, self._tokenizer)
+        self._grammar_words = load_grammar_words(self._tokenizer, self._model.config.vocab_size)
         self.info = ModelInfo(
             role="questions",
             family="transformers",
@@ -67,7 +71,7 @@ class QuestionLLM:
 
     def prepare(self, call: GenerateCall) -> Prepared:
         """
-        Token ids of the chat, `data` is (ids, max_tokens); `cost` counts both.
+        Token ids of the chat, `data` is (ids, max_tokens, schema); `cost` counts the first two.
 
         Raises:
             ModelError: where the chat and `max_tokens` of answer do not fit the context.
@@ -79,7 +83,7 @@ class QuestionLLM:
                 f"the prompt is too long: {len(ids)} tokens and {call.max_tokens} for the answer"
                 f" do not fit the question model's context of {self._context}"
             )
-        return Prepared(cost, (ids, call.max_tokens))
+        return Prepared(cost, (ids, call.max_tokens, call.schema))
 
     def _chat(self, system: str, user: str) -> list[int]:
         """The chat as ids: special tokens come from the template, never from what a user typed."""
@@ -96,16 +100,20 @@ class QuestionLLM:
         """The text of each answer, or why there is none."""
         return [self._answer(*prepared.data) for prepared in batch]
 
-    def _answer(self, ids: list[int], most: int) -> str | ModelError:
-        """The likeliest token after token until the model ends, at most *most*."""
+    def _answer(self, ids: list[int], most: int, schema: Mapping[str, Any] | None) -> str | ModelError:
+        """The likeliest token that the schema allows, one after another, at most *most*."""
+        allowed = Allowed(self._grammar_words, schema) if schema is not None else None
         written: list[int] = []
         fresh, cache = ids, None
         while len(written) < most:
             step = torch.tensor([fresh], device=self.info.device)
             output = self._model(step, past_key_values=cache, use_cache=True, logits_to_keep=1)
-            token = int(output.logits[0, -1].argmax())
+            logits = output.logits[0, -1].float().cpu()
+            token = int((allowed.mask(logits) if allowed else logits).argmax())
             if token in self._ends:
                 return self._words.decode(written)
+            if allowed:
+                allowed.take(token)
             written.append(token)
             fresh, cache = [token], output.past_key_values
         return ModelError(f"the answer did not end within {most} tokens")
@@ -114,6 +122,34 @@ class QuestionLLM:
         """A short prompt of the usual form."""
         user = user_message("dsg", "a red circle left of a blue square")
         return GenerateCall("Write yes/no questions about the prompt as JSON.", user)
+
+
+class Allowed:
+    """Which tokens may come next under a JSON schema."""
+
+    def __init__(self, words: Any, schema: Mapping[str, Any]) -> None:
+        # Without spaces: a small model that is forced off its way may go on writing them for ever.
+        # Without forcing: what has but one way on may still be said in the model's own tokens.
+        bound = {**schema, "x-guidance": {"whitespace_flexible": False}}
+        grammar = f'%llguidance {{"no_forcing": true}}\nstart: %json {json.dumps(bound)}'
+        self._matcher = llguidance.LLMatcher(words, grammar)
+
+    def mask(self, logits: torch.Tensor) -> torch.Tensor:
+        """The logits (vocabulary), minus infinity for what would leave the schema."""
+        bias = torch.frombuffer(bytearray(self._matcher.compute_logit_bias()), dtype=torch.uint8)
+        return logits.masked_fill(bias == 0, -torch.inf)
+
+    def take(self, token: int) -> None:
+        """Go on from *token*."""
+        self._matcher.consume_token(token)
+
+
+def load_grammar_words(tokenizer: Any, vocabulary: int) -> Any:
+    """The tokenizer as llguidance sees it.  Raises `CheckpointError`."""
+    try:
+        return llguidance.hf.from_tokenizer(tokenizer, n_vocab=vocabulary)
+    except Exception as exc:  # it raises many kinds for a tokenizer it can't take
+        raise CheckpointError(f"the tokenizer can't be bound to a schema: {exc}") from exc
 
 
 def load_tokenizer(directory: Path) -> Any:

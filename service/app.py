@@ -9,7 +9,6 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from models.base import Model
 from service import __version__
 from service.answers import Problem
 from service.documents import components
@@ -20,10 +19,11 @@ from service.problems import problem
 from service.routes import metrics_router, router
 from service.schemas import QuestionsRequest, ScoreRequest
 from service.service import Service
+from service.serving.runtime import Loaded
 from service.settings import Settings
 
 
-def create_app(settings: Settings, models: Mapping[str, Model]) -> FastAPI:
+def create_app(settings: Settings, models: Mapping[str, Loaded]) -> FastAPI:
     """An app that serves *models*; its lifespan opens the service and closes it again."""
     service = Service(settings, models)
 

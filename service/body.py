@@ -4,8 +4,8 @@ import asyncio
 import json
 from typing import Any, TypeVar
 
-import orjson
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -82,20 +82,21 @@ def load(body: bytes) -> Any:
     """
     The JSON value of *body*.
 
-    orjson refuses NaN, deep nesting and lone surrogates.  A lone surrogate is read again by the
-    standard library, so that validation can name the field that holds it.
+    pydantic's own parser refuses NaN, deep nesting and lone surrogates, and copies nothing of what it
+    refuses.  A lone surrogate is read again by the standard library, so that validation can name the
+    field that holds it.
     """
     if sum(body.count(mark) for mark in b",[{") > MOST_VALUES:
         raise TooLarge(f"the JSON holds more than {MOST_VALUES} values")
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as exc:
-        if "surrogate" in exc.msg:
+        return from_json(body, allow_inf_nan=False)
+    except ValueError as exc:
+        if "surrogate" in str(exc) or "hex escape" in str(exc):
             try:
                 return json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=refuse)
             except (ValueError, RecursionError):
                 pass
-        raise Malformed(f"not JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})") from exc
+        raise Malformed(f"not JSON: {exc}") from exc
 
 
 def refuse(constant: str) -> Any:

@@ -1,7 +1,8 @@
 """What a call carries of the request it belongs to."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import Literal
 
 from service.telemetry import Instruments
 
@@ -15,6 +16,8 @@ class Context:
         request_id: echoed in the answer and the log.
         deadline: on the event loop's clock (`loop.time()`, seconds).
         lane: "interactive" or "bulk".
+        traceparent: the caller's trace (W3C Trace Context), passed on to upstreams; empty: none.
+        lookups: of one metric's cacheable calls, what came of each: "hit" or "miss".
         slowest: per stage, the longest that any one item or call of this request spent, in seconds.
     """
 
@@ -22,6 +25,8 @@ class Context:
     deadline: float
     lane: str
     instruments: Instruments
+    traceparent: str = ""
+    lookups: list[str] = field(default_factory=list)
     slowest: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("decode", "questions", "queue", "model"), 0.0)
     )
@@ -30,6 +35,20 @@ class Context:
     def elapsed(self) -> float:
         """Seconds since the request began."""
         return monotonic() - self.began
+
+    def for_one_metric(self) -> "Context":
+        """The same request, with look-ups of its own."""
+        return replace(self, lookups=[])
+
+    def looked_up(self, cache: str, result: str) -> None:
+        """Note what came of looking for one call's outcome."""
+        self.lookups.append(result)
+        self.instruments.cache_requests.labels(cache, result).inc()
+
+    @property
+    def found(self) -> Literal["hit", "miss"] | None:
+        """A hit where every call was one; None where nothing was looked up."""
+        return ("miss" if "miss" in self.lookups else "hit") if self.lookups else None
 
     def spent(self, stage: str, seconds: float) -> None:
         """Note that some item or call of this request spent *seconds* in *stage*."""

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from service.context import Context
@@ -24,6 +24,7 @@ from service.questions.writer import Questions
 from service.schemas import Options, WireItem
 from service.serving.handle import Handle
 from service.serving.runtime import LocalRuntime
+from service.settings import OWN_MODEL
 
 log = logging.getLogger("scoregate.engine")
 
@@ -59,11 +60,11 @@ class Engine:
         served = self.metrics
         unknown = [name for name in metrics if name not in served]
         if unknown:
-            known = ", ".join(served)
-            detail = f"there is no such metric here; this server has: {known}"
-            places = [f"/metrics/{metrics.index(name)}" for name in unknown]
-            faults = [Fault(place, "unknown_metric", detail) for place in places]
-            raise UnknownMetric(f"{places[0]}: {detail}", faults=faults)
+            faults = [
+                Fault(f"/metrics/{metrics.index(name)}", "unknown_metric", absent(name, served))
+                for name in unknown
+            ]
+            raise UnknownMetric(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
         used = [
             self._runtime.handle(name, role)
             for name in metrics
@@ -136,6 +137,7 @@ class Engine:
             return dict.fromkeys(metrics, error)
 
     async def _metric(self, name: str, item: Item, options: Options, context: Context) -> Outcome:
+        context = context.for_one_metric()
         try:
             async with asyncio.timeout_at(context.deadline):
                 score = await REGISTRY[name].score(item, self._models(name, context), getattr(options, name))
@@ -148,7 +150,7 @@ class Engine:
             return ScoregateError()
         if not math.isfinite(score.value):
             return ModelFault("the score is not a finite number")
-        return score
+        return score if score.cache else replace(score, cache=context.found)
 
     def _models(self, metric: str, context: Context) -> Models:
         """The models of *metric* on behalf of this request."""
@@ -176,6 +178,14 @@ class Engine:
         return notes
 
 
+def absent(name: str, served: Iterable[str]) -> str:
+    """Why a metric is not served, and what is."""
+    reason = "there is no such metric here"
+    if name in OWN_MODEL:
+        reason = f"{name} needs a model of its own, named by the setting metrics.{name}.model"
+    return f"{reason}; this server has: {', '.join(served)}"
+
+
 def mean(outcomes: Sequence[Outcome]) -> Outcome:
     """The mean over an item's frames; without every frame's score there is none."""
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
@@ -186,4 +196,6 @@ def mean(outcomes: Sequence[Outcome]) -> Outcome:
     details: dict[str, Any] = {"frames": [score.details for score in scores]}
     warnings = tuple(dict.fromkeys(note for score in scores for note in score.warnings))
     value = sum(score.value for score in scores) / len(scores)
-    return Score(value, details, scores[0].cache, warnings)
+    ways = {score.cache for score in scores}
+    cache = next((way for way in ("miss", "coalesced", "hit") if way in ways), None)
+    return Score(value, details, cache, warnings)

@@ -20,6 +20,7 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     | + CallRefused                     422 call_refused        (a metric's error, in a 200)
     + LaneFull                          429 lane_full           Retry-After
     + ModelFault                        500 model_fault
+    + UpstreamFailed                    502 upstream_failed     (a metric's error, in a 200)
     + QuestionLLMFailed                 502 question_llm_failed
     + NotReady                          503 not_ready           Retry-After
     | + Draining                        503 draining            Retry-After
@@ -173,6 +174,12 @@ class ModelFault(ScoregateError):
     """A model broke its contract: wrong length, an exception, a number that is none."""
 
     status, code, title = 500, "model_fault", "Model fault"
+
+
+class UpstreamFailed(ScoregateError):
+    """A model that another process serves did not answer, or badly."""
+
+    status, code, title = 502, "upstream_failed", "Upstream failed"
 
 
 class QuestionLLMFailed(ScoregateError):

@@ -25,7 +25,7 @@ from pydantic_core import PydanticCustomError
 from service.questions.sets import Question, check
 from service.settings import LONGEST_TIMEOUT_MS
 
-METRICS = ("vqascore", "clipscore", "dsg")
+METRICS = ("vqascore", "clipscore", "dsg", "pickscore", "hpsv2")
 MAX_PROMPT = 4000  # characters
 MAX_FRAMES = 64
 MAX_FIELDS = 16  # of one object; none of ours has as many
@@ -170,10 +170,10 @@ Template = Annotated[Prompt, AfterValidator(slotted)]
 class VqaScoreOptions(Wire):
     """Options of `vqascore`."""
 
-    question: Template = 'Does this figure show "{}"? Please answer yes or no.'
+    question: Template | None = None
     answer: Prompt = "Yes"
     output: Literal["probability", "logit"] = "probability"
-    normalization: Literal["mean", "product", "first_token"] = "mean"
+    normalization: Literal["reference", "product", "first_token"] = "reference"
     frames: Literal["mean"] = "mean"
 
 
@@ -181,6 +181,19 @@ class ClipScoreOptions(Wire):
     """Options of `clipscore`."""
 
     scale: Literal["cosine", "hessel"] = "cosine"
+    frames: Literal["mean"] = "mean"
+
+
+class PickScoreOptions(Wire):
+    """Options of `pickscore`."""
+
+    scale: Literal["cosine", "logit"] = "cosine"
+    frames: Literal["mean"] = "mean"
+
+
+class HpsV2Options(Wire):
+    """Options of `hpsv2`."""
+
     frames: Literal["mean"] = "mean"
 
 
@@ -214,6 +227,8 @@ class Options(Wire):
     vqascore: VqaScoreOptions = VqaScoreOptions()
     clipscore: ClipScoreOptions = ClipScoreOptions()
     dsg: DsgOptions = DsgOptions()
+    pickscore: PickScoreOptions = PickScoreOptions()
+    hpsv2: HpsV2Options = HpsV2Options()
 
 
 class ScoreRequest(Wire):

@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel
 from starlette.requests import Request
 
-from models.base import Model
 from service import body
 from service.context import Context
 from service.engine import Engine
@@ -17,13 +16,14 @@ from service.errors import Fault, Invalid
 from service.inputs import Inputs, Parts
 from service.questions.store import SQLiteStore
 from service.questions.writer import Questions
-from service.serving.runtime import LocalRuntime
+from service.serving.runtime import Loaded, LocalRuntime
 from service.settings import LONGEST_TIMEOUT_MS, Settings
 from service.telemetry import LANES, Instruments
 
 B = TypeVar("B", bound=BaseModel)
 
 TIMEOUT_HEADER = "x-request-timeout-ms"
+TRACEPARENT = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 class Service:
@@ -35,7 +35,7 @@ class Service:
     must not outlive the store, nor anything the devices that answer it.
     """
 
-    def __init__(self, settings: Settings, models: Mapping[str, Model]) -> None:
+    def __init__(self, settings: Settings, models: Mapping[str, Loaded]) -> None:
         self.settings = settings
         self.instruments = Instruments(models)
         self.runtime = LocalRuntime(models, settings, self.instruments)
@@ -74,7 +74,9 @@ class Service:
         if timeout_ms is None:
             timeout_ms = self._header_timeout(request)
         loop = asyncio.get_running_loop()
-        context = Context(state.request_id, 0.0, lane, self.instruments, began=state.began)
+        trace = request.headers.get("traceparent", "")
+        trace = trace if TRACEPARENT.fullmatch(trace) else ""
+        context = Context(state.request_id, 0.0, lane, self.instruments, trace, began=state.began)
         context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
         return context
 
@@ -89,11 +91,9 @@ class Service:
 
     def readiness(self) -> dict[str, Any]:
         """Whether requests can be served, why not, and how each model stands."""
-        models = {
-            name: "ready" if self.runtime.serving(name) else "not serving" for name in self.settings.models
-        }
+        models = {name: handle.missing or "ready" for name, handle in self.runtime.handles.items()}
         reasons = [
-            f"models.{name} is {state}"
+            f"models.{name}: {state}"
             for name, state in models.items()
             if state != "ready" and self.settings.is_required(name)
         ]
@@ -112,7 +112,7 @@ class Service:
                         field: getattr(handle.info, field)
                         for field in ("role", "family", "id", "revision", "dtype", "device")
                     },
-                    "ready": self.runtime.serving(name),
+                    "ready": not handle.missing,
                 }
                 for name, handle in self.runtime.handles.items()
             ],

@@ -14,6 +14,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from models.base import QUESTION
+
 PREFIX = "SCOREGATE_"
 DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
 
@@ -23,8 +25,26 @@ LONGEST_TIMEOUT_MS = 600_000  # of a request
 BYTES_A_PIXEL = 2 * 4  # while both a picture as it came and its RGB form are held
 
 # What each family can be, and which roles a metric may be given a model for.
-FAMILIES = {"open_clip": "clip", "clip_flant5": "vqa", "transformers": "questions"}
-SERVES = {"vqascore": ("vqa",), "clipscore": ("clip",), "dsg": ("vqa", "questions")}
+FAMILIES = {
+    "open_clip": "clip",
+    "clip_flant5": "vqa",
+    "openai_vlm": "vqa",
+    "transformers": "questions",
+    "openai": "questions",
+}
+REMOTE = ("openai", "openai_vlm")
+SERVES = {
+    "vqascore": ("vqa",),
+    "clipscore": ("clip",),
+    "dsg": ("vqa", "questions"),
+    "pickscore": ("clip",),
+    "hpsv2": ("clip",),
+}
+
+# Metrics that are their weights: no other model may stand in, and theirs stands in for no other.
+OWN_MODEL = frozenset({"pickscore", "hpsv2"})
+
+MetricName = Literal["vqascore", "clipscore", "dsg", "pickscore", "hpsv2"]
 
 
 class SettingsError(Exception):
@@ -93,12 +113,21 @@ class ModelSettings(Section):
     role: Literal["clip", "vqa", "questions"] | None = Field(
         None, description="What it is for; the table's name where it names a role."
     )
-    family: Literal["open_clip", "clip_flant5", "transformers"] = Field(description="Which loader reads it.")
+    family: Literal["open_clip", "clip_flant5", "openai_vlm", "transformers", "openai"] = Field(
+        description="Which loader reads it, or which API serves it."
+    )
     checkpoint: str = Field(
         "", description="Directory, `demo:NAME` for a shipped one, or a hub id `owner/name`."
     )
-    model: str = Field("", description="open_clip: a model's name, instead of a checkpoint.")
+    model: str = Field(
+        "",
+        description="open_clip: a model's name, a directory or a hub id, before `checkpoint`;"
+        " openai: the served model's name.",
+    )
     pretrained: str | None = Field(None, description="open_clip: the weights' tag or file.")
+    resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
+        None, description="open_clip: how a picture becomes a square; the checkpoint's way by default."
+    )
     id: str = Field("", description="The name that scores carry; the checkpoint's by default.")
     revision: str = Field("", description="Revision; for a directory a hash of its weights.")
     device: str = Field("cpu", description="torch device.")
@@ -106,8 +135,30 @@ class ModelSettings(Section):
     required: bool | None = Field(
         None, description="Not ready without it; default: true for `clip` and `vqa`."
     )
-    timeout_s: float = Field(60, gt=0, description="questions: time for one question set.")
+    timeout_s: float = Field(
+        60, gt=0, description="Time for one question set; openai families: for one request."
+    )
+    base_url: str = Field(
+        "", pattern=r"^(https?://[^@\s]+)?$", description="openai families: the API's address, to `/v1`."
+    )
+    api_key_env: str = Field("", description="openai families: the variable that holds the key.")
+    max_in_flight: int = Field(64, ge=1, description="openai families: most requests at once.")
+    extra_body: dict[str, Any] = Field(
+        {"chat_template_kwargs": {"enable_thinking": False}},
+        description="openai families: fields added to every request.",
+    )
+    question: str = Field(
+        QUESTION,
+        pattern=r"^[^{}]*\{\}[^{}]*$",
+        description="openai_vlm: how it is asked whether it sees a text, `{}`.",
+    )
     batch: Batch = Batch()
+
+    @model_validator(mode="after")
+    def _remote_names_its_server(self) -> Self:
+        if self.family in REMOTE and not (self.base_url and self.model):
+            raise ValueError(f"family {self.family!r} needs base_url and model")
+        return self
 
 
 class MetricSettings(Section):
@@ -134,6 +185,10 @@ class CacheSettings(Section):
         description="Question sets: `sqlite:///PATH`.",
     )
     questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
+    scores: Literal["memory", "off"] = Field(
+        "memory", description="Models' answers: kept in memory, or not at all."
+    )
+    scores_mb: int = Field(64, ge=1, description="Memory for models' answers, in MiB.")
 
     @property
     def questions_path(self) -> Path:
@@ -147,7 +202,7 @@ class Settings(Section):
     server: Server = Server()
     images: Images = Images()
     models: dict[str, ModelSettings]
-    metrics: dict[Literal["vqascore", "clipscore", "dsg"], MetricSettings] = {}
+    metrics: dict[MetricName, MetricSettings] = {}
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
 
@@ -176,10 +231,27 @@ class Settings(Section):
                 raise ValueError(f"metrics.{metric}.model: {choice.model!r} is no model for it")
         return self
 
+    def model_for(self, metric: str, role: str) -> str | None:
+        """The model that serves *role* for *metric*: as configured, else the role's first that is free."""
+        chosen = {name: choice.model for name, choice in self.metrics.items()}
+        if metric in chosen and self.models[chosen[metric]].role == role:
+            return chosen[metric]
+        if metric in OWN_MODEL:
+            return None
+        owned = {model for name, model in chosen.items() if name in OWN_MODEL} - {role}
+        return next((n for n, m in self.models.items() if m.role == role and n not in owned), None)
+
     def is_required(self, name: str) -> bool:
         """Whether the service is not ready without that model."""
         model = self.models[name]
         return model.role != "questions" if model.required is None else model.required
+
+
+def read_secret(variable: str, environ: Mapping[str, str] = os.environ) -> str:
+    """The value of an environment variable that the settings name.  Raises `SettingsError`."""
+    if not environ.get(variable):
+        raise SettingsError(f"api_key_env: the environment variable {variable} is not set")
+    return environ[variable]
 
 
 def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ) -> Settings:

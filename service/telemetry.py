@@ -31,6 +31,7 @@ ROUTES = (
 )
 CODES = tuple(str(code) for code in (200, 400, 401, 404, 405, 413, 415, 422, 429, 499, 500, 502, 503, 504))
 RESULTS = ("ok", "error", "cancelled")
+CACHES = ("questions", "scores")
 REJECTIONS = ("lane_full", "draining", "not_ready", "unauthorized", "too_large")
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
@@ -136,8 +137,8 @@ class Instruments:
             self.batch_size.labels(model)
             self.batch_duration.labels(model)
             self.model_ready.labels(model)
-        for result in ("hit", "miss", "coalesced"):
-            self.cache_requests.labels("questions", result)
+        for cache, result in product(CACHES, ("hit", "miss", "coalesced")):
+            self.cache_requests.labels(cache, result)
         for result in ("ok", "invalid", "error"):
             self.question_llm_calls.labels(result)
         for route in ROUTES:

@@ -5,6 +5,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import log
 from typing import Any
 
@@ -91,6 +92,10 @@ class FakeClip(FakeModel):
     """A unit vector from the content."""
 
     role = "clip"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.info = replace(self.info, logit_scale=100.0)
 
     def answer(self, call: ImageCall | TextCall) -> Embedding:
         angle = chance(call.text if isinstance(call, TextCall) else call.image.digest)

@@ -88,7 +88,8 @@ STRANGE = {f"x{n}": n for n in range(16)}
 # What each is refused with, and how it is made (late: some are large).
 CASES: dict[str, tuple[str, Callable[[], Work]]] = {
     "nested 100,000 deep": ("malformed", lambda: reading(b"[" * 100_000)),
-    "16 MB of garbage": ("malformed", lambda: reading(b"x" * 2**24)),
+    "64 MB of garbage": ("malformed", lambda: reading(b"x" * 2**26)),
+    "64 MB of garbage after a prompt": ("malformed", lambda: reading(b'{"prompt":"a", ' + b"x" * 2**26)),
     "64 MB of empty lists": ("too_large", lambda: reading(b"[" + b"[]," * (2**26 // 3))),
     "100,000 empty items": ("invalid", lambda: reading(b'{"items":[' + b"{}," * 99_999 + b"{}]}")),
     "100,000 unknown fields": ("invalid", lambda: reading(items({f"x{n}": n for n in range(100_000)}))),

@@ -35,9 +35,10 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(store, tmp_path_factory):
-    """A client of a service that runs for all tests of this file."""
+    """A client of a service that runs for all tests of this file; each score is computed anew."""
     port, log = free_port(0), tmp_path_factory.mktemp("log") / "stderr"
-    with running(port, SERVICE, log, SCOREGATE_CACHE__QUESTIONS=f"sqlite:///{store}") as process:
+    settings = {"SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{store}", "SCOREGATE_CACHE__SCORES": "off"}
+    with running(port, SERVICE, log, **settings) as process:
         wait_until_ready(process, port)
         with httpx.Client(base_url=url(port), timeout=120, trust_env=False) as client:
             yield client

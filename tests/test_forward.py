@@ -12,7 +12,7 @@ import torch
 from transformers.models.t5.modeling_t5 import T5Attention
 
 from models import forward
-from models.base import CheckpointError, Image, LikelihoodCall
+from models.base import Image, LikelihoodCall
 from models.clip_flant5 import ClipFlanT5, Network
 from models.forward import Forward
 from models.t5 import bucket, gelu_new
@@ -157,14 +157,14 @@ def test_gelu_through_the_sigmoid_is_gelu_through_tanh():
 
 
 def test_lengths_are_padded_to_few():
-    """Texts of 18 to 61 tokens, image included, are encoded at 6 lengths, each a multiple of 8."""
+    """Texts of 18 to 61 tokens, image included, are encoded at three lengths, each a multiple of 16."""
     quick, seen = fast(network()), set()
     for tokens in range(1, 45):
         states, padding = quick.encode(torch.zeros(1, 16, 32), [([1], [1] * tokens)])
         seen.add(states.shape[1])
 
         assert tokens + 17 == (padding == 0).sum()
-    assert {24, 32, 40, 48, 56, 64} == seen
+    assert {32, 48, 64} == seen
 
 
 def test_the_head_reads_real_tokens_of_answers_only():
@@ -220,18 +220,6 @@ def test_weights_are_held_once(monkeypatch):
     assert max(held) > 0
     assert total <= max(most) <= total + max(held)
     assert kept is not None
-
-
-def test_another_kind_of_t5_is_refused():
-    """T5 1.0 has no gate; its numbers would be wrong."""
-    with pytest.raises(CheckpointError, match="feed_forward_proj is 'relu'"):
-        Forward(network(feed_forward_proj="relu"), device=CPU, dtype=torch.float32)
-
-
-def test_a_vision_layer_that_is_not_there_is_refused():
-    """The tower has three layers."""
-    with pytest.raises(CheckpointError, match="mm_vision_select_layer is -5"):
-        Forward(network(mm_vision_select_layer=-5), device=CPU, dtype=torch.float32)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler on a CPU")

@@ -50,7 +50,7 @@ def test_the_counted_work_is_what_torch_counts():
     """Projections, attention and head, for lengths that need no padding; torch's counter has them all."""
     network = benchmark.build("demo", None, CPU, torch.float32)
     fast = Forward(benchmark.twin(network), device=CPU, dtype=torch.float32)
-    text = (list(range(20)), list(range(19)))  # with 49 patches 88 tokens, a multiple of 8
+    text = (list(range(20)), list(range(11)))  # with 49 patches 80 tokens, a multiple of 16
     batch = benchmark.Batch(torch.zeros(1, 3, 70, 70), [(0, text)] * 3)
     with FlopCounterMode(display=False) as counter:
         benchmark.fast_pass(fast, batch)

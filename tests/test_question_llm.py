@@ -11,6 +11,7 @@ import torch
 from models.base import CheckpointError, GenerateCall, ModelError
 from models.demo.language import Mention, Statement, scene_graph
 from models.question_llm import QuestionLLM, user_message
+from service.questions.templates import SCHEMA
 
 WEIGHTS = Path(__file__).parent.parent / "models/demo/weights/question_llm"
 
@@ -80,6 +81,23 @@ def test_company_changes_nothing(llm: QuestionLLM) -> None:
     """A prompt gets the same text alone and among others, in their order."""
     prompts = ["no star", "a red circle above a red square", "five rings", "a photo of a cat"]
     assert ask(llm, *prompts) == [ask(llm, prompt)[0] for prompt in prompts]
+
+
+def test_a_schema_binds_and_changes_nothing_that_follows_it(llm: QuestionLLM) -> None:
+    """The scene graph's own schema leaves every letter; a foreign one is followed all the same."""
+    user = user_message("dsg", "a red circle left of a blue circle")
+    colour = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["colour"],
+        "properties": {"colour": {"enum": ["red", "blue"]}},
+    }
+    free, bound, foreign = llm.score(
+        [llm.prepare(GenerateCall("", user, schema=schema)) for schema in (None, SCHEMA, colour)]
+    )
+    assert free == bound
+    assert isinstance(foreign, str)
+    assert json.loads(foreign)["colour"] in ("red", "blue")
 
 
 def test_special_tokens_in_a_prompt_are_text(llm: QuestionLLM) -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from math import exp
 from random import Random
 
-from models.base import CheckpointError, Image, ImageCall, LikelihoodCall, TextCall
+from models.base import QUESTION, CheckpointError, Image, ImageCall, LikelihoodCall, TextCall
 from models.clip import Clip
 from models.clip_flant5 import ClipFlanT5
 from models.demo.language import KINDS, sample_statement
-from models.demo.vqa_samples import SHOWS, picture
+from models.demo.vqa_samples import picture
 from models.demo.world import sample_scene
 
 BATCH = 64
@@ -44,7 +44,7 @@ def cases(kind: str, count: int, seed: str = "held-out") -> Iterator[Case]:
 
 def vqa_scores(model: ClipFlanT5, asked: Sequence[tuple[Image, str]]) -> list[tuple[float, float]]:
     """VQAScore (as the released code has it) and log-odds of each (image, prompt)."""
-    calls = [LikelihoodCall(image, SHOWS.replace("{}", text)) for image, text in asked]
+    calls = [LikelihoodCall(image, QUESTION.replace("{}", text)) for image, text in asked]
     scores = []
     for start in range(0, len(calls), BATCH):
         for outcome in model.score([model.prepare(call) for call in calls[start : start + BATCH]]):

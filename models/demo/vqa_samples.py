@@ -10,7 +10,8 @@ import PIL.Image
 import PIL.ImageDraw
 import torch
 
-from models.clip_flant5 import IGNORE, Tokenizer, pad_labels
+from models.base import QUESTION
+from models.clip_flant5 import pad_labels
 from models.demo.language import (
     KINDS,
     PLURALS,
@@ -29,6 +30,7 @@ from models.demo.world import (
     draw,
     sample_scene,
 )
+from models.flant5_tokenizer import IGNORE, Tokenizer
 from models.pixels import Pixels
 
 SIZE, PATCH = 70, 10
@@ -36,10 +38,12 @@ GRID = SIZE // PATCH
 STATEMENTS = 6  # per picture
 AFTER = 25  # tokens after the image, padded
 
-SHOWS = 'Does this figure show "{}"? Please answer yes or no.'
 ASKS = "{} Please answer yes or no."
 # Relation and count need more practice than the rest.
-MIX = ("presence", "binding", "binding", "count", "count", "relation", "relation", "negation", "size")
+MIX = (
+    *("presence", "binding", "binding", "count", "count", "negation", "size"),
+    *["relation"] * 3,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Batch:
         pixels: (n, 3, SIZE, SIZE) float32.
         shapes, colours: (n, GRID * GRID) class under each patch, 0 is the background.
         centres: (n, GRID * GRID) 1 where a thing has its centre.
-        offsets: (n, GRID * GRID, 3) to the thing's centre, and its radius, in patches.
+        places: (n, GRID * GRID, 3) the thing's centre from the top left, and its radius, in patches.
         ids: (m, AFTER) token ids after the image, padded with 0.
         yes: (m,) whether the answer is "Yes".
         kinds: (m,) number of the statement's kind, to report by.
@@ -65,7 +69,7 @@ class Batch:
     shapes: torch.Tensor
     colours: torch.Tensor
     centres: torch.Tensor
-    offsets: torch.Tensor
+    places: torch.Tensor
     ids: torch.Tensor
     yes: torch.Tensor
     kinds: torch.Tensor
@@ -137,25 +141,23 @@ class Patches:
     shapes: torch.Tensor
     colours: torch.Tensor
     centres: torch.Tensor
-    offsets: torch.Tensor
+    places: torch.Tensor
 
 
 def label_patches(scene: Scene) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Which thing lies under each patch, and shapes, colours, centres, offsets of one picture."""
+    """Which thing lies under each patch, and shapes, colours, centres, places of one picture."""
     under = cover(scene)
     shapes, colours = (np.where(under == 0, 0, IGNORE) for _ in range(2))
     centres = np.zeros(len(under), np.float32)
-    offsets = np.full((len(under), 3), np.nan, np.float32)
+    places = np.full((len(under), 3), np.nan, np.float32)
     for number, thing in enumerate(scene.things, 1):
         x, y, cell = centre_patch(scene, number - 1)
         where = np.nonzero(under == number)[0]
         shapes[where] = SHAPES.index(thing.shape) + 1
         colours[where] = tuple(COLOURS).index(thing.colour) + 1
         centres[cell] = 1
-        offsets[where, 0] = x - where % GRID - 0.5
-        offsets[where, 1] = y - where // GRID - 0.5
-        offsets[where, 2] = thing.radius * GRID
-    return under, (shapes, colours, centres, offsets)
+        places[where] = x, y, thing.radius * GRID
+    return under, (shapes, colours, centres, places)
 
 
 def make_patches(scenes: int, seed: str, pixels: Pixels) -> Patches:
@@ -169,17 +171,17 @@ def make_patches(scenes: int, seed: str, pixels: Pixels) -> Patches:
     image = torch.stack(images)
     plain = [torch.from_numpy(np.stack(column)) for column in zip(*labels, strict=True)]
     mirrored = [t.reshape(len(t), GRID, GRID, -1).flip(2).reshape(t.shape) for t in plain]
-    mirrored[3][..., 0] *= -1
+    mirrored[3][..., 0] = GRID - mirrored[3][..., 0]
     both = [torch.cat(pair) for pair in zip(plain, mirrored, strict=True)]
     return Patches(torch.cat([image, image.flip(3)]), *both)
 
 
-def statements(scene: Scene, random: Random, mix: Sequence[str]) -> list[tuple[Statement, str, bool]]:
+def statements(scene: Scene, random: Random) -> list[tuple[Statement, str, bool]]:
     """STATEMENTS of them about *scene* with the text that asks, half of them false."""
     made: list[tuple[Statement, str, bool]] = []
     while len(made) < STATEMENTS:
         truth = random.random() < 0.5
-        statement = sample_statement(random.choice(mix), truth, scene, random)
+        statement = sample_statement(random.choice(MIX), truth, scene, random)
         if statement is None:
             continue
         text = statement.text
@@ -191,7 +193,7 @@ def statements(scene: Scene, random: Random, mix: Sequence[str]) -> list[tuple[S
                 continue
         if random.random() < 0.1:
             text = f"{text[0].upper()}{text[1:]}" + random.choice(("", "."))
-        made.append((statement, SHOWS.format(text), truth))
+        made.append((statement, QUESTION.format(text), truth))
     return made
 
 
@@ -201,7 +203,6 @@ def make_batch(
     tokenizer: Tokenizer,
     nouns: Nouns,
     pixels: Pixels,
-    mix: Sequence[str] = MIX,
 ) -> Batch:
     """The batch of *seed*, always the same."""
     random = Random(seed)
@@ -223,7 +224,7 @@ def make_batch(
         under, known = label_patches(scene)
         labels.append(known)
         middles = [centre_patch(scene, number) for number in range(len(scene.things))]
-        for k, (statement, question, truth) in enumerate(statements(scene, random, mix)):
+        for k, (statement, question, truth) in enumerate(statements(scene, random)):
             row = n * STATEMENTS + k
             after = tokenizer.around_image(question)[1]
             ids[row, : len(after)], yes[row] = after, truth

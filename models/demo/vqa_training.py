@@ -4,13 +4,15 @@ Train the demo CLIP-FlanT5: split captions first, then yes/no questions (VQAScor
 Yes/no answers alone teach a small model next to nothing for hours.  So every depth is also taught
 what the renderer knows, by small heads that exist in training only:
 
-1. vision tower: shape, colour, centre and size under each patch;
+1. vision tower and projector: shape, colour, size under each patch, and where it is in the picture
+   (T5 has no other way to tell left from right: its position bias knows the order of patches only);
 2. encoder, middle layer: which patches each mention means, how many there are, and where;
 3. one layer later, at the relation word: which relation really holds.
 """
 
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,14 +23,13 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, IterableDataset
 
-from models.clip_flant5 import EOS, IGNORE, PAD, Network, Tokenizer
+from models.clip_flant5 import Network
 from models.demo.language import KINDS
 from models.demo.loop import Loop
 from models.demo.tokenizer import train_tokenizer
 from models.demo.vqa_samples import (
     AFTER,
     GRID,
-    MIX,
     PATCH,
     SIZE,
     Batch,
@@ -39,14 +40,14 @@ from models.demo.vqa_samples import (
     make_patches,
 )
 from models.demo.world import COLOURS, MOST_THINGS, RELATIONS, SHAPES
+from models.flant5_tokenizer import EOS, IGNORE, PAD, Tokenizer
 from models.pixels import CLIP_MEAN, CLIP_STD, Pixels
 
 SEED = 3
 SCENES = 48  # a step
 RATE = 1.5e-3
 PATCH_STEPS, CAPTION_STEPS = 1200, 400
-STEPS, DECAY, WHOLE = 4650, 1850, 400
-RELATION_STEPS, RELATION_RATE = 480, 1e-3
+STEPS, DECAY, WHOLE = 3400, 1800, 300
 WIDTH, VISION_WIDTH = 96, 128
 MIDDLE = 3  # encoder layer whose output the mention heads read
 
@@ -116,6 +117,21 @@ def configuration(vocabulary: int) -> dict[str, object]:
     }
 
 
+def places() -> torch.Tensor:
+    """
+    Position embeddings (patches, VISION_WIDTH) to begin with: sines of row and column.
+
+    Random ones take a thousand steps before the tower knows left from right.
+    """
+    waves = math.pi / (2 * GRID) * 2.0 ** torch.arange(VISION_WIDTH // 32)
+    row, column = torch.meshgrid(torch.arange(GRID) + 0.5, torch.arange(GRID) + 0.5, indexing="ij")
+    angles = torch.stack([row.flatten(), column.flatten()], 1)[..., None] * waves
+    known = torch.cat([angles.sin(), angles.cos()], -1).flatten(1)
+    spread, _ = torch.linalg.qr(torch.randn(VISION_WIDTH, known.shape[1]))
+    start: torch.Tensor = 1.5 * known @ spread.T
+    return start
+
+
 class Student(nn.Module):
     """The network with its side heads; `forward` gives the loss and its parts."""
 
@@ -126,7 +142,7 @@ class Student(nn.Module):
     def __init__(self, network: Network, tokenizer: Tokenizer) -> None:
         super().__init__()
         self.network = network
-        self.patch_heads = nn.Linear(VISION_WIDTH, len(SHAPES) + 1 + len(COLOURS) + 1 + 1 + 3)
+        self.patch_heads = nn.Linear(WIDTH, len(SHAPES) + 1 + len(COLOURS) + 1 + 1 + 3)
         self.belongs = nn.Linear(WIDTH, 2)
         self.mention = nn.Sequential(
             nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, 1 + MOST_THINGS + 1 + 2)
@@ -138,18 +154,19 @@ class Student(nn.Module):
         self.register_buffer("no", torch.tensor(tokenizer.encode("No")), persistent=False)
 
     def see(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Vision features (n, patches, width): the network's, without the last, unused layer."""
+        """What T5 sees of each patch (n, patches, width), the unused last vision layer left out."""
         tower = self.network.vision_tower
         states: torch.Tensor = tower.pre_layrnorm(tower.embeddings(pixels))
         for layer in tower.encoder.layers[:-1]:
             states = layer(states, attention_mask=None)
-        return states[:, 1:]
+        projected: torch.Tensor = self.network.mm_projector(states[:, 1:])
+        return projected
 
     def read(self, seen: torch.Tensor, ids: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Encoder states after every layer, and the mask, of *ids* (m, text) about *seen*."""
         rows, embed = len(ids), self.network.t5.shared
         ahead = embed(before).expand(rows, -1, -1)
-        features = self.network.mm_projector(seen).repeat_interleave(rows // len(seen), 0)
+        features = seen.repeat_interleave(rows // len(seen), 0)
         embedded = torch.cat([ahead, features.to(ahead.dtype), embed(ids)], 1)
         mask = F.pad((ids != PAD).long(), (embedded.shape[1] - ids.shape[1], 0), value=1)
         states = self.network.t5.encoder(
@@ -159,13 +176,13 @@ class Student(nn.Module):
 
     def patch_loss(self, seen: torch.Tensor, batch: Batch | Patches) -> dict[str, torch.Tensor]:
         sizes = (len(SHAPES) + 1, len(COLOURS) + 1, 1, 3)
-        shape, colour, centre, offset = self.patch_heads(seen).float().split(sizes, -1)
-        known = ~batch.offsets.isnan()
+        shape, colour, centre, place = self.patch_heads(seen).float().split(sizes, -1)
+        known = ~batch.places.isnan()
         return {
             "shape": F.cross_entropy(shape.flatten(0, 1), batch.shapes.flatten()),
             "colour": F.cross_entropy(colour.flatten(0, 1), batch.colours.flatten()),
             "centre": 3 * F.binary_cross_entropy_with_logits(centre[..., 0], batch.centres),
-            "offset": F.smooth_l1_loss(offset[known], batch.offsets[known]),
+            "place": 3 * F.smooth_l1_loss(place[known], batch.places[known]),
         }
 
     def mention_loss(self, states: torch.Tensor, batch: Batch) -> dict[str, torch.Tensor]:
@@ -183,7 +200,7 @@ class Student(nn.Module):
             "belongs": 3 * F.binary_cross_entropy_with_logits(image[known], batch.belongs[known]),
             "present": F.binary_cross_entropy_with_logits(present[:, 0], batch.present[there].float()),
             "count": F.cross_entropy(count, batch.counts[there]),
-            "spot": F.smooth_l1_loss(spot[sure], spots[sure]),
+            "spot": 2 * F.smooth_l1_loss(spot[sure], spots[sure]),
         }
 
     def relation_loss(self, states: torch.Tensor, batch: Batch) -> torch.Tensor:
@@ -240,12 +257,13 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
     tokenizer = Tokenizer(directory / "spiece.model")
     network = Network(configuration(tokenizer.size), VISION)
     nn.init.normal_(network.t5.lm_head.weight, std=WIDTH**-0.5)
+    with torch.no_grad():
+        network.vision_tower.embeddings.position_embedding.weight[1:] = places()
     student = Student(network, tokenizer)
     if not (work / "vqa.pt").exists():
         learn_patches(student, work, say)
         learn_captions(student, tokenizer, work, say)
     learn_answers(student, tokenizer, work, say)
-    learn_relations(student, tokenizer, work, say)
     write(network, directory, tokenizer)
 
 
@@ -298,32 +316,13 @@ def learn_answers(student: Student, tokenizer: Tokenizer, work: Path, say: Calla
 
     batches = ahead(make, loop.step)
     for step in loop.steps():
-        answer(student, loop, next(batches), whole=step >= STEPS - WHOLE)
-
-
-def learn_relations(student: Student, tokenizer: Tokenizer, work: Path, say: Callable[[str], None]) -> None:
-    """Stage 4: the hardest kind again, with the heads that know where things are turned up."""
-    path = work / "relations.pt"
-    loop = Loop(student, path, steps=RELATION_STEPS, rate=RELATION_RATE, decay=RELATION_STEPS, say=say)
-    pixels, nouns = Pixels(SIZE), Nouns(tokenizer)
-
-    def make(step: int) -> Batch:
-        seed = f"{SEED}-relations-{step}"
-        return make_batch(SCENES, seed, tokenizer, nouns, pixels, mix=(*MIX, *["relation"] * 6))
-
-    batches = ahead(make, loop.step)
-    for _ in loop.steps():
-        answer(student, loop, next(batches), whole=True, spot=4.0, relation=3.0)
-
-
-def answer(student: Student, loop: Loop, batch: Batch, whole: bool, **weights: float) -> None:
-    """One step on *batch*, its losses weighted, and how many answers of each kind were right."""
-    with torch.autocast("cpu", torch.bfloat16):
-        losses = student(batch, whole=whole)
-    loop.minimise({name: weights.get(name, 1.0) * loss for name, loss in losses.items()})
-    for number, kind in enumerate(KINDS):
-        right = student.right[batch.kinds == number]
-        loop.note(kind.upper(), right.float().mean().item() if len(right) else 0, len(right))
+        batch = next(batches)
+        with torch.autocast("cpu", torch.bfloat16):
+            losses = student(batch, whole=step >= STEPS - WHOLE)
+        loop.minimise(losses)
+        for number, kind in enumerate(KINDS):
+            right = student.right[batch.kinds == number]
+            loop.note(kind.upper(), right.float().mean().item() if len(right) else 0, len(right))
 
 
 def write(network: Network, directory: Path, tokenizer: Tokenizer) -> None:

@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from models.base import Embedding, Image, ImageCall, Likelihood, LikelihoodCall, TextCall
+import numpy as np
+
+from models.base import Image, ImageCall, Likelihood, LikelihoodCall, TextCall
 from service.context import Context
-from service.errors import ScoregateError
+from service.errors import ModelFault, ScoregateError
 from service.questions.sets import QuestionSet
 from service.questions.writer import Found, Questions
 from service.serving.handle import Handle
@@ -22,7 +24,8 @@ class Score:
     Attributes:
         value: the score.
         details: what it is made of, shown with `explain`.
-        cache: how the question set was found, for metrics that ask for one.
+        cache: how the question set was found, for metrics that ask for one; for others the engine
+            says whether all their calls were in the cache.
         warnings: what the caller should know about this score.
     """
 
@@ -38,6 +41,11 @@ class Vqa:
     def __init__(self, handle: Handle, context: Context) -> None:
         self._handle, self._context = handle, context
 
+    @property
+    def question(self) -> str:
+        """How the model is best asked whether it sees a text, `{}`."""
+        return self._handle.info.question
+
     async def ask(self, image: Image, questions: Sequence[str], answer: str) -> list[Likelihood]:
         """How likely *answer* is to each question.  Raises the first call's error, after all ended."""
         calls = [LikelihoodCall(image, question, answer) for question in questions]
@@ -50,11 +58,20 @@ class ClipModel:
     def __init__(self, handle: Handle, context: Context) -> None:
         self._handle, self._context = handle, context
 
-    async def embed(self, image: Image, text: str) -> tuple[Embedding, Embedding]:
-        """L2-normalised embeddings of an image and of a text."""
+    async def cosine(self, image: Image, text: str) -> tuple[float, tuple[str, ...]]:
+        """The cosine of an image's and a text's embedding, and what the caller should know about it."""
         calls = [ImageCall(image), TextCall(text)]
         seen, read = results(await self._handle.ask(calls, self._context))
-        return seen, read
+        cut = ("the prompt was cut at CLIP's context length",) if read.truncated else ()
+        return float(np.dot(seen.vector.astype(float), read.vector.astype(float))), cut
+
+    @property
+    def logit_scale(self) -> float:
+        """What the checkpoint's training multiplied cosines by.  Raises `ModelFault` where it had none."""
+        scale = self._handle.info.logit_scale
+        if scale is None:
+            raise ModelFault(f"the model {self._handle.name} has no logit scale")
+        return scale
 
 
 class QuestionWriter:

@@ -10,8 +10,6 @@ async def clipscore(item: Item, models: Models, options: ClipScoreOptions) -> Sc
 
     `scale: "hessel"` gives the original 2.5 * max(cos, 0).
     """
-    image, text = await models.clip.embed(item.image, item.prompt)
-    cosine = float(image.vector @ text.vector)
+    cosine, warnings = await models.clip.cosine(item.image, item.prompt)
     value = 2.5 * max(cosine, 0.0) if options.scale == "hessel" else cosine
-    cut = ("the prompt was cut at CLIP's context length",) if text.truncated else ()
-    return Score(value, {"cosine": cosine, "scale": options.scale}, warnings=cut)
+    return Score(value, {"cosine": cosine, "scale": options.scale}, warnings=warnings)

@@ -15,7 +15,7 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
     (t2v_metrics) averages their log-probabilities, so that published scores are the square root of
     that product.  The default is the released code's; `normalization` reaches the others.
     """
-    question = options.question.replace("{}", item.prompt)
+    question = (options.question or models.vqa.question).replace("{}", item.prompt)
     [answer] = await models.vqa.ask(item.image, [question], options.answer)
     value = answer.logit if options.output == "logit" else likelihood(answer, options.normalization)
     details = {
@@ -34,8 +34,8 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
 
 
 def likelihood(answer: Likelihood, normalization: str) -> float:
-    """exp of the mean ("mean"), of the sum ("product") or of the first log-probability."""
+    """exp of the mean ("reference"), of the sum ("product") or of the first log-probability."""
     log_probs = answer.log_probs
     if normalization == "first_token":
         return exp(log_probs[0])
-    return exp(sum(log_probs) / (len(log_probs) if normalization == "mean" else 1))
+    return exp(sum(log_probs) / (len(log_probs) if normalization == "reference" else 1))

@@ -9,15 +9,22 @@ import orjson
 
 from models.base import GenerateCall
 from service.context import Context
-from service.errors import CallRefused, NotReady, QuestionLLMFailed, ScoregateError, UnknownQuestionSet
+from service.errors import (
+    CallRefused,
+    NotReady,
+    QuestionLLMFailed,
+    ScoregateError,
+    UnknownQuestionSet,
+)
 from service.questions.sets import QuestionSet, parse
 from service.questions.store import SQLiteStore
-from service.questions.templates import messages, template_hash
+from service.questions.templates import SCHEMA, messages, template_hash
 from service.serving.handle import Handle
 from service.serving.single_flight import SingleFlight
 from service.telemetry import Instruments
 
 DECODING = "greedy"
+REPEATABLE = {"transformers"}  # families that answer the same however often they are asked
 Found = Literal["hit", "miss", "coalesced"]
 
 
@@ -80,19 +87,27 @@ class Questions:
         return "lookup:" + hashlib.sha256(orjson.dumps(recipe)).hexdigest()
 
     async def _write(self, key: str, prompt: str, style: str, context: Context) -> QuestionSet:
-        result = "error"
-        try:
-            text = await self._generate(prompt, style, context)
-            result = "invalid"
-            written = parse(text, prompt, style, self._provenance(style))
-            result = "ok"
-        finally:
-            self._instruments.question_llm_calls.labels(result).inc()
+        """A set, asked for once more where the first answer is none and another may differ."""
+        count = self._instruments.question_llm_calls
+        tries = 1 if self.llm.info.family in REPEATABLE else 2
+        for seed in range(tries):
+            result = "error"
+            try:
+                text = await self._generate(prompt, style, seed, context)
+                result = "invalid"
+                written = parse(text, prompt, style, self._provenance(style))
+                result = "ok"
+                break
+            except QuestionLLMFailed:
+                if result == "error" or seed == tries - 1:
+                    raise
+            finally:
+                count.labels(result).inc()
         await self._store.put(key, written)
         return written
 
-    async def _generate(self, prompt: str, style: str, context: Context) -> str:
-        call = GenerateCall(*messages(prompt, style))
+    async def _generate(self, prompt: str, style: str, seed: int, context: Context) -> str:
+        call = GenerateCall(*messages(prompt, style), schema=SCHEMA, seed=seed)
         try:
             async with asyncio.timeout(self._timeout_s):
                 [text] = await self.llm.ask([call], context)

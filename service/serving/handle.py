@@ -1,6 +1,7 @@
 """A handle: how a metric asks one model."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Any
@@ -12,33 +13,55 @@ from service.serving.batching import Entry
 from service.serving.device import Device, Resident
 
 
-class Handle:
-    """One configured model: prepares calls on CPU threads, queues them, waits for the outcomes."""
+class Handle(ABC):
+    """
+    One configured model.
 
-    def __init__(self, resident: Resident, device: Device, cpu: Executor) -> None:
-        self._resident, self._device, self._cpu = resident, device, cpu
+    Attributes:
+        name: under `models` in the settings.
+        info: what is loaded or served.
+    """
+
+    name: str
+    info: ModelInfo
 
     @property
-    def name(self) -> str:
-        """The name under `models` in the settings."""
-        return self._resident.name
+    @abstractmethod
+    def missing(self) -> str:
+        """Why the model can't be asked now; empty where it can."""
 
-    @property
-    def info(self) -> ModelInfo:
-        """What is loaded."""
-        return self._resident.model.info
-
+    @abstractmethod
     def admit(self, lane: str) -> None:
         """Raises `LaneFull` where a request should be refused before any work."""
-        self._resident.queue.admit(lane)
 
+    @abstractmethod
     async def ask(self, calls: Sequence[Any], context: Context) -> list[Any]:
         """
         Ask a group at once: one outcome per call, in order.
 
         An exception is an outcome (always a `ScoregateError`), so one failed call never cancels its
-        siblings.  Cancelling the group drops what has not reached the device.
+        siblings.  Cancelling the group drops what has not been begun.
         """
+
+
+class LocalHandle(Handle):
+    """A model on a device here: prepares calls on CPU threads, queues them, waits for the outcomes."""
+
+    def __init__(self, resident: Resident, device: Device, cpu: Executor) -> None:
+        self.name, self.info = resident.name, resident.model.info
+        self._resident, self._device, self._cpu = resident, device, cpu
+
+    @property
+    def missing(self) -> str:
+        """Empty while the device runs batches."""
+        return "" if self._device.running else "not serving"
+
+    def admit(self, lane: str) -> None:
+        """Raises `LaneFull`."""
+        self._resident.queue.admit(lane)
+
+    async def ask(self, calls: Sequence[Any], context: Context) -> list[Any]:
+        """One outcome per call, in order."""
         loop = asyncio.get_running_loop()
         ready = await loop.run_in_executor(self._cpu, self._prepare, calls)
         entries = [self._submit(made, context.lane) for made in ready]

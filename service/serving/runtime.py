@@ -9,54 +9,74 @@ from models.base import CheckpointError, Model
 from models.clip import Clip
 from models.clip_flant5 import ClipFlanT5
 from models.locate import locate
+from models.openai_llm import OpenAiLLM
+from models.openai_vlm import OpenAiVlm
 from models.question_llm import QuestionLLM
 from service.serving.batching import Queue
+from service.serving.cache import CachedHandle, OutcomeCache
 from service.serving.device import Device, Resident
-from service.serving.handle import Handle
-from service.settings import ModelSettings, Settings
+from service.serving.handle import Handle, LocalHandle
+from service.serving.remote import RemoteHandle
+from service.serving.upstream import Upstream
+from service.settings import ModelSettings, Settings, read_secret
 from service.telemetry import Instruments
 
+Loaded = Model | OpenAiLLM | OpenAiVlm
 
-def load_model(name: str, settings: ModelSettings) -> Model:
-    """Load one model.  Raises `CheckpointError`, naming the model."""
+
+def load_model(name: str, settings: ModelSettings) -> Loaded:
+    """Load one model, or get ready to ask its server.  Raises `CheckpointError`, naming the model."""
     place = {"device": settings.device, "dtype": settings.dtype}
+    named = {"id": settings.id, "revision": settings.revision}
+    if settings.api_key_env:
+        read_secret(settings.api_key_env)  # that it is there
     try:
-        if settings.family == "open_clip" and settings.model:
-            named = {"id": settings.id, "revision": settings.revision}
-            return Clip(settings.model, pretrained=settings.pretrained, **place, **named)
-        found = locate(settings.checkpoint, settings.revision)
-        named = {"id": settings.id or found.id, "revision": settings.revision or found.revision}
+        if settings.family == "openai":
+            return OpenAiLLM(settings.model, extra_body=settings.extra_body, **named)
+        if settings.family == "openai_vlm":
+            extra, question = settings.extra_body, settings.question
+            return OpenAiVlm(settings.model, question=question, extra_body=extra, **named)
         if settings.family == "open_clip":
-            return Clip(str(found.directory), **place, **named)
+            return Clip(
+                settings.model or settings.checkpoint,
+                pretrained=settings.pretrained,
+                resize_mode=settings.resize_mode,
+                **place,
+                **named,
+            )
+        found = locate(settings.checkpoint, settings.revision)
+        named = {"id": settings.id or found.id, "revision": found.revision or settings.revision}
         if settings.family == "clip_flant5":
             return ClipFlanT5(found.directory, **place, **named)
         return QuestionLLM(found.directory, **place, **named)
-    except (CheckpointError, RuntimeError, ValueError, KeyError, TypeError) as exc:
+    except (CheckpointError, OSError, RuntimeError, ValueError, KeyError, TypeError) as exc:
         # torch says RuntimeError to an unknown device, and a config.json may lack anything.
         known = isinstance(exc, CheckpointError | RuntimeError)
         reason = str(exc).partition("\n")[0] if known else repr(exc)
         raise CheckpointError(f"models.{name}: {reason}") from exc
 
 
-def load_models(settings: Settings) -> dict[str, Model]:
+def load_models(settings: Settings) -> dict[str, Loaded]:
     """Load all models, by configured name."""
     return {name: load_model(name, model) for name, model in settings.models.items()}
 
 
 class LocalRuntime:
     """
-    Devices, threads and handles for *models*.
+    Devices, threads, connections and handles for *models*.
 
     The question LLM gets a thread of its own: one generation takes as long as many batches.
     """
 
-    def __init__(self, models: Mapping[str, Model], settings: Settings, instruments: Instruments) -> None:
+    def __init__(self, models: Mapping[str, Loaded], settings: Settings, instruments: Instruments) -> None:
         # The threads that decode and prepare.
         self.cpu = ThreadPoolExecutor(settings.images.decode_workers, thread_name_prefix="cpu")
         self._instruments = instruments
         self._stack = AsyncExitStack()
         self._settings = settings
         self._models = dict(models)
+        cache = settings.cache
+        self._cache = OutcomeCache(cache.scores_mb * 2**20) if cache.scores == "memory" else None
         self.devices: list[Device] = []
         self.handles: dict[str, Handle] = {}
 
@@ -64,19 +84,40 @@ class LocalRuntime:
         """Build, warm, serve."""
         groups: dict[tuple[str, bool], list[Resident]] = {}
         for name, model in self._models.items():
-            place = (self._settings.models[name].device, model.info.role == "questions")
+            settings = self._settings.models[name]
+            if isinstance(model, OpenAiLLM | OpenAiVlm):
+                self._hold(await self._stack.enter_async_context(self._remote(name, model, settings)))
+                continue
+            place = (settings.device, model.info.role == "questions")
             groups.setdefault(place, []).append(Resident(name, model, self._queue(name)))
         for residents in groups.values():
             device = await self._stack.enter_async_context(Device(residents, self._instruments))
             self.devices.append(device)
             for resident in residents:
-                self.handles[resident.name] = Handle(resident, device, self.cpu)
+                self._hold(LocalHandle(resident, device, self.cpu))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Drain and close, in reverse."""
         await self._stack.aclose()
         self.cpu.shutdown()
+
+    def _hold(self, handle: Handle) -> None:
+        self.handles[handle.name] = handle if self._cache is None else CachedHandle(handle, self._cache)
+
+    def _remote(self, name: str, model: OpenAiLLM | OpenAiVlm, settings: ModelSettings) -> RemoteHandle:
+        key = read_secret(settings.api_key_env) if settings.api_key_env else ""
+        most, timeout_s = settings.max_in_flight, settings.timeout_s
+        upstream = Upstream(settings.base_url, api_key=key, timeout_s=timeout_s, max_in_flight=most)
+        return RemoteHandle(
+            name,
+            model,
+            settings.model,
+            upstream,
+            max_in_flight=most,
+            cpu=self.cpu,
+            instruments=self._instruments,
+        )
 
     def _queue(self, name: str) -> Queue:
         batch, queue = self._settings.models[name].batch, self._settings.queue
@@ -90,16 +131,10 @@ class LocalRuntime:
         )
 
     def handle(self, metric: str, role: str) -> Handle | None:
-        """The handle that serves *role* for a metric: as configured, else the role's first model."""
-        chosen = self._settings.metrics.get(metric)  # type: ignore[call-overload]
-        if chosen is not None and self.handles[chosen.model].info.role == role:
-            return self.handles[chosen.model]
-        return next((h for h in self.handles.values() if h.info.role == role), None)
+        """The handle that serves *role* for a metric, or None."""
+        name = self._settings.model_for(metric, role)
+        return None if name is None else self.handles[name]
 
     def stalled(self) -> bool:
         """Work waits, and no batch has finished for too long."""
         return any(device.stalled_for() > self._settings.server.stall_s for device in self.devices)
-
-    def serving(self, name: str) -> bool:
-        """Whether that model's device still runs batches."""
-        return any(r.name == name and device.running for device in self.devices for r in device.residents)

@@ -1,0 +1,202 @@
+"""
+The layout in which transformers publishes a CLIP (PickScore's among them), read into an open_clip network.
+
+Same arithmetic, other names: queries, keys and values are one matrix in open_clip, and projections
+stand the other way round.  Pixels are those of transformers' CLIP image processor.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import open_clip
+import torch
+from transformers import AutoTokenizer, CLIPConfig
+
+from models.base import CheckpointError
+from models.checkpoint import read_json, read_weights
+from models.misfits import unfit
+from models.pixels import CLIP_MEAN, CLIP_STD, Pixels
+
+CONFIG = "config.json"
+PREPROCESSOR = "preprocessor_config.json"
+TOKENIZER = ("tokenizer.json", "vocab.json")
+QUICK_GELU = {"quick_gelu": True, "gelu": False}
+PROJECTIONS = ("text_projection", "visual.proj")
+BICUBIC = 3  # Pillow's number
+
+# open_clip's names to the published ones, from the whole to the parts.
+NAMES = (
+    (r"^visual\.", "vision_model."),
+    (r"^(?!vision_model|text_projection|logit_scale)", "text_model."),
+    (r"transformer\.resblocks", "encoder.layers"),
+    (r"\.ln_([12])\.", r".layer_norm\1."),
+    (r"\.mlp\.c_fc\.", ".mlp.fc1."),
+    (r"\.mlp\.c_proj\.", ".mlp.fc2."),
+    (r"\.attn\.", ".self_attn."),
+    (r"\.ln_pre\.", ".pre_layrnorm."),  # sic
+    (r"\.ln_post\.", ".post_layernorm."),
+    (r"\.ln_final\.", ".final_layer_norm."),
+    (r"\.conv1\.", ".embeddings.patch_embedding."),
+    (r"\.token_embedding\.", ".embeddings.token_embedding."),
+    (r"\.class_embedding$", ".embeddings.class_embedding"),
+    (r"\.positional_embedding$", ".embeddings.position_embedding.weight"),
+    (r"^vision_model\.proj$", "visual_projection.weight"),
+    (r"^text_projection$", "text_projection.weight"),
+)
+
+
+def published(name: str) -> list[str]:
+    """The names under which the published layout keeps what open_clip calls *name*, in open_clip's order."""
+    for pattern, replacement in NAMES:
+        name = re.sub(pattern, replacement, name)
+    head, joint, kind = name.rpartition("in_proj_")
+    return [f"{head}{part}_proj.{kind}" for part in "qkv"] if joint else [name]
+
+
+def network(directory: Path, dtype: torch.dtype) -> Any:
+    """
+    An open_clip network with the weights of *directory*.
+
+    Raises:
+        CheckpointError: an activation or file that can't be had, or weights that don't fit, listed.
+    """
+    config = read_config(directory)
+    half = dtype if dtype != torch.float32 else None
+    made = open_clip.CLIP(**open_clip_config(directory, config), cast_dtype=half)
+    if half is not None:
+        open_clip.convert_weights_to_lp(made, half)
+    made.load_state_dict(converted(directory, made.state_dict()))
+    return made
+
+
+def read_config(directory: Path) -> CLIPConfig:
+    """The configuration in *directory*.  Raises `CheckpointError`."""
+    path = directory / CONFIG
+    kind = read_json(path).get("model_type")
+    if kind != "clip":
+        raise CheckpointError(f"{path}: model_type is {kind!r}; of transformers' models only 'clip' is read")
+    try:
+        return CLIPConfig.from_pretrained(directory, local_files_only=True)
+    except Exception as exc:  # a value of a wrong type fails in many ways
+        raise CheckpointError(f"{path}: {' '.join(str(exc).split())[:300]}") from exc
+
+
+def open_clip_config(directory: Path, config: CLIPConfig) -> dict[str, Any]:
+    """What open_clip calls the same architecture."""
+    text, vision = config.text_config, config.vision_config
+    if text.hidden_act != vision.hidden_act or text.hidden_act not in QUICK_GELU:
+        raise CheckpointError(
+            f"{directory / CONFIG}: hidden_act must be one of {', '.join(QUICK_GELU)} and the same in both"
+            f" towers, not {text.hidden_act!r} and {vision.hidden_act!r}"
+        )
+    return {
+        "embed_dim": config.projection_dim,
+        "quick_gelu": QUICK_GELU[text.hidden_act],
+        "vision_cfg": tower(vision)
+        | {
+            "image_size": vision.image_size,
+            "patch_size": vision.patch_size,
+            "head_width": vision.hidden_size // vision.num_attention_heads,
+        },
+        "text_cfg": tower(text)
+        | {
+            "context_length": text.max_position_embeddings,
+            "vocab_size": text.vocab_size,
+            "heads": text.num_attention_heads,
+            # Configurations from before the id was right say 2, and mean the largest id of the text.
+            **({} if text.eos_token_id == 2 else {"pool_type": "eos", "eos_id": text.eos_token_id}),
+        },
+    }
+
+
+def tower(config: Any) -> dict[str, Any]:
+    """What both towers have."""
+    return {
+        "width": config.hidden_size,
+        "layers": config.num_hidden_layers,
+        # open_clip rounds width * ratio down; the half keeps it from losing one.
+        "mlp_ratio": (config.intermediate_size + 0.5) / config.hidden_size,
+        "norm_kwargs": {"eps": config.layer_norm_eps},
+    }
+
+
+def converted(directory: Path, wanted: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights of *directory* under open_clip's names, each of the shape *wanted* has."""
+    tensors = read_weights(directory)
+    sources = {name: published(name) for name in wanted}
+    names = {name for parts in sources.values() for name in parts}
+    missing = sorted(names - tensors.keys())
+    unknown = sorted(name for name in tensors.keys() - names if not name.endswith(".position_ids"))
+    if missing or unknown:
+        raise CheckpointError(f"{directory}: {unfit(missing, unknown, [])}")
+    wrong = [
+        f"{part}: {list(tensors[part].shape)} in place of {shape}"
+        for name, tensor in wanted.items()
+        for part, shape in zip(sources[name], shapes(name, tensor, len(sources[name])), strict=True)
+        if list(tensors[part].shape) != shape
+    ]
+    if wrong:
+        raise CheckpointError(f"{directory}: {unfit([], [], wrong)}")
+    return {name: joined(name, [tensors[part] for part in parts]) for name, parts in sources.items()}
+
+
+def shapes(name: str, tensor: torch.Tensor, parts: int) -> list[list[int]]:
+    """The shapes of the published *parts* of what open_clip calls *name*."""
+    if name in PROJECTIONS:
+        return [list(tensor.T.shape)]
+    return [list(part.shape) for part in tensor.chunk(parts)] if parts > 1 else [list(tensor.shape)]
+
+
+def joined(name: str, parts: list[torch.Tensor]) -> torch.Tensor:
+    """The one tensor that open_clip calls *name*."""
+    whole = torch.cat(parts) if len(parts) > 1 else parts[0]
+    return whole.T if name in PROJECTIONS else whole
+
+
+def pixels(directory: Path, size: int) -> Pixels:
+    """
+    The image processor: the one the directory describes, or CLIP's own.
+
+    Raises:
+        CheckpointError: it does something else than resize, crop and normalise to *size*.
+    """
+    path = directory / PREPROCESSOR
+    said = read_json(path) if path.is_file() else {}
+    edges = [said.get("size", size), said.get("crop_size", size)]
+    flat = [next(iter(edge.values()), None) if isinstance(edge, dict) else edge for edge in edges]
+    steps = ("do_resize", "do_center_crop", "do_rescale", "do_normalize")
+    if flat != [size, size] or said.get("resample", BICUBIC) != BICUBIC:
+        raise CheckpointError(f"{path}: size, crop_size and resample must be {size}, {size} and {BICUBIC}")
+    if skipped := [step for step in steps if not said.get(step, True)]:
+        raise CheckpointError(f"{path}: {skipped[0]} is false")
+    mean, std = said.get("image_mean", CLIP_MEAN), said.get("image_std", CLIP_STD)
+    return Pixels(size, tuple(mean), tuple(std), pad=False, columns_first=False)
+
+
+def tokenizer(directory: Path, length: int) -> Any:
+    """The directory's own tokenizer, or where it has none (PickScore) CLIP's as open_clip ships it."""
+    if not any((directory / name).is_file() for name in TOKENIZER):
+        return open_clip.SimpleTokenizer(context_length=length)
+    return OwnTokenizer(directory, length)
+
+
+class OwnTokenizer:
+    """A tokenizer of transformers, called as open_clip's are.  Raises `CheckpointError`."""
+
+    def __init__(self, directory: Path, length: int) -> None:
+        self.context_length = length
+        try:
+            self._words = AutoTokenizer.from_pretrained(
+                directory, local_files_only=True, trust_remote_code=False
+            )
+        except Exception as exc:  # transformers and tokenizers raise many kinds for a broken file
+            raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {exc}") from exc
+
+    def __call__(self, texts: list[str], context_length: int | None = None) -> torch.Tensor:
+        """Ids, one row of *context_length* for each text."""
+        length = context_length or self.context_length
+        rows: torch.Tensor = self._words(
+            texts, return_tensors="pt", max_length=length, padding="max_length", truncation=True
+        ).input_ids
+        return rows

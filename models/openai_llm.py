@@ -1,0 +1,63 @@
+"""
+A question LLM behind an OpenAI-compatible HTTP API, such as vLLM's.
+
+Answers are bound to a JSON schema by `response_format`.  (`guided_json` is ignored without a word by
+newer vLLM servers.)
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from models.base import GenerateCall, ModelInfo, Post, Prepared, UpstreamError
+
+
+class OpenAiLLM:
+    """
+    A chat model of that API.
+
+    Args:
+        model: the name that the server knows it by.
+        extra_body: fields added to every request.
+        id, revision: what scores are labelled with.
+    """
+
+    def __init__(
+        self, model: str, *, extra_body: Mapping[str, Any], id: str = "", revision: str = ""
+    ) -> None:
+        self._model, self._extra = model, dict(extra_body)
+        self.info = ModelInfo("questions", "openai", id or model, revision, "", "remote")
+
+    def prepare(self, call: GenerateCall) -> Prepared:
+        """The request's body."""
+        body = {
+            **self._extra,
+            "model": self._model,
+            "messages": [
+                {"role": "system", "content": call.system},
+                {"role": "user", "content": call.user},
+            ],
+            "temperature": 0,
+            "seed": call.seed,
+            "max_tokens": call.max_tokens,
+        }
+        if call.schema is not None:
+            schema = {"name": "answer", "strict": True, "schema": call.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return Prepared(call.max_tokens, body)
+
+    async def answer(self, prepared: Prepared, post: Post) -> str:
+        """The text.  Raises `UpstreamError` where it was cut short or there is none."""
+        choice = first_choice(await post("chat/completions", prepared.data))
+        text = choice.get("message", {}).get("content")
+        if choice.get("finish_reason") != "stop" or not isinstance(text, str):
+            raise UpstreamError(f"the answer did not end within {prepared.cost} tokens, or is no text")
+        return text
+
+
+def first_choice(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The one choice of a chat completion.  Raises `UpstreamError`."""
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise UpstreamError("the server's answer holds no choice")
+    choice: dict[str, Any] = choices[0]
+    return choice

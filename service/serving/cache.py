@@ -1,0 +1,118 @@
+"""
+Outcomes kept in memory: a call that was answered before never reaches its model again.
+
+A call's key is made of the model and of the call's content, images by the digest of their bytes.  What
+is kept is the model's answer, not a score, so all options of a metric share it.
+"""
+
+import hashlib
+import sys
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from models.base import ImageCall, LikelihoodCall, TextCall
+from service.context import Context
+from service.serving.handle import Handle
+
+ENTRY = 200  # bytes that the ordered dict takes for an entry, over key and value
+
+
+class OutcomeCache:
+    """The latest answers, as many as fit into *max_bytes*; the least recently used leave first."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max = max_bytes
+        self._outcomes: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
+        self.bytes = 0  # of all entries, as `size_of` counts them
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    def find(self, key: bytes) -> Any | None:
+        """The outcome under *key*, or None."""
+        found = self._outcomes.get(key)
+        if found is None:
+            return None
+        self._outcomes.move_to_end(key)
+        return found[0]
+
+    def keep(self, key: bytes, outcome: Any) -> None:
+        """Keep *outcome* if it fits at all, and let go of what no longer does."""
+        size = ENTRY + size_of(key) + size_of(outcome)
+        if size > self._max:
+            return
+        self._drop(self._outcomes.pop(key, None))
+        self._outcomes[key] = (outcome, size)
+        self.bytes += size
+        while self.bytes > self._max:
+            self._drop(self._outcomes.popitem(last=False)[1])
+
+    def _drop(self, entry: tuple[Any, int] | None) -> None:
+        self.bytes -= entry[1] if entry else 0
+
+
+class CachedHandle(Handle):
+    """Answers calls that were answered before from a cache; the others go to the *handle* behind it."""
+
+    def __init__(self, handle: Handle, cache: OutcomeCache) -> None:
+        self.name, self.info = handle.name, handle.info
+        self._handle, self._cache = handle, cache
+        # The name tells apart models that an operator gave one id and revision.
+        self._model = (handle.name, handle.info.label, handle.info.dtype)
+
+    @property
+    def missing(self) -> str:
+        """As the handle says."""
+        return self._handle.missing
+
+    def admit(self, lane: str) -> None:
+        """Raises `LaneFull`, whatever the cache holds: calls are not known yet."""
+        self._handle.admit(lane)
+
+    async def ask(self, calls: Sequence[Any], context: Context) -> list[Any]:
+        """One outcome per call, in order; answers are kept, errors are not."""
+        if not self.info.revision:
+            return await self._handle.ask(calls, context)
+        keys = [key_of(self._model, call) for call in calls]
+        outcomes = [self._cache.find(key) if key else None for key in keys]
+        for key, outcome in zip(keys, outcomes, strict=True):
+            if key:
+                context.looked_up("scores", "miss" if outcome is None else "hit")
+        missing = [n for n, outcome in enumerate(outcomes) if outcome is None]
+        asked = await self._handle.ask([calls[n] for n in missing], context) if missing else []
+        for n, outcome in zip(missing, asked, strict=True):
+            outcomes[n] = outcome
+            if (key := keys[n]) and not isinstance(outcome, Exception):
+                self._cache.keep(key, outcome)
+        return outcomes
+
+
+def key_of(model: tuple[str, ...], call: Any) -> bytes | None:
+    """The sha256 of everything the answer depends on; None for a call whose answer is not kept here."""
+    content: tuple[str, ...]
+    match call:
+        case ImageCall(image):
+            content = ("image", image.digest)
+        case TextCall(text):
+            content = ("text", text)
+        case LikelihoodCall(image, question, answer):
+            content = ("likelihood", image.digest, question, answer)
+        case _:  # question sets have a store of their own
+            return None
+    return hashlib.sha256(repr((model, content)).encode()).digest()
+
+
+def size_of(value: Any) -> int:
+    """Bytes of memory that *value* takes, with all that it holds; numbers that Python shares count too."""
+    size = sys.getsizeof(value)
+    if isinstance(value, tuple):
+        return size + sum(map(size_of, value))
+    if is_dataclass(value):
+        return size + sum(size_of(getattr(value, field.name)) for field in fields(value))
+    if isinstance(value, np.ndarray) and value.base is not None:
+        return size + value.nbytes  # a view; getsizeof counts an array's own memory only
+    return size

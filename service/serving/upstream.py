@@ -1,0 +1,123 @@
+"""One OpenAI-compatible server: requests with bounds, retries, and whether it is there."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+import orjson
+
+from models.base import UpstreamError
+
+TRIES = 3
+BACKOFF_S = 0.25  # doubled with every try
+CONNECT_S = 5.0
+MOST_BYTES = 8 * 2**20  # of an answer
+AGAIN = {429, 502, 503, 504}  # statuses that pass by themselves
+
+
+class Upstream:
+    """
+    A server's address, key and connection pool.
+
+    Nothing is sent anywhere but under *base_url*: no redirects, no proxies from the environment.
+
+    Args:
+        base_url: up to and with `/v1`.
+        timeout_s: for one request with all its tries.
+        transport: where requests go instead of the network (tests).
+        sleep: how to wait between tries (tests).
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str = "",
+        timeout_s: float,
+        max_in_flight: int,
+        transport: httpx.AsyncBaseTransport | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._timeout_s, self._sleep = timeout_s, sleep
+        self._base = httpx.URL(base_url.rstrip("/") + "/")
+        self._client = httpx.AsyncClient(
+            headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
+            timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
+            limits=httpx.Limits(max_connections=max_in_flight),
+            transport=transport,
+            trust_env=False,
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def post(
+        self, path: str, body: dict[str, Any], headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """
+        The JSON object that the server answers with.
+
+        What may pass by itself (no connection, overload) is tried again, within `timeout_s`.
+
+        Raises:
+            UpstreamError: with the status of the last answer, if there was one.
+        """
+        content = orjson.dumps(body)
+        sent = {"Content-Type": "application/json", **(headers or {})}
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                for wait in (BACKOFF_S * 2**n for n in range(TRIES - 1)):
+                    try:
+                        return await self._once("POST", path, content, sent)
+                    except UpstreamError as error:
+                        if error.status not in AGAIN and error.status != 0:
+                            raise
+                    await self._sleep(wait * random.uniform(0.5, 1.5))
+                return await self._once("POST", path, content, sent)
+        except TimeoutError as exc:
+            raise UpstreamError(f"no answer within {self._timeout_s:g} s") from exc
+
+    async def missing(self, model: str) -> str:
+        """Why *model* can't be asked now; empty where it can."""
+        try:
+            async with asyncio.timeout(min(CONNECT_S, self._timeout_s)):
+                listed = (await self._once("GET", "models")).get("data")
+        except TimeoutError:
+            return "does not answer"
+        except UpstreamError as error:
+            return str(error)
+        names = [entry.get("id") for entry in listed or () if isinstance(entry, dict)]
+        return "" if model in names else f"serves no model named {model}"
+
+    async def _once(
+        self,
+        method: str,
+        path: str,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """One try.  Raises `UpstreamError`; its status is 0 where no whole answer came."""
+        try:
+            url = self._base.join(path)
+            async with self._client.stream(method, url, content=content, headers=headers) as answer:
+                read = bytearray()
+                async for chunk in answer.aiter_bytes():
+                    read += chunk
+                    if len(read) > MOST_BYTES:
+                        raise UpstreamError("answered without end", answer.status_code)
+        except httpx.HTTPError as exc:
+            raise UpstreamError(f"cannot be reached ({type(exc).__name__})") from exc
+        status = answer.status_code
+        if status != HTTPStatus.OK:
+            raise UpstreamError(f"answered {status}", status)
+        try:
+            told = orjson.loads(bytes(read))
+        except orjson.JSONDecodeError as exc:
+            raise UpstreamError("answered with something that is not JSON", status) from exc
+        if not isinstance(told, dict):
+            raise UpstreamError("answered with something that is not a JSON object", status)
+        return told
