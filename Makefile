@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm train-demo figures
+.PHONY: help demo serve test check vllm train-demo figures bench
 
 PYTHON ?= python3
 VENV := .venv
@@ -46,3 +46,6 @@ train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on tw
 
 figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughput and memory
 	$(BIN)/python -m loadtest.figures
+
+bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
+	$(BIN)/python -m benchmarks.forward

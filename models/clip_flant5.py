@@ -9,8 +9,11 @@ steps are kept to the letter, since published scores depend on them; each surpri
 where it stands.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
+from math import isfinite
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +34,8 @@ from models.base import (
 )
 from models.checkpoint import DTYPES, fault, misfit, read_vocabulary, read_weights, revision_of
 from models.flant5_layout import EMBEDDING, FILES, Layout, read_layout, renamed
-from models.flant5_tokenizer import CONTEXT_LENGTH, EOS, IGNORE, PAD
+from models.flant5_tokenizer import CONTEXT_LENGTH, EOS, IGNORE, PAD, Text
+from models.forward import Forward
 
 # Names of the network that are `shared.weight` once more, and the tensors with a row for each piece.
 ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")
@@ -39,7 +43,11 @@ CUT = (EMBEDDING, "lm_head.weight")
 
 
 class Network(nn.Module):
-    """The three parts with the splice between them."""
+    """
+    The three parts, of transformers' modules, with the splice between them.
+
+    What training changes, and what `Forward`, which the service runs, is held against.
+    """
 
     def __init__(self, config: dict[str, Any], vision: dict[str, Any]) -> None:
         super().__init__()
@@ -52,17 +60,15 @@ class Network(nn.Module):
         self.mm_projector = nn.Sequential(
             nn.Linear(vision["hidden_size"], width), nn.GELU(), nn.Linear(width, width)
         )
-        self._layer = config.get("mm_vision_select_layer", -2)
+        self.layer = config.get("mm_vision_select_layer", -2)
 
     def features(self, pixels: torch.Tensor) -> torch.Tensor:
         """Pixels (n, 3, size, size) to projected patch features (n, patches, d_model)."""
         seen = self.vision_tower(pixels, output_hidden_states=True)
-        projected: torch.Tensor = self.mm_projector(seen.hidden_states[self._layer][:, 1:])
+        projected: torch.Tensor = self.mm_projector(seen.hidden_states[self.layer][:, 1:])
         return projected
 
-    def splice(
-        self, features: torch.Tensor, texts: Sequence[tuple[Sequence[int], Sequence[int]]]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def splice(self, features: torch.Tensor, texts: Sequence[Text]) -> tuple[torch.Tensor, torch.Tensor]:
         """
         Put each row of *features* between the two halves of its text.
 
@@ -105,6 +111,17 @@ class Network(nn.Module):
         ).logits
         return logits
 
+    def log_probs(self, pixels: torch.Tensor, text: Text, answer: Sequence[int]) -> torch.Tensor:
+        """
+        Score one pair as the reference does: by itself, the image seen for it alone.
+
+        Returns:
+            Log-probabilities (tokens of *answer*, vocabulary), float32.
+        """
+        labels = torch.tensor([answer], device=pixels.device)
+        embedded, mask = self.splice(self.features(pixels[None]), [text])
+        return self.decode(self.encode(embedded, mask), mask, labels)[0].float().log_softmax(-1)
+
 
 def shift_right(labels: torch.Tensor) -> torch.Tensor:
     """Decoder input: the start token (pad), then every label but the last."""
@@ -131,18 +148,27 @@ class ClipFlanT5:
     Args:
         directory: a checkpoint in the published layout; `vision_tower/` beside the weights may hold
             another tower's `config.json` and `preprocessor_config.json`.
-        dtype: "float32" or "bfloat16" (weights and autocast, as the reference runs it).
+        dtype: "float32", or "bfloat16" for weights and matrix products.
+        compile: run the network's blocks through `torch.compile`.
 
     Raises:
         CheckpointError: a file is missing or unreadable, or the weights don't fit the configuration.
     """
 
-    def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        dtype: str,
+        device: str,
+        id: str = "",
+        revision: str = "",
+        compile: bool = False,
+    ) -> None:
         layout = read_layout(directory)
         self.tokenizer, self.pixels = layout.tokenizer, layout.pixels
-        self._device, self._dtype = torch.device(device), DTYPES[dtype]
-        self.network = load_network(directory, layout)
-        self.network.to(self._device, self._dtype).eval()
+        network = load_network(directory, layout)
+        self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], compile=compile)
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._yes, self._no = (self.tokenizer.encode(word)[0] for word in ("Yes", "No"))
         self.info = ModelInfo(
@@ -174,33 +200,33 @@ class ClipFlanT5:
         """One vision pass per distinct image, one encoder pass per distinct (image, question)."""
         pairs: list[Pair] = [prepared.data for prepared in batch]
         images = {pair.digest: pair.pixels for pair in pairs}
-        asked = list(dict.fromkeys((pair.digest, pair.text) for pair in pairs))
-        image_row = {digest: row for row, digest in enumerate(images)}
-        asked_row = {question: row for row, question in enumerate(asked)}
+        rows = {digest: row for row, digest in enumerate(images)}
+        asked: dict[tuple[str, Text], list[int]] = {}
+        for number, pair in enumerate(pairs):
+            asked.setdefault((pair.digest, pair.text), []).append(number)
 
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._dtype == torch.bfloat16):
-            pixels = torch.stack(list(images.values())).to(self._device, self._dtype)
-            features = self.network.features(pixels)[[image_row[digest] for digest, _ in asked]]
-            embedded, mask = self.network.splice(features, [text for _, text in asked])
-            states = self.network.encode(embedded, mask)
+        features = self.forward.features(torch.stack(list(images.values())))
+        states, padding = self.forward.encode(
+            features[[rows[digest] for digest, _ in asked]], [text for _, text in asked]
+        )
+        answers = [[pairs[number].labels for number in numbers] for numbers in asked.values()]
+        logits = self.forward.logits(states, padding, answers)
+        order = [number for numbers in asked.values() for number in numbers]
+        outcomes = self._likelihoods(logits, [pairs[number] for number in order])
+        return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=itemgetter(0))]
 
-            rows = [asked_row[pair.digest, pair.text] for pair in pairs]
-            labels = pad_labels([pair.labels for pair in pairs]).to(self._device)
-            logits = self.network.decode(states[rows], mask[rows], labels)
-        return self._likelihoods(logits.float().log_softmax(-1), labels, pairs)
-
-    def _likelihoods(
-        self, log_probs: torch.Tensor, labels: torch.Tensor, pairs: Sequence[Pair]
-    ) -> list[Likelihood | ModelError]:
-        chosen = log_probs.gather(-1, labels.clamp(min=0)[..., None])[..., 0].tolist()
-        first = log_probs[:, 0, [self._yes, self._no]].tolist()
-        finite = log_probs.isfinite().all(-1).all(-1).tolist()
-        return [
-            Likelihood(tuple(answer[: len(pair.labels)]), yes, no, pair.truncated)
-            if sound
-            else ModelError("the model's output is not finite")
-            for answer, (yes, no), sound, pair in zip(chosen, first, finite, pairs, strict=True)
-        ]
+    def _likelihoods(self, logits: torch.Tensor, pairs: Sequence[Pair]) -> Iterator[Likelihood | ModelError]:
+        """Outcomes of *pairs* from the logits of all their answers' tokens, one pair after the other."""
+        wanted = [(token, self._yes, self._no) for pair in pairs for token in pair.labels]
+        chosen = logits.gather(-1, torch.tensor(wanted).to(logits.device))
+        log_probs = iter((chosen - logits.logsumexp(-1, keepdim=True)).tolist())
+        for pair in pairs:
+            tokens = list(islice(log_probs, len(pair.labels)))
+            if not all(map(isfinite, chain.from_iterable(tokens))):
+                yield ModelError("the model's output is not finite")
+                continue
+            _, yes, no = tokens[0]
+            yield Likelihood(tuple(token for token, _, _ in tokens), yes, no, pair.truncated)
 
     def example(self) -> LikelihoodCall:
         """A grey square."""

@@ -1,5 +1,6 @@
 """CLIP-FlanT5's text: the T5 pieces on both sides of the image slot."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import sentencepiece
@@ -12,6 +13,8 @@ SYSTEM = (
 )
 CONTEXT_LENGTH = 2048  # text tokens, counted before the image is spliced in
 PAD, EOS, IGNORE = 0, 1, -100
+
+Text = tuple[Sequence[int], Sequence[int]]  # token ids before and after the image
 
 
 class Tokenizer:

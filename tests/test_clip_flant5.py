@@ -149,13 +149,28 @@ def test_a_question_beyond_the_context_is_cut_and_says_so():
 def test_one_vision_pass_per_distinct_image(monkeypatch):
     """Six questions about two images cost two vision rows."""
     seen = []
-    features = model().network.features
+    features = model().forward.features
     monkeypatch.setattr(
-        model().network, "features", lambda pixels: seen.append(len(pixels)) or features(pixels)
+        model().forward, "features", lambda pixels: seen.append(len(pixels)) or features(pixels)
     )
 
     model().score([prepared(pair) for pair in PAIRS if pair["image"] in (0, 3)])
     assert [2] == seen
+
+
+def test_answers_to_one_question_come_back_in_the_order_of_the_calls():
+    """Two questions with three answers each, taken in turns, give what each gives alone."""
+    calls = [
+        LikelihoodCall(images()[0], question, answer)
+        for answer in ("Yes", "No", "Yes it does")
+        for question in ("Is it red?", "Is it a large blue circle?")
+    ]
+    ready = [model().prepare(call) for call in calls]
+
+    alone = [model().score([one])[0].log_probs for one in ready]
+    for expected, outcome in zip(alone, model().score(ready), strict=True):
+        assert expected == pytest.approx(outcome.log_probs, abs=1e-5)
+    assert len(set(alone)) == len(alone)
 
 
 def copied(tmp_path):

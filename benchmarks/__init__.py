@@ -1,0 +1,1 @@
+"""Measurements of the models by themselves, without the service."""
