@@ -132,6 +132,9 @@ class ModelSettings(Section):
     revision: str = Field("", description="Revision; for a directory a hash of its weights.")
     device: str = Field("cpu", description="torch device.")
     dtype: Literal["float32", "bfloat16"] = Field("float32", description="Weights and arithmetic.")
+    compile: bool = Field(
+        False, description="clip_flant5: run through torch.compile; first batches of a new size are slow."
+    )
     required: bool | None = Field(
         None, description="Not ready without it; default: true for `clip` and `vqa`."
     )

@@ -47,7 +47,7 @@ def load_model(name: str, settings: ModelSettings) -> Loaded:
         found = locate(settings.checkpoint, settings.revision)
         named = {"id": settings.id or found.id, "revision": found.revision or settings.revision}
         if settings.family == "clip_flant5":
-            return ClipFlanT5(found.directory, **place, **named)
+            return ClipFlanT5(found.directory, compile=settings.compile, **place, **named)
         return QuestionLLM(found.directory, **place, **named)
     except (CheckpointError, OSError, RuntimeError, ValueError, KeyError, TypeError) as exc:
         # torch says RuntimeError to an unknown device, and a config.json may lack anything.
