@@ -12,7 +12,7 @@ the order of the list of prepared calls.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, tanh
+from math import exp, isfinite, tanh
 from typing import Any, Protocol
 
 import numpy as np
@@ -137,6 +137,16 @@ class Embedding:
 
     vector: np.ndarray
     truncated: bool = False  # the text was cut at the model's length
+
+
+def is_finite(outcome: object) -> bool:
+    """Whether all numbers of a model's outcome are; what holds none is."""
+    match outcome:
+        case Likelihood():
+            return all(map(isfinite, (*outcome.log_probs, outcome.log_p_yes, outcome.log_p_no)))
+        case Embedding():
+            return bool(np.isfinite(outcome.vector).all())
+    return True
 
 
 @dataclass(frozen=True, slots=True)

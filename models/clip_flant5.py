@@ -33,6 +33,7 @@ from models.base import (
     Prepared,
 )
 from models.checkpoint import DTYPES, fault, misfit, read_vocabulary, read_weights, revision_of
+from models.features import FeatureCache
 from models.flant5_layout import EMBEDDING, FILES, Layout, read_layout, renamed
 from models.flant5_tokenizer import CONTEXT_LENGTH, EOS, IGNORE, PAD, Text
 from models.forward import Forward
@@ -150,6 +151,7 @@ class ClipFlanT5:
             another tower's `config.json` and `preprocessor_config.json`.
         dtype: "float32", or "bfloat16" for weights and matrix products.
         compile: run the network's blocks through `torch.compile`.
+        features_mb: memory for the features of images seen before, in MiB on the device.
 
     Raises:
         CheckpointError: a file is missing or unreadable, or the weights don't fit the configuration.
@@ -164,11 +166,13 @@ class ClipFlanT5:
         id: str = "",
         revision: str = "",
         compile: bool = False,
+        features_mb: int = 0,
     ) -> None:
         layout = read_layout(directory)
         self.tokenizer, self.pixels = layout.tokenizer, layout.pixels
         network = load_network(directory, layout)
         self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], compile=compile)
+        self._seen = FeatureCache(features_mb * 2**20)
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._yes, self._no = (self.tokenizer.encode(word)[0] for word in ("Yes", "No"))
         self.info = ModelInfo(
@@ -200,15 +204,13 @@ class ClipFlanT5:
         """One vision pass per distinct image, one encoder pass per distinct (image, question)."""
         pairs: list[Pair] = [prepared.data for prepared in batch]
         images = {pair.digest: pair.pixels for pair in pairs}
-        rows = {digest: row for row, digest in enumerate(images)}
         asked: dict[tuple[str, Text], list[int]] = {}
         for number, pair in enumerate(pairs):
             asked.setdefault((pair.digest, pair.text), []).append(number)
 
-        features = self.forward.features(torch.stack(list(images.values())))
-        states, padding = self.forward.encode(
-            features[[rows[digest] for digest, _ in asked]], [text for _, text in asked]
-        )
+        seen = self._seen.of(images, self.forward.features)
+        features = torch.stack([seen[digest] for digest, _ in asked])
+        states, padding = self.forward.encode(features, [text for _, text in asked])
         answers = [[pairs[number].labels for number in numbers] for numbers in asked.values()]
         logits = self.forward.logits(states, padding, answers)
         order = [number for numbers in asked.values() for number in numbers]

@@ -1,7 +1,10 @@
 """`python -m service [--config FILE] [--check]`: load, then serve."""
 
 import argparse
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -13,11 +16,13 @@ from service.check import check
 from service.errors import ScoregateError
 from service.logs import configure_logging
 from service.serving.runtime import load_models
-from service.settings import SettingsError, load_settings
+from service.settings import Settings, SettingsError, load_settings
+
+WRONG, BROKEN = 2, 3  # exit statuses: what was configured can't be served; what was served can't any more
 
 
 def main() -> None:
-    """Serve until SIGTERM; one clear line and exit status 2 where that can't begin."""
+    """Serve until SIGTERM; one clear line and an exit status of its own where that can't be."""
     parser = argparse.ArgumentParser(prog="scoregate-server", description=__doc__)
     parser.add_argument("--config", type=Path, help="TOML profile; the demo profile by default")
     parser.add_argument("--check", action="store_true", help="say what would be loaded, and load nothing")
@@ -29,17 +34,50 @@ def main() -> None:
         if arguments.check:
             print(check(settings), end="")
             return
-        app = create_app(settings, load_models(settings))
+        status = serve(settings)
     except (SettingsError, CheckpointError, ScoregateError) as exc:
         print(f"scoregate-server: {exc}", file=sys.stderr)
-        sys.exit(2)
-    uvicorn.run(
+        sys.exit(WRONG)
+    sys.exit(status)
+
+
+def serve(settings: Settings) -> int:
+    """The exit status: 0 after SIGTERM or Ctrl-C, once everything that was accepted is answered."""
+    broken: list[str] = []
+
+    def on_broken(reason: str) -> None:
+        """A supervisor can restart the process; nothing else helps."""
+        broken.append(reason)
+        server.should_exit = True
+
+    app = create_app(settings, load_models(settings), on_broken)
+    config = uvicorn.Config(
         app,
         host=settings.server.host,
         port=settings.server.port,
         timeout_graceful_shutdown=settings.server.grace_s,
         log_config=None,
     )
+    server = Server(config)
+    server.run()
+    if broken:
+        print(f"scoregate-server: {broken[0]}", file=sys.stderr)
+    return BROKEN if broken else 0 if server.started else WRONG
+
+
+class Server(uvicorn.Server):
+    """Ends by itself after a signal; uvicorn's own dies of the signal once it has finished."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let SIGTERM and SIGINT ask for the end while serving."""
+        signals = (signal.SIGTERM, signal.SIGINT)
+        before = {number: signal.signal(number, self.handle_exit) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 if __name__ == "__main__":

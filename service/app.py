@@ -1,6 +1,6 @@
 """The FastAPI app around a service."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -23,9 +23,17 @@ from service.serving.runtime import Loaded
 from service.settings import Settings
 
 
-def create_app(settings: Settings, models: Mapping[str, Loaded]) -> FastAPI:
-    """An app that serves *models*; its lifespan opens the service and closes it again."""
-    service = Service(settings, models)
+def create_app(
+    settings: Settings,
+    models: Mapping[str, Loaded],
+    on_broken: Callable[[str], None] = lambda reason: None,
+) -> FastAPI:
+    """
+    An app that serves *models*; its lifespan opens the service and closes it again.
+
+    *on_broken* is told, in one line, when a device can't go on and the process should end.
+    """
+    service = Service(settings, models, on_broken)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -6,6 +6,9 @@ from typing import Literal
 
 from service.telemetry import Instruments
 
+Found = Literal["hit", "miss", "coalesced"]
+WORST_FIRST: tuple[Found, ...] = ("miss", "coalesced", "hit")
+
 
 @dataclass(slots=True)
 class Context:
@@ -17,7 +20,8 @@ class Context:
         deadline: on the event loop's clock (`loop.time()`, seconds).
         lane: "interactive" or "bulk".
         traceparent: the caller's trace (W3C Trace Context), passed on to upstreams; empty: none.
-        lookups: of one metric's cacheable calls, what came of each: "hit" or "miss".
+        lookups: of one metric's cacheable calls, what came of each: "hit", "miss" or "coalesced".
+        stage: of one metric, what it last waited for.
         slowest: per stage, the longest that any one item or call of this request spent, in seconds.
     """
 
@@ -27,6 +31,7 @@ class Context:
     instruments: Instruments
     traceparent: str = ""
     lookups: list[str] = field(default_factory=list)
+    stage: str = ""
     slowest: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("decode", "questions", "queue", "model"), 0.0)
     )
@@ -38,7 +43,7 @@ class Context:
 
     def for_one_metric(self) -> "Context":
         """The same request, with look-ups of its own."""
-        return replace(self, lookups=[])
+        return replace(self, lookups=[], stage="")
 
     def looked_up(self, cache: str, result: str) -> None:
         """Note what came of looking for one call's outcome."""
@@ -46,9 +51,9 @@ class Context:
         self.instruments.cache_requests.labels(cache, result).inc()
 
     @property
-    def found(self) -> Literal["hit", "miss"] | None:
-        """A hit where every call was one; None where nothing was looked up."""
-        return ("miss" if "miss" in self.lookups else "hit") if self.lookups else None
+    def found(self) -> Found | None:
+        """A miss where any call was one, a hit where all were; None where nothing was looked up."""
+        return next((way for way in WORST_FIRST if way in self.lookups), None)
 
     def spent(self, stage: str, seconds: float) -> None:
         """Note that some item or call of this request spent *seconds* in *stage*."""

@@ -85,10 +85,10 @@ class Engine:
 
         Raises:
             UnknownMetric: a metric is not served here.
-            LaneFull: a model's lane takes no more, before any work is done.
+            LaneFull, Overloaded: a model's lane takes no more, before any work is done.
         """
         for handle in self.handles(metrics).values():
-            handle.admit(context.lane)
+            handle.admit(context)
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._item(index, item, metrics, options, parts, context))
@@ -132,7 +132,7 @@ class Engine:
                     )
                     return dict(zip(metrics, outcomes, strict=True))
         except TimeoutError:
-            return dict.fromkeys(metrics, DeadlineExceeded())
+            return dict.fromkeys(metrics, DeadlineExceeded(stage="decode"))
         except ScoregateError as error:
             return dict.fromkeys(metrics, error)
 
@@ -142,7 +142,7 @@ class Engine:
             async with asyncio.timeout_at(context.deadline):
                 score = await REGISTRY[name].score(item, self._models(name, context), getattr(options, name))
         except TimeoutError:
-            return DeadlineExceeded()
+            return DeadlineExceeded(stage=context.stage)
         except ScoregateError as error:
             return error
         except Exception as exc:

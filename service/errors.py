@@ -18,10 +18,11 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     |   + UrlNotAllowed                 422 url_not_allowed
     | + NoQuestions                     422 no_questions        (a metric's error, in a 200)
     | + CallRefused                     422 call_refused        (a metric's error, in a 200)
-    + LaneFull                          429 lane_full           Retry-After
+    + LaneFull                          429 lane_full           Retry-After (interactive)
     + ModelFault                        500 model_fault
     + UpstreamFailed                    502 upstream_failed     (a metric's error, in a 200)
     + QuestionLLMFailed                 502 question_llm_failed
+    + Overloaded                        503 overloaded          Retry-After (bulk)
     + NotReady                          503 not_ready           Retry-After
     | + Draining                        503 draining            Retry-After
     + DeadlineExceeded                  504 deadline_exceeded
@@ -165,9 +166,15 @@ class CallRefused(Invalid):
 
 
 class LaneFull(ScoregateError):
-    """The queue of this lane is full."""
+    """The interactive lane is full, or would not be served before the deadline."""
 
     status, code, title = 429, "lane_full", "Lane full"
+
+
+class Overloaded(ScoregateError):
+    """The bulk lane is full."""
+
+    status, code, title = 503, "overloaded", "Overloaded"
 
 
 class ModelFault(ScoregateError):
@@ -206,3 +213,6 @@ class DeadlineExceeded(ScoregateError):
 
     status, code, title = 504, "deadline_exceeded", "Deadline exceeded"
     detail = "the request's timeout passed before this was scored"
+
+    def __init__(self, *, stage: str = "", faults: Sequence[Fault] = ()) -> None:
+        super().__init__(f"{type(self).detail}, in the stage {stage}" if stage else "", faults=faults)

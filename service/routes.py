@@ -19,7 +19,7 @@ from service.answers import (
 from service.context import Context
 from service.documents import documented
 from service.engine import Scored
-from service.errors import DeadlineExceeded, Fault, LaneFull, NotReady, ScoregateError
+from service.errors import DeadlineExceeded, Fault, LaneFull, NotReady, Overloaded, ScoregateError
 from service.metrics.base import Score
 from service.problems import MOST_FAULTS, entry
 from service.questions.sets import QuestionSet
@@ -119,7 +119,7 @@ def fail_as_a_whole(scored: Sequence[Scored]) -> None:
     ]
     if any(isinstance(error, DeadlineExceeded) for error in errors):
         raise DeadlineExceeded(faults=faults[:MOST_FAULTS])
-    if all(isinstance(error, LaneFull | NotReady) for error in errors):
+    if all(isinstance(error, LaneFull | Overloaded | NotReady) for error in errors):
         raise errors[0]
 
 

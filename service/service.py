@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Self, TypeVar
 
@@ -35,10 +35,12 @@ class Service:
     must not outlive the store, nor anything the devices that answer it.
     """
 
-    def __init__(self, settings: Settings, models: Mapping[str, Loaded]) -> None:
+    def __init__(
+        self, settings: Settings, models: Mapping[str, Loaded], on_broken: Callable[[str], None]
+    ) -> None:
         self.settings = settings
         self.instruments = Instruments(models)
-        self.runtime = LocalRuntime(models, settings, self.instruments)
+        self.runtime = LocalRuntime(models, settings, self.instruments, on_broken)
         self.draining = False
         self._stack = AsyncExitStack()
 

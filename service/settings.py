@@ -105,6 +105,12 @@ class Batch(Section):
 
     max_items: int = Field(32, ge=1, description="Most calls in a batch.")
     max_cost_tokens: int = Field(16_384, ge=1, description="Most tokens in a batch.")
+    max_batch_ms: float = Field(
+        250, gt=0, description="How long a batch may take, told by the measured pace; one call always may."
+    )
+    linger_ms: float = Field(
+        0, ge=0, description="How long a batch that is not full waits for more calls, on an idle device."
+    )
 
 
 class ModelSettings(Section):
@@ -134,6 +140,9 @@ class ModelSettings(Section):
     dtype: Literal["float32", "bfloat16"] = Field("float32", description="Weights and arithmetic.")
     compile: bool = Field(
         False, description="clip_flant5: run through torch.compile; first batches of a new size are slow."
+    )
+    features_mb: int = Field(
+        256, ge=0, description="clip_flant5: memory for features of images seen before, in MiB."
     )
     required: bool | None = Field(
         None, description="Not ready without it; default: true for `clip` and `vqa`."
@@ -170,13 +179,19 @@ class MetricSettings(Section):
     model: str = Field(description="Name of a table under `models`.")
 
 
+class Weights(Section):
+    """What the lanes get of a device while calls of both wait."""
+
+    interactive: float = Field(9, gt=0, description="Share of interactive calls.")
+    bulk: float = Field(1, gt=0, description="Share of bulk calls: this much is theirs in any case.")
+
+
 class QueueSettings(Section):
-    """How much may wait, and how far interactive calls go ahead."""
+    """How much may wait, and how the lanes share a device."""
 
     max_cost: int = Field(4_000_000, ge=1, description="Tokens that may wait in one lane of one model.")
-    bulk_waits_s: float = Field(
-        2.0, ge=0, description="Interactive calls overtake bulk calls no older than this."
-    )
+    weights: Weights = Weights()
+    ageing_s: float = Field(10, gt=0, description="A bulk call that waited so long doubles bulk's share.")
 
 
 class CacheSettings(Section):

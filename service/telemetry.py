@@ -32,7 +32,7 @@ ROUTES = (
 CODES = tuple(str(code) for code in (200, 400, 401, 404, 405, 413, 415, 422, 429, 499, 500, 502, 503, 504))
 RESULTS = ("ok", "error", "cancelled")
 CACHES = ("questions", "scores")
-REJECTIONS = ("lane_full", "draining", "not_ready", "unauthorized", "too_large")
+REJECTIONS = ("lane_full", "overloaded", "draining", "not_ready", "unauthorized", "too_large")
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
 STAGE_SECONDS = (0.0005, 0.001, 0.0025, *SECONDS)

@@ -35,8 +35,9 @@ def serve(fakes: dict[str, FakeModel], tmp_path: Path) -> Client:
     @asynccontextmanager
     async def served(**tables: Any) -> AsyncIterator[httpx.AsyncClient]:
         families = {"clip": "open_clip", "vqa": "clip_flant5", "questions": "transformers"}
+        batch = {"max_batch_ms": 60_000}  # tests hold the fakes, and their pace means nothing
         tree = {
-            "models": {name: {"family": families[name]} for name in fakes},
+            "models": {name: {"family": families[name], "batch": batch} for name in fakes},
             "cache": {"questions": f"sqlite:///{tmp_path}/questions.sqlite3"},
             **tables,
         }

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from models.base import Image, ImageCall, Likelihood, LikelihoodCall, TextCall
-from service.context import Context
+from service.context import Context, Found
 from service.errors import ModelFault, ScoregateError
 from service.questions.sets import QuestionSet
-from service.questions.writer import Found, Questions
+from service.questions.writer import Questions
 from service.serving.handle import Handle
 
 Role = Literal["clip", "vqa", "questions"]

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from service.context import Found
 from service.errors import Invalid
 from service.metrics.base import Item, Models, Score
 from service.questions.sets import Question, QuestionSet, ordered
-from service.questions.writer import Found
 from service.schemas import DsgOptions
 
 

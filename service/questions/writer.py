@@ -3,12 +3,11 @@
 import asyncio
 import hashlib
 from time import monotonic
-from typing import Literal
 
 import orjson
 
 from models.base import GenerateCall
-from service.context import Context
+from service.context import Context, Found
 from service.errors import (
     CallRefused,
     NotReady,
@@ -25,7 +24,6 @@ from service.telemetry import Instruments
 
 DECODING = "greedy"
 REPEATABLE = {"transformers"}  # families that answer the same however often they are asked
-Found = Literal["hit", "miss", "coalesced"]
 
 
 class Questions:
@@ -63,6 +61,7 @@ class Questions:
             NotReady: no question LLM is configured and the set is not stored.
         """
         began = monotonic()
+        context.stage = "questions"
         key = self.lookup_key(prompt, style)
         stored = await self._store.find(key)
         found: Found = "hit"

@@ -9,23 +9,45 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from models.base import Prepared
-from service.errors import LaneFull
+from service.errors import DeadlineExceeded, LaneFull, Overloaded
+from service.serving.pace import Pace
+from service.telemetry import LANES
+
+INTERACTIVE, BULK = LANES
+RECOVERY = 1.05  # how fast the limit that an out-of-memory set rises again, for each batch
+
+
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """
+    What a call in flight carries of those who wait for it.
+
+    Attributes:
+        lane: the most urgent of theirs.
+        deadline: the latest of theirs, on the event loop's clock.
+        begun: its batch has.
+        waited, ran: seconds in the queue and in its batch, once known.
+    """
+
+    lane: str
+    deadline: float = inf
+    begun: bool = False
+    waited: float = 0.0
+    ran: float = 0.0
 
 
 @dataclass(eq=False, slots=True)
 class Entry:
-    """One call in a queue; *due* orders the lanes, *arrived* tells how long it waited."""
+    """One call in a queue, since *arrived*."""
 
     prepared: Prepared
-    lane: str
+    ticket: Ticket
     arrived: float
-    due: float
     outcome: "asyncio.Future[object]"
-    waiting: bool = True
-    waited: float = 0.0
-    ran: float = 0.0
+    booked: str = ""  # the lane that counts it, while it waits
 
     def answer(self, outcome: object) -> None:
         """Give the caller its outcome, unless the caller has gone."""
@@ -33,46 +55,89 @@ class Entry:
             self.outcome.set_result(outcome)
 
 
-def take_batch(lanes: Mapping[str, deque[Entry]], *, max_items: int, max_cost: int) -> list[Entry]:
+@dataclass(frozen=True, slots=True)
+class Shares:
     """
-    Take the next batch off the lanes, earliest *due* first.
+    How lanes share a batch while calls of both wait.
 
-    Entries whose caller has gone are dropped.  The first live entry is always taken, however costly,
-    so that no call can block a queue for good.
+    For each token of interactive calls, bulk calls are owed bulk/interactive tokens, and more the
+    longer the first of them has waited (twice as much after *ageing_s*), at most one.
+    """
+
+    interactive: float = 9.0
+    bulk: float = 1.0
+    ageing_s: float = 10.0
+
+    def owed(self, waited: float) -> float:
+        """Tokens of bulk calls for each interactive one."""
+        return min(1.0, self.bulk / self.interactive * (1 + waited / self.ageing_s))
+
+
+def take_batch(
+    lanes: Mapping[str, deque[Entry]],
+    shares: Shares,
+    credit: float,
+    now: float,
+    *,
+    max_items: int,
+    max_cost: float,
+) -> tuple[list[Entry], float]:
+    """
+    Take the next batch off the lanes: interactive calls first, but for what bulk calls are owed.
+
+    The first entry is always taken, however costly, so that no call can block a queue for good.
+
+    Returns:
+        The batch, and the *credit* in tokens that bulk calls have afterwards.
     """
     batch: list[Entry] = []
     cost = 0
+    interactive, bulk = lanes[INTERACTIVE], lanes[BULK]
     while len(batch) < max_items:
-        for lane in lanes.values():
-            drop_gone(lane)
-        heads = [lane for lane in lanes.values() if lane]
-        if not heads:
+        drop_gone(interactive, now)
+        drop_gone(bulk, now)
+        both = bool(interactive and bulk)
+        lane = bulk if not interactive or (both and credit >= bulk[0].prepared.cost) else interactive
+        if not lane or (batch and cost + lane[0].prepared.cost > max_cost):
             break
-        lane = min(heads, key=lambda lane: lane[0].due)
-        cost += lane[0].prepared.cost
-        if batch and cost > max_cost:
-            break
+        size = lane[0].prepared.cost
+        if both:
+            credit += -size if lane is bulk else size * shares.owed(now - bulk[0].arrived)
+        cost += size
         batch.append(lane.popleft())
-    return batch
+    return batch, credit if bulk else 0.0
 
 
 class Queue:
     """
     The calls that wait for one model, bounded by cost in each lane.
 
-    An interactive call overtakes bulk calls, but none that has waited longer than *bulk_waits_s*:
-    bulk is due that much later than it arrived, so ageing needs no rule of its own.
+    Args:
+        max_items, max_cost: of a batch.
+        max_batch_s: how long a batch may take, by the model's pace.
+        max_waiting: cost that may wait in one lane.
+        linger_s: how long a batch that is not full waits for more, from its first call's arrival.
     """
 
-    def __init__(self, *, max_items: int, max_cost: int, max_waiting: int, bulk_waits_s: float) -> None:
-        self._limits = {"max_items": max_items, "max_cost": max_cost}
-        self._max_waiting = max_waiting
-        self._late = {"interactive": 0.0, "bulk": bulk_waits_s}
-        self._lanes: dict[str, deque[Entry]] = {lane: deque() for lane in self._late}
+    def __init__(
+        self,
+        *,
+        max_items: int,
+        max_cost: int,
+        max_waiting: int,
+        max_batch_s: float = inf,
+        shares: Shares | None = None,
+        linger_s: float = 0.0,
+    ) -> None:
+        self.pace, self.linger_s = Pace(), linger_s
+        self._max_items, self._max_cost, self._max_waiting = max_items, max_cost, max_waiting
+        self._max_batch_s, self._shares = max_batch_s, shares or Shares()
+        self._memory = float(max_cost)  # what fits, as far as is known
+        self._credit = 0.0
+        self._lanes: dict[str, deque[Entry]] = {lane: deque() for lane in LANES}
         # Of live entries, kept up to date as they come, leave and are taken: no submit walks a lane.
-        self._count = dict.fromkeys(self._late, 0)
-        self._cost = dict.fromkeys(self._late, 0)
-        self._drained = 0.0  # tokens per second, a running mean
+        self._count = dict.fromkeys(LANES, 0)
+        self._cost = dict.fromkeys(LANES, 0)
 
     def __repr__(self) -> str:
         return f"<Queue {self._count}>"
@@ -81,60 +146,91 @@ class Queue:
         """How many live calls wait in *lane*."""
         return self._count[lane]
 
-    def head(self) -> Entry | None:
-        """The entry that the next batch starts with."""
-        for lane in self._lanes.values():
-            drop_gone(lane)
-        heads = [lane[0] for lane in self._lanes.values() if lane]
-        return min(heads, key=lambda entry: entry.due, default=None)
+    def cost(self, lane: str) -> int:
+        """Their tokens."""
+        return self._cost[lane]
+
+    @property
+    def waiting(self) -> str:
+        """The most urgent lane that holds a live call; empty where none does."""
+        return next((lane for lane in LANES if self._count[lane]), "")
+
+    @property
+    def full(self) -> bool:
+        """Whether what waits is all that a batch can hold."""
+        return sum(self._count.values()) >= self._max_items or sum(self._cost.values()) >= self._limit()
+
+    def oldest(self) -> float:
+        """When the first of the live calls arrived; only where one waits."""
+        return min(entry.arrived for lane in self._lanes.values() for entry in lane if entry.booked)
 
     def admit(self, lane: str) -> None:
         """
         Refuse where the lane is full.
 
         Raises:
-            LaneFull: with the time in which the lane drains at the measured rate.
+            LaneFull: interactive; with the time in which the lane drains at the measured rate.
+            Overloaded: bulk; the same.
         """
-        cost = self._cost[lane]
-        if cost >= self._max_waiting:
-            wait = cost / self._drained if self._drained else 1.0
-            raise LaneFull(f"the {lane} lane holds {cost} tokens", retry_after_s=wait)
+        if self._cost[lane] >= self._max_waiting:
+            kind = LaneFull if lane == INTERACTIVE else Overloaded
+            cost = self._cost[lane]
+            raise kind(f"the {lane} lane holds {cost} tokens", retry_after_s=self.pace.drains(cost))
 
-    def put(self, prepared: Prepared, lane: str, now: float) -> Entry:
-        """Queue one call that arrives at *now*.  Raises `LaneFull`."""
-        self.admit(lane)
-        outcome = asyncio.get_running_loop().create_future()
-        entry = Entry(prepared, lane, now, now + self._late[lane], outcome)
-        self._lanes[lane].append(entry)
-        self._add(entry, 1)
-        outcome.add_done_callback(lambda _: self._left(entry))
+    def put(self, prepared: Prepared, ticket: Ticket, now: float) -> Entry:
+        """Queue one call that arrives at *now*.  Raises as `admit` does."""
+        self.admit(ticket.lane)
+        entry = Entry(prepared, ticket, now, asyncio.get_running_loop().create_future())
+        self._lanes[ticket.lane].append(entry)
+        self._book(entry, ticket.lane)
+        entry.outcome.add_done_callback(lambda _: self._book(entry, ""))
         return entry
 
-    def take(self) -> list[Entry]:
+    def lift(self, entry: Entry) -> None:
+        """Move a waiting bulk call to the interactive lane, to its place there by arrival."""
+        if entry.booked == BULK:
+            self._lanes[BULK].remove(entry)
+            lane = self._lanes[INTERACTIVE]
+            lane.insert(sum(other.arrived <= entry.arrived for other in lane), entry)
+            self._book(entry, INTERACTIVE)
+
+    def take(self, now: float) -> list[Entry]:
         """The next batch; empty when nobody waits."""
-        batch = take_batch(self._lanes, **self._limits)
+        batch, self._credit = take_batch(
+            self._lanes,
+            self._shares,
+            self._credit,
+            now,
+            max_items=self._max_items,
+            max_cost=self._limit(),
+        )
         for entry in batch:
-            self._left(entry)
+            self._book(entry, "")
         return batch
 
-    def note_drained(self, cost: int, seconds: float) -> None:
-        """Learn the drain rate from a finished batch."""
-        if seconds > 0:
-            rate = cost / seconds
-            self._drained += (rate - self._drained) * (0.2 if self._drained else 1.0)
+    def finished(self, cost: int, seconds: float) -> None:
+        """Learn the pace from a batch; memory that held it may hold a little more."""
+        self.pace.note(cost, seconds)
+        self._memory = min(self._max_cost, self._memory * RECOVERY)
 
-    def _left(self, entry: Entry) -> None:
-        """An entry was taken, or its caller has gone; whichever comes first counts."""
-        if entry.waiting:
-            entry.waiting = False
-            self._add(entry, -1)
+    def ran_out_of_memory(self, cost: int) -> None:
+        """Batches stay under half of that from now on, until memory has proved to hold more."""
+        self._memory = max(1.0, min(self._memory, cost / 2))
 
-    def _add(self, entry: Entry, sign: int) -> None:
-        self._count[entry.lane] += sign
-        self._cost[entry.lane] += sign * entry.prepared.cost
+    def _limit(self) -> float:
+        """Tokens of the next batch."""
+        return min(self._max_cost, self._memory, self.pace.within(self._max_batch_s))
+
+    def _book(self, entry: Entry, lane: str) -> None:
+        """Count *entry* in *lane* and no longer where it was; "" once it was taken or its caller has gone."""
+        for place, sign in ((entry.booked, -1), (lane, 1)):
+            if place:
+                self._count[place] += sign
+                self._cost[place] += sign * entry.prepared.cost
+        entry.booked = lane
 
 
-def drop_gone(lane: deque[Entry]) -> None:
-    """Drop entries at the front whose caller has gone."""
-    while lane and lane[0].outcome.done():
-        lane.popleft()
+def drop_gone(lane: deque[Entry], now: float) -> None:
+    """Drop entries at the front whose callers have gone, or whose time has passed."""
+    while lane and (lane[0].outcome.done() or lane[0].ticket.deadline <= now):
+        lane.popleft().answer(DeadlineExceeded(stage="queue"))

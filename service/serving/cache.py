@@ -8,15 +8,12 @@ is kept is the model's answer, not a score, so all options of a metric share it.
 import hashlib
 import sys
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from models.base import ImageCall, LikelihoodCall, TextCall
-from service.context import Context
-from service.serving.handle import Handle
 
 ENTRY = 200  # bytes that the ordered dict takes for an entry, over key and value
 
@@ -53,42 +50,6 @@ class OutcomeCache:
 
     def _drop(self, entry: tuple[Any, int] | None) -> None:
         self.bytes -= entry[1] if entry else 0
-
-
-class CachedHandle(Handle):
-    """Answers calls that were answered before from a cache; the others go to the *handle* behind it."""
-
-    def __init__(self, handle: Handle, cache: OutcomeCache) -> None:
-        self.name, self.info = handle.name, handle.info
-        self._handle, self._cache = handle, cache
-        # The name tells apart models that an operator gave one id and revision.
-        self._model = (handle.name, handle.info.label, handle.info.dtype)
-
-    @property
-    def missing(self) -> str:
-        """As the handle says."""
-        return self._handle.missing
-
-    def admit(self, lane: str) -> None:
-        """Raises `LaneFull`, whatever the cache holds: calls are not known yet."""
-        self._handle.admit(lane)
-
-    async def ask(self, calls: Sequence[Any], context: Context) -> list[Any]:
-        """One outcome per call, in order; answers are kept, errors are not."""
-        if not self.info.revision:
-            return await self._handle.ask(calls, context)
-        keys = [key_of(self._model, call) for call in calls]
-        outcomes = [self._cache.find(key) if key else None for key in keys]
-        for key, outcome in zip(keys, outcomes, strict=True):
-            if key:
-                context.looked_up("scores", "miss" if outcome is None else "hit")
-        missing = [n for n, outcome in enumerate(outcomes) if outcome is None]
-        asked = await self._handle.ask([calls[n] for n in missing], context) if missing else []
-        for n, outcome in zip(missing, asked, strict=True):
-            outcomes[n] = outcome
-            if (key := keys[n]) and not isinstance(outcome, Exception):
-                self._cache.keep(key, outcome)
-        return outcomes
 
 
 def key_of(model: tuple[str, ...], call: Any) -> bytes | None:

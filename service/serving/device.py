@@ -9,46 +9,70 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from time import monotonic
 from typing import Any, Self
 
-from models.base import Model, ModelError
-from service.errors import Draining, ModelFault
-from service.serving.batching import Entry, Queue
-from service.telemetry import Instruments
+import torch
+
+from models.base import Model, ModelError, Prepared, is_finite
+from service.errors import Draining, ModelFault, ScoregateError
+from service.serving.batching import INTERACTIVE, Entry, Queue, Shares, Ticket
+from service.telemetry import LANES, Instruments
 
 log = logging.getLogger("scoregate.device")
 
 
+class Broken(Exception):
+    """A device can't go on: what worked at the start fails now."""
+
+
 @dataclass(eq=False, slots=True)
 class Resident:
-    """A model on a device, under its configured name, with the calls that wait for it."""
+    """
+    A model on a device, under its configured name, with the calls that wait for it.
+
+    Attributes:
+        turn: of the residents with work, the one with the lowest comes next.  It grows by the seconds
+            that its batches took, over the weight of the lane they were for.
+    """
 
     name: str
     model: Model
     queue: Queue
+    turn: float = 0.0
 
 
 class Device:
-    """Runs the batches of its residents; whoever's call is due first comes next."""
+    """
+    Runs the batches of its residents, each in its turn.
+
+    Args:
+        on_broken: told once, in one line, when a fault sticks; the process should end then.
+        clock: seconds, the event loop's by default.
+    """
 
     def __init__(
         self,
         residents: Sequence[Resident],
         instruments: Instruments,
+        *,
+        on_broken: Callable[[str], None] = lambda reason: None,
+        shares: Shares | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.residents = tuple(residents)
-        self._instruments = instruments
-        self._clock = clock
+        self._instruments, self._on_broken = instruments, on_broken
+        self._shares, self._clock = shares or Shares(), clock
         self._work = asyncio.Event()
         self._closed = self._leaving = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="device")
         self._task: asyncio.Task[None] | None = None
         self._progress = clock()
-        self._busy = False
+        self._turn = 0.0
+        self._busy_until: float | None = None  # as predicted; None between batches
 
     async def __aenter__(self) -> Self:
         """Score every model's example, then start serving."""
@@ -69,29 +93,52 @@ class Device:
             self._instruments.model_ready.labels(resident.name).set(0)
 
     async def _warm(self, resident: Resident) -> None:
-        loop = asyncio.get_running_loop()
+        """Twice: the first run pays for what is only paid once, the second tells the pace."""
         example = resident.model.prepare(resident.model.example())
-        [outcome] = await loop.run_in_executor(self._thread, resident.model.score, [example])
-        if isinstance(outcome, Exception):
-            raise ModelFault(f"{resident.name}: the example failed: {outcome}")
+        for _ in range(2):
+            began = self._clock()
+            [outcome] = await self._on_thread(resident, [example])
+            if isinstance(outcome, Exception):
+                raise ModelFault(f"{resident.name}: the example failed: {outcome}")
+        resident.queue.finished(example.cost, self._clock() - began)
 
-    def submit(self, resident: Resident, prepared: Any, lane: str) -> Entry:
+    async def _on_thread(self, resident: Resident, batch: list[Prepared]) -> Sequence[Any]:
+        loop = asyncio.get_running_loop()
+        outcomes: Sequence[Any] = await loop.run_in_executor(self._thread, resident.model.score, batch)
+        return outcomes
+
+    # --- what waits -----------------------------------------------------------------------------
+
+    def submit(self, resident: Resident, prepared: Prepared, ticket: Ticket) -> Entry:
         """Queue one call of *resident*; its entry's future becomes the outcome."""
         if self._closed:
             raise Draining
         now = self._clock()
         if self._idle():
             self._progress = now
-        entry = resident.queue.put(prepared, lane, now)
+        if not resident.queue.waiting:
+            resident.turn = max(resident.turn, self._turn)  # no credit for time without work
+        entry = resident.queue.put(prepared, ticket, now)
         entry.outcome.add_done_callback(lambda _: self._show_depth(resident))
         self._show_depth(resident)
         self._work.set()
         return entry
 
+    def wait_s(self, lane: str) -> float:
+        """Seconds in which what waits in *lane* now will have been done, at the measured pace."""
+        queues = [resident.queue for resident in self.residents]
+        wait = sum(queue.pace.drains(queue.cost(INTERACTIVE)) for queue in queues)
+        if lane == INTERACTIVE:
+            wait *= 1 + self._shares.owed(0.0) if any(queue.depth(LANES[1]) for queue in queues) else 1
+        else:
+            wait += sum(queue.pace.drains(queue.cost(lane)) for queue in queues)
+        left = 0.0 if self._busy_until is None else max(0.0, self._busy_until - self._clock())
+        return wait + left
+
     def stalled_for(self) -> float:
         """Seconds since the last finished batch while work waits or runs; 0 when idle."""
         if not self.running and not self._leaving:
-            return inf  # the loop ended by itself, which it never should
+            return inf  # the loop ended by itself
         return 0.0 if self._idle() else self._clock() - self._progress
 
     @property
@@ -100,71 +147,128 @@ class Device:
         return self._task is not None and not self._task.done()
 
     def _idle(self) -> bool:
-        return not self._busy and all(r.queue.head() is None for r in self.residents)
+        return self._busy_until is None and not any(r.queue.waiting for r in self.residents)
+
+    # --- the loop -------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         batch: list[Entry] = []
+        reason: ScoregateError = Draining()
         try:
             while not self._closed:
                 resident = self._next()
                 if resident is None:
                     self._work.clear()
                     await self._work.wait()
-                elif batch := resident.queue.take():
-                    self._busy = True
-                    await self._score(resident, batch)
-                    self._busy = False
+                    continue
+                await self._linger(resident.queue)
+                lane = resident.queue.waiting
+                if batch := resident.queue.take(self._clock()):
+                    await self._take_turn(resident, lane, batch)
+        except Broken as exc:
+            reason = ModelFault(str(exc))
+            log.critical("device broken", exc_info=exc)
+            self._on_broken(str(exc))
         finally:  # however the loop ends, nobody is left waiting
             self._closed = True
-            rest = [entry for r in self.residents for entry in iter(r.queue.take, [])]
-            for entry in (*batch, *(entry for taken in rest for entry in taken)):
-                entry.answer(Draining())
+            rest = [entry for r in self.residents for entry in self._all_of(r.queue)]
+            for entry in (*batch, *rest):
+                entry.answer(reason)
+            if not self._leaving:
+                for resident in self.residents:
+                    self._instruments.model_ready.labels(resident.name).set(0)
 
     def _next(self) -> Resident | None:
-        """The resident whose first call is due first."""
-        heads = [(head.due, n) for n, r in enumerate(self.residents) if (head := r.queue.head())]
-        return self.residents[min(heads)[1]] if heads else None
+        """The resident whose turn it is."""
+        working = [resident for resident in self.residents if resident.queue.waiting]
+        return min(working, key=lambda resident: resident.turn, default=None)
+
+    async def _linger(self, queue: Queue) -> None:
+        """Give a batch that is not full its time to grow."""
+        while queue.linger_s and queue.waiting and not queue.full and not self._closed:
+            left = queue.oldest() + queue.linger_s - self._clock()
+            if left <= 0:
+                return
+            self._work.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._work.wait()
+
+    async def _take_turn(self, resident: Resident, lane: str, batch: list[Entry]) -> None:
+        cost, began = sum(entry.prepared.cost for entry in batch), self._clock()
+        pace = resident.queue.pace
+        self._busy_until = began + pace.fixed + pace.slope * cost
+        self._turn = resident.turn
+        await self._score(resident, batch)
+        self._busy_until = None
+        weight = self._shares.interactive if lane == INTERACTIVE else self._shares.bulk
+        resident.turn += (self._clock() - began) / weight
 
     async def _score(self, resident: Resident, batch: list[Entry]) -> None:
         """Run one batch and answer it; a failing one is halved until the bad call stands alone."""
         began = self._clock()
+        cost = sum(entry.prepared.cost for entry in batch)
         for entry in batch:
-            entry.waited = began - entry.arrived
+            entry.ticket.waited, entry.ticket.begun = began - entry.arrived, True
         try:
-            outcomes = await asyncio.get_running_loop().run_in_executor(
-                self._thread, resident.model.score, [entry.prepared for entry in batch]
-            )
+            outcomes = await self._on_thread(resident, [entry.prepared for entry in batch])
             if len(outcomes) != len(batch):
                 raise ModelFault(f"{len(batch)} calls in, {len(outcomes)} outcomes out")
         except Exception as exc:
+            if is_out_of_memory(exc):
+                resident.queue.ran_out_of_memory(cost)
             if len(batch) > 1 and not isinstance(exc, ModelFault):
                 middle = len(batch) // 2
                 await self._score(resident, batch[:middle])
                 await self._score(resident, batch[middle:])
                 return
             log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
+            await self._check(resident, exc)
             outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(batch)
+        else:
+            resident.queue.finished(cost, self._clock() - began)
         self._answer(resident, batch, outcomes, self._clock() - began)
+
+    async def _check(self, resident: Resident, exc: Exception) -> None:
+        """Raises `Broken` where even the example, which worked at the start, fails now."""
+        example = resident.model.prepare(resident.model.example())
+        try:
+            [outcome] = await self._on_thread(resident, [example])
+        except Exception as worse:
+            outcome = worse
+        if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
+            fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
+            raise Broken(f"the model {resident.name} fails on everything since {fault}") from exc
 
     def _answer(self, resident: Resident, batch: list[Entry], outcomes: Sequence[Any], ran: float) -> None:
         self._progress = self._clock()
-        resident.queue.note_drained(sum(entry.prepared.cost for entry in batch), ran)
         show = self._instruments
         show.batch_size.labels(resident.name).observe(len(batch))
         show.batch_duration.labels(resident.name).observe(ran)
         for entry, outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, ModelError):
+                outcome = ModelFault(str(outcome))
+            elif not is_finite(outcome):
+                outcome = ModelFault(f"the model {resident.name} gave a number that is not finite")
             result = "error" if isinstance(outcome, Exception) else "ok"
             if entry.outcome.done():
                 result = "cancelled"
-            show.calls.labels(resident.name, entry.lane, result).inc()
-            show.queue_wait.labels(resident.name, entry.lane).observe(entry.waited)
-            entry.ran = ran
-            if isinstance(outcome, ModelError):
-                outcome = ModelFault(str(outcome))
+            ticket = entry.ticket
+            ticket.ran = ran
+            show.calls.labels(resident.name, ticket.lane, result).inc()
+            show.queue_wait.labels(resident.name, ticket.lane).observe(ticket.waited)
             entry.answer(outcome)
         self._show_depth(resident)
 
+    def _all_of(self, queue: Queue) -> list[Entry]:
+        """Everyone who still waits."""
+        return [entry for batch in iter(lambda: queue.take(self._clock()), []) for entry in batch]
+
     def _show_depth(self, resident: Resident) -> None:
-        for lane in ("interactive", "bulk"):
-            depth = resident.queue.depth(lane)
-            self._instruments.queue_depth.labels(resident.name, lane).set(depth)
+        for lane in LANES:
+            self._instruments.queue_depth.labels(resident.name, lane).set(resident.queue.depth(lane))
+
+
+def is_out_of_memory(exc: object) -> bool:
+    """Whether a smaller batch may succeed."""
+    return isinstance(exc, MemoryError | torch.OutOfMemoryError)

@@ -1,101 +1,201 @@
 """A handle: how a metric asks one model."""
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from models.base import ModelError, ModelInfo
 from service.context import Context
-from service.errors import CallRefused, ModelFault, ScoregateError
-from service.serving.batching import Entry
-from service.serving.device import Device, Resident
+from service.errors import Draining, ScoregateError
+from service.serving.backend import Backend
+from service.serving.batching import BULK, INTERACTIVE, Ticket
+from service.serving.cache import OutcomeCache, key_of
+
+BULK_KEPT_S = 10.0  # how long a bulk call whose caller has left is kept for one who asks the same
 
 
-class Handle(ABC):
+class Flight:
+    """One call under way, for all who ask it at the same time; its *outcome* is theirs."""
+
+    def __init__(self, call: Any, context: Context) -> None:
+        self.call = call
+        self.ticket = Ticket(context.lane, context.deadline)
+        self.outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.work: asyncio.Future[Any] | None = None  # set once the backend has begun
+        self.waiting = 0
+
+    def land(self, outcome: Any) -> None:
+        """Give everyone the outcome."""
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
+
+
+class Handle:
     """
-    One configured model.
+    One configured model: answered before? under way already? else its backend is asked.
 
-    Attributes:
-        name: under `models` in the settings.
-        info: what is loaded or served.
+    Equal calls share one flight.  It belongs to none of its callers: when the first one leaves, it goes
+    on for the others; its lane is the most urgent of theirs, and each of them keeps a deadline of his
+    own.  When all have left, interactive work is dropped at once, and bulk work is kept some seconds,
+    since trainers send the same body again after a timeout and should not start again at the back.
     """
 
-    name: str
-    info: ModelInfo
+    def __init__(
+        self,
+        backend: Backend,
+        cache: OutcomeCache | None,
+        call_later: Callable[[float, Callable[[], None]], object] | None = None,
+    ) -> None:
+        self.name, self.info = backend.name, backend.info
+        self._backend, self._cache = backend, cache if backend.info.revision else None
+        # The name tells apart models that an operator gave one id and revision.
+        self._model = (backend.name, backend.info.label, backend.info.dtype)
+        self._call_later = call_later
+        self._flights: dict[bytes, Flight] = {}
+        self._launches: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     @property
-    @abstractmethod
+    def under_way(self) -> int:
+        """Calls that were begun and have no outcome yet."""
+        return len(self._flights)
+
+    @property
     def missing(self) -> str:
         """Why the model can't be asked now; empty where it can."""
+        return self._backend.missing
 
-    @abstractmethod
-    def admit(self, lane: str) -> None:
-        """Raises `LaneFull` where a request should be refused before any work."""
+    def admit(self, context: Context) -> None:
+        """Raises `LaneFull` or `Overloaded` where a request should be refused before any work."""
+        left = context.deadline - asyncio.get_running_loop().time()
+        self._backend.admit(context.lane, left)
 
-    @abstractmethod
+    async def aclose(self) -> None:
+        """Begin nothing new, and let what is being prepared be answered by the backend."""
+        self._closed = True
+        await asyncio.gather(*self._launches, return_exceptions=True)
+
     async def ask(self, calls: Sequence[Any], context: Context) -> list[Any]:
         """
         Ask a group at once: one outcome per call, in order.
 
         An exception is an outcome (always a `ScoregateError`), so one failed call never cancels its
-        siblings.  Cancelling the group drops what has not been begun.
+        siblings.
         """
-
-
-class LocalHandle(Handle):
-    """A model on a device here: prepares calls on CPU threads, queues them, waits for the outcomes."""
-
-    def __init__(self, resident: Resident, device: Device, cpu: Executor) -> None:
-        self.name, self.info = resident.name, resident.model.info
-        self._resident, self._device, self._cpu = resident, device, cpu
-
-    @property
-    def missing(self) -> str:
-        """Empty while the device runs batches."""
-        return "" if self._device.running else "not serving"
-
-    def admit(self, lane: str) -> None:
-        """Raises `LaneFull`."""
-        self._resident.queue.admit(lane)
-
-    async def ask(self, calls: Sequence[Any], context: Context) -> list[Any]:
-        """One outcome per call, in order."""
-        loop = asyncio.get_running_loop()
-        ready = await loop.run_in_executor(self._cpu, self._prepare, calls)
-        entries = [self._submit(made, context.lane) for made in ready]
-        queued = [entry for entry in entries if isinstance(entry, Entry)]
+        keys = [key_of(self._model, call) for call in calls]
+        kept = [self._find(key) for key in keys]
+        fresh: list[Flight] = []
+        flights: list[Flight | None] = [
+            None if found is not None else self._join(key, call, context, fresh)
+            for key, call, found in zip(keys, calls, kept, strict=True)
+        ]
+        self._note(keys, flights, fresh, context)
+        if fresh:
+            self._launch(fresh, context)
+        joined = [flight for flight in flights if flight]
         try:
-            for entry in queued:
-                await entry.outcome
+            # One wait for all: a group of outcomes, not an exception of the first.
+            if joined:
+                await asyncio.wait([flight.outcome for flight in joined])
         except asyncio.CancelledError:
-            for entry in queued:
-                entry.outcome.cancel()
+            context.stage = "model" if any(f.ticket.begun for f in joined) else "queue"
             raise
-        for entry in queued:
-            context.spent("queue", entry.waited)
-            context.spent("model", entry.ran)
-        return [entry.outcome.result() if isinstance(entry, Entry) else entry for entry in entries]
+        finally:
+            for key, flight in zip(keys, flights, strict=True):
+                if flight:
+                    self._leave(key, flight)
+        for flight in joined:
+            context.spent("queue", flight.ticket.waited)
+            context.spent("model", flight.ticket.ran)
+        return [
+            flight.outcome.result() if flight else found for flight, found in zip(flights, kept, strict=True)
+        ]
 
-    def _submit(self, made: Any, lane: str) -> Entry | ScoregateError:
-        """Queue what was prepared; a refusal is this call's outcome, not its siblings'."""
-        if isinstance(made, ScoregateError):
-            return made
-        try:
-            return self._device.submit(self._resident, made, lane)
-        except ScoregateError as refusal:
-            return refusal
+    def _find(self, key: bytes | None) -> Any:
+        return self._cache.find(key) if self._cache is not None and key else None
 
-    def _prepare(self, calls: Sequence[Any]) -> list[Any]:
-        return [self._prepared(call) for call in calls]
+    def _note(
+        self,
+        keys: Sequence[bytes | None],
+        flights: Sequence[Flight | None],
+        fresh: Sequence[Flight],
+        context: Context,
+    ) -> None:
+        """What came of looking for each call's outcome; without a cache there is nothing to miss."""
+        new = {id(flight) for flight in fresh}
+        for key, flight in zip(keys, flights, strict=True):
+            way = "hit" if flight is None else "miss" if id(flight) in new else "coalesced"
+            if key and (way != "miss" or self._cache is not None):
+                context.looked_up("scores", way)
 
-    def _prepared(self, call: Any) -> Any:
-        try:
-            return self._resident.model.prepare(call)
-        except ModelError as exc:
-            return CallRefused(str(exc))
-        except Exception as exc:
-            fault = ModelFault(f"the model {self.name} failed to prepare this call")
-            fault.__cause__ = exc
-            return fault
+    def _join(self, key: bytes | None, call: Any, context: Context, fresh: list[Flight]) -> Flight:
+        """The call's flight, which is among *fresh* where it has yet to begin."""
+        flight = self._flights.get(key) if key else None
+        if flight is None:
+            flight = Flight(call, context)
+            fresh.append(flight)
+            if key:
+                self._flights[key] = flight
+        elif context.lane == INTERACTIVE and flight.ticket.lane == BULK:
+            flight.ticket.lane = INTERACTIVE
+            if flight.work is not None:
+                self._backend.lift(flight.work)
+        flight.ticket.deadline = max(flight.ticket.deadline, context.deadline)
+        flight.waiting += 1
+        return flight
+
+    def _leave(self, key: bytes | None, flight: Flight) -> None:
+        flight.waiting -= 1
+        if flight.waiting or flight.outcome.done():
+            return
+        if flight.ticket.lane == BULK and key and not self._closed:
+            later = self._call_later or asyncio.get_running_loop().call_later
+            flight.ticket.deadline += BULK_KEPT_S
+            later(BULK_KEPT_S, lambda: self._drop(key, flight))
+        else:
+            self._drop(key, flight)
+
+    def _drop(self, key: bytes | None, flight: Flight) -> None:
+        """Give up a flight that nobody waits for."""
+        if flight.waiting or flight.outcome.done():
+            return
+        flight.outcome.cancel()
+        if flight.work is not None:
+            flight.work.cancel()
+        self._forget(key, flight)
+
+    def _forget(self, key: bytes | None, flight: Flight) -> None:
+        if key and self._flights.get(key) is flight:
+            del self._flights[key]
+
+    def _launch(self, flights: list[Flight], context: Context) -> None:
+        task = asyncio.create_task(self._begin(flights, context))
+        self._launches.add(task)
+        task.add_done_callback(self._launches.discard)
+
+    async def _begin(self, flights: list[Flight], context: Context) -> None:
+        """Prepare a group together and put it before the device at once, so that it shares batches."""
+        prepared = await self._backend.prepare([flight.call for flight in flights])
+        for flight, made in zip(flights, prepared, strict=True):
+            key = key_of(self._model, flight.call)
+            if flight.outcome.done():  # everyone has left in the meantime
+                continue
+            try:
+                if isinstance(made, ScoregateError):
+                    raise made
+                flight.work = self._backend.start(made, flight.ticket, context)
+            except ScoregateError as refusal:
+                self._forget(key, flight)
+                flight.land(refusal)
+            else:
+                flight.work.add_done_callback(partial(self._land, key, flight))
+
+    def _land(self, key: bytes | None, flight: Flight, work: asyncio.Future[Any]) -> None:
+        self._forget(key, flight)
+        if work.cancelled():
+            flight.land(Draining())
+            return
+        outcome = work.result()
+        if self._cache is not None and key and not isinstance(outcome, Exception):
+            self._cache.keep(key, outcome)
+        flight.land(outcome)

@@ -1,4 +1,4 @@
-"""A handle on a model that another process serves."""
+"""A model that another process serves."""
 
 import asyncio
 import logging
@@ -6,13 +6,23 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any, Self
 
-from models.base import ModelError, RemoteModel, UpstreamError
+from models.base import ModelError, RemoteModel, UpstreamError, is_finite
 from service.context import Context
-from service.errors import CallRefused, Draining, LaneFull, ModelFault, ScoregateError, UpstreamFailed
-from service.serving.handle import Handle
+from service.errors import (
+    CallRefused,
+    Draining,
+    LaneFull,
+    ModelFault,
+    Overloaded,
+    ScoregateError,
+    UpstreamFailed,
+)
+from service.serving.backend import Backend, prepare_all
+from service.serving.batching import INTERACTIVE, Ticket
 from service.serving.upstream import Upstream
 from service.telemetry import LANES, Instruments
 
@@ -23,7 +33,7 @@ WAITING_FOR_EACH = 64  # calls that may wait for each that is under way
 WATCH_S = 5.0
 
 
-class RemoteHandle(Handle):
+class RemoteBackend(Backend):
     """
     Sends calls one by one; the server batches them.
 
@@ -85,29 +95,42 @@ class RemoteHandle(Handle):
             await self._sleep(WATCH_S)
             await self.look()
 
-    def admit(self, lane: str) -> None:
-        """Raises `LaneFull`."""
+    def admit(self, lane: str, left_s: float) -> None:
+        """Refuses what is full, and interactive work that would come too late."""
         waiting = self._waiting[lane]
+        wait = waiting * self._took_s / self._most
         if waiting >= WAITING_FOR_EACH * self._most:
-            wait = waiting * self._took_s / self._most
-            raise LaneFull(f"{waiting} {lane} calls wait for {self.name}", retry_after_s=wait)
+            kind = LaneFull if lane == INTERACTIVE else Overloaded
+            raise kind(f"{waiting} {lane} calls wait for {self.name}", retry_after_s=wait)
+        if lane == INTERACTIVE and wait > left_s:
+            raise LaneFull(f"{self.name} would be free in {wait:.1f} s, too late", retry_after_s=wait)
 
-    async def ask(self, calls: Sequence[Any], context: Context) -> list[Any]:
-        """One outcome per call, in order; cancelled, connections close and the server drops its work."""
-        return list(await asyncio.gather(*(self._outcome(call, context) for call in calls)))
+    async def prepare(self, calls: Sequence[Any]) -> list[Any]:
+        """On a CPU thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._cpu, prepare_all, self._model, self.name, calls)
 
-    async def _outcome(self, call: Any, context: Context) -> Any:
+    def start(self, prepared: Any, ticket: Ticket, context: Context) -> "asyncio.Future[Any]":
+        """Send the call in its turn; cancelled, its connection closes and the server drops its work."""
+        if self._closed:
+            raise Draining
+        self.admit(ticket.lane, inf)
+        return asyncio.create_task(self._outcome(prepared, ticket, context))
+
+    def lift(self, work: "asyncio.Future[Any]") -> None:
+        """The server was told a priority, and can't be told another."""
+
+    async def _outcome(self, prepared: Any, ticket: Ticket, context: Context) -> Any:
         result = "cancelled"
         try:
-            self.admit(context.lane)
-            answer = await self._ask(call, context)
-            result = "ok"
-            return answer
+            answer = await self._ask(prepared, ticket, context)
+            result = "ok" if is_finite(answer) else "error"
+            return answer if result == "ok" else ModelFault(f"{self.name} gave a number that is not finite")
         except Exception as exc:
             result = "error"
             return self._error(exc)
         finally:
-            self._show.calls.labels(self.name, context.lane, result).inc()
+            self._show.calls.labels(self.name, ticket.lane, result).inc()
 
     def _error(self, exc: Exception) -> ScoregateError:
         """What a call's exception means to the service."""
@@ -121,35 +144,29 @@ class RemoteHandle(Handle):
         log.error("call failed", extra={"model": self.name}, exc_info=exc)
         return ModelFault(f"the model {self.name} failed on this call")
 
-    async def _ask(self, call: Any, context: Context) -> Any:
-        if self._closed:
-            raise Draining
-        loop = asyncio.get_running_loop()
-        prepared = await loop.run_in_executor(self._cpu, self._model.prepare, call)
-        headers = {"X-Request-Id": context.request_id, "X-Vllm-Priority": PRIORITY[context.lane]}
+    async def _ask(self, prepared: Any, ticket: Ticket, context: Context) -> Any:
+        headers = {"X-Request-Id": context.request_id, "X-Vllm-Priority": PRIORITY[ticket.lane]}
         if context.traceparent:
             headers["traceparent"] = context.traceparent
-        async with self._slot(context):
+        async with self._slot(ticket):
             began = monotonic()
             answer = await self._model.answer(prepared, partial(self._upstream.post, headers=headers))
-            took = monotonic() - began
-        self._took_s += 0.1 * (took - self._took_s)
-        context.spent("model", took)
+            ticket.ran = monotonic() - began
+        self._took_s += 0.1 * (ticket.ran - self._took_s)
         return answer
 
     @asynccontextmanager
-    async def _slot(self, context: Context) -> AsyncIterator[None]:
+    async def _slot(self, ticket: Ticket) -> AsyncIterator[None]:
         """One of the places under way, once it is free."""
-        began = monotonic()
-        self._count(context.lane, 1)
+        began, lane = monotonic(), ticket.lane
+        self._count(lane, 1)
         try:
             await self._slots.acquire()
         finally:
-            self._count(context.lane, -1)
+            self._count(lane, -1)
         try:
-            waited = monotonic() - began
-            context.spent("queue", waited)
-            self._show.queue_wait.labels(self.name, context.lane).observe(waited)
+            ticket.waited, ticket.begun = monotonic() - began, True
+            self._show.queue_wait.labels(self.name, lane).observe(ticket.waited)
             yield
         finally:
             self._slots.release()

@@ -1,6 +1,6 @@
 """The local runtime: every configured model in this process, each on its device."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Self
@@ -12,11 +12,12 @@ from models.locate import locate
 from models.openai_llm import OpenAiLLM
 from models.openai_vlm import OpenAiVlm
 from models.question_llm import QuestionLLM
-from service.serving.batching import Queue
-from service.serving.cache import CachedHandle, OutcomeCache
+from service.serving.backend import Backend, LocalBackend
+from service.serving.batching import Queue, Shares
+from service.serving.cache import OutcomeCache
 from service.serving.device import Device, Resident
-from service.serving.handle import Handle, LocalHandle
-from service.serving.remote import RemoteHandle
+from service.serving.handle import Handle
+from service.serving.remote import RemoteBackend
 from service.serving.upstream import Upstream
 from service.settings import ModelSettings, Settings, read_secret
 from service.telemetry import Instruments
@@ -47,7 +48,8 @@ def load_model(name: str, settings: ModelSettings) -> Loaded:
         found = locate(settings.checkpoint, settings.revision)
         named = {"id": settings.id or found.id, "revision": found.revision or settings.revision}
         if settings.family == "clip_flant5":
-            return ClipFlanT5(found.directory, compile=settings.compile, **place, **named)
+            compile, features_mb = settings.compile, settings.features_mb
+            return ClipFlanT5(found.directory, compile=compile, features_mb=features_mb, **place, **named)
         return QuestionLLM(found.directory, **place, **named)
     except (CheckpointError, OSError, RuntimeError, ValueError, KeyError, TypeError) as exc:
         # torch says RuntimeError to an unknown device, and a config.json may lack anything.
@@ -68,13 +70,22 @@ class LocalRuntime:
     The question LLM gets a thread of its own: one generation takes as long as many batches.
     """
 
-    def __init__(self, models: Mapping[str, Loaded], settings: Settings, instruments: Instruments) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, Loaded],
+        settings: Settings,
+        instruments: Instruments,
+        on_broken: Callable[[str], None],
+    ) -> None:
         # The threads that decode and prepare.
         self.cpu = ThreadPoolExecutor(settings.images.decode_workers, thread_name_prefix="cpu")
         self._instruments = instruments
         self._stack = AsyncExitStack()
         self._settings = settings
         self._models = dict(models)
+        self._on_broken = on_broken
+        weights = settings.queue.weights
+        self._shares = Shares(weights.interactive, weights.bulk, settings.queue.ageing_s)
         cache = settings.cache
         self._cache = OutcomeCache(cache.scores_mb * 2**20) if cache.scores == "memory" else None
         self.devices: list[Device] = []
@@ -91,10 +102,16 @@ class LocalRuntime:
             place = (settings.device, model.info.role == "questions")
             groups.setdefault(place, []).append(Resident(name, model, self._queue(name)))
         for residents in groups.values():
-            device = await self._stack.enter_async_context(Device(residents, self._instruments))
+            device = Device(
+                residents,
+                self._instruments,
+                on_broken=self._on_broken,
+                shares=self._shares,
+            )
+            await self._stack.enter_async_context(device)
             self.devices.append(device)
             for resident in residents:
-                self._hold(LocalHandle(resident, device, self.cpu))
+                self._hold(LocalBackend(resident, device, self.cpu))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -102,14 +119,15 @@ class LocalRuntime:
         await self._stack.aclose()
         self.cpu.shutdown()
 
-    def _hold(self, handle: Handle) -> None:
-        self.handles[handle.name] = handle if self._cache is None else CachedHandle(handle, self._cache)
+    def _hold(self, backend: Backend) -> None:
+        handle = self.handles[backend.name] = Handle(backend, self._cache)
+        self._stack.push_async_callback(handle.aclose)
 
-    def _remote(self, name: str, model: OpenAiLLM | OpenAiVlm, settings: ModelSettings) -> RemoteHandle:
+    def _remote(self, name: str, model: OpenAiLLM | OpenAiVlm, settings: ModelSettings) -> RemoteBackend:
         key = read_secret(settings.api_key_env) if settings.api_key_env else ""
         most, timeout_s = settings.max_in_flight, settings.timeout_s
         upstream = Upstream(settings.base_url, api_key=key, timeout_s=timeout_s, max_in_flight=most)
-        return RemoteHandle(
+        return RemoteBackend(
             name,
             model,
             settings.model,
@@ -127,7 +145,9 @@ class LocalRuntime:
             max_items=1 if writes else batch.max_items,
             max_cost=batch.max_cost_tokens,
             max_waiting=queue.max_cost,
-            bulk_waits_s=queue.bulk_waits_s,
+            max_batch_s=batch.max_batch_ms / 1000,
+            linger_s=batch.linger_ms / 1000,
+            shares=self._shares,
         )
 
     def handle(self, metric: str, role: str) -> Handle | None:

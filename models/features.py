@@ -1,0 +1,47 @@
+"""Features of the images seen last, kept on the device: all questions about an image share them."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+import torch
+
+
+class FeatureCache:
+    """
+    Rows of features by the image's digest, as many as fit into *max_bytes*; the oldest used leave first.
+
+    Used by the device's thread alone.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max = max_bytes
+        self._rows: OrderedDict[str, torch.Tensor] = OrderedDict()
+        self.bytes = 0
+
+    def of(
+        self, images: Mapping[str, torch.Tensor], see: Callable[[torch.Tensor], torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """
+        Features of each image; those not kept are made by *see* in one pass.
+
+        Args:
+            images: pixels (channels, size, size) by digest.
+            see: pixels (n, channels, size, size) to features (n, patches, width).
+        """
+        found = {digest: self._rows[digest] for digest in images if digest in self._rows}
+        for digest in found:
+            self._rows.move_to_end(digest)
+        fresh = [digest for digest in images if digest not in found]
+        if fresh:
+            rows = see(torch.stack([images[digest] for digest in fresh]))
+            found |= dict(zip(fresh, rows, strict=True))
+            self._keep({digest: found[digest] for digest in fresh})
+        return found
+
+    def _keep(self, rows: Mapping[str, torch.Tensor]) -> None:
+        for digest, row in rows.items():
+            if row.nbytes <= self._max:
+                self._rows[digest] = row.clone()  # a view would hold its whole batch
+                self.bytes += row.nbytes
+        while self.bytes > self._max:
+            self.bytes -= self._rows.popitem(last=False)[1].nbytes
