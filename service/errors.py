@@ -215,4 +215,5 @@ class DeadlineExceeded(ScoregateError):
     detail = "the request's timeout passed before this was scored"
 
     def __init__(self, *, stage: str = "", faults: Sequence[Fault] = ()) -> None:
+        self.stage = stage
         super().__init__(f"{type(self).detail}, in the stage {stage}" if stage else "", faults=faults)

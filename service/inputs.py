@@ -26,6 +26,7 @@ from service.errors import ImageTooLarge, ImageUndecodable, NotBase64, UrlNotAll
 from service.schemas import ImageData, ImagePart, ImageUrl
 from service.serving.budget import Budget
 from service.settings import BYTES_A_PIXEL, Images
+from service.telemetry import INTERACTIVE
 
 # What pictures come in; anything else Pillow could open is attack surface.
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF")
@@ -46,10 +47,10 @@ Parts = Mapping[str, bytes]
 
 
 class Inputs:
-    """Opens images within the limits."""
+    """Opens images within the limits, each lane with its own of the *decoders*."""
 
-    def __init__(self, limits: Images, decoder: Executor) -> None:
-        self._limits, self._decoder = limits, decoder
+    def __init__(self, limits: Images, decoders: Mapping[str, Executor]) -> None:
+        self._limits, self._decoders = limits, decoders
         self._budget = Budget(limits.decoded_budget_mb * 2**20)
 
     @asynccontextmanager
@@ -60,12 +61,12 @@ class Inputs:
         Raises:
             BadImage: one of its kinds, whatever is wrong with the image.
         """
-        loop = asyncio.get_running_loop()
-        encoded = await loop.run_in_executor(self._decoder, self._encoded, source, parts)
-        width, height = await loop.run_in_executor(self._decoder, self._size, encoded)
-        async with self._budget.hold(BYTES_A_PIXEL * width * height):
+        loop, decoder = asyncio.get_running_loop(), self._decoders[context.lane]
+        encoded = await loop.run_in_executor(decoder, self._encoded, source, parts)
+        width, height = await loop.run_in_executor(decoder, self._size, encoded)
+        async with self._budget.hold(BYTES_A_PIXEL * width * height, context.lane == INTERACTIVE):
             began = monotonic()
-            image = await loop.run_in_executor(self._decoder, decode, encoded)
+            image = await loop.run_in_executor(decoder, decode, encoded)
             context.spent("decode", monotonic() - began)
             yield image
 

@@ -117,8 +117,9 @@ def fail_as_a_whole(scored: Sequence[Scored]) -> None:
         for o in one.outcomes.values()
         if isinstance(o, ScoregateError)
     ]
-    if any(isinstance(error, DeadlineExceeded) for error in errors):
-        raise DeadlineExceeded(faults=faults[:MOST_FAULTS])
+    for error in errors:
+        if isinstance(error, DeadlineExceeded):
+            raise DeadlineExceeded(stage=error.stage, faults=faults[:MOST_FAULTS])
     if all(isinstance(error, LaneFull | Overloaded | NotReady) for error in errors):
         raise errors[0]
 

@@ -14,7 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from service import errors
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-LANES = ("interactive", "bulk")
+INTERACTIVE, BULK = LANES = ("interactive", "bulk")
 STAGES = ("decode", "questions", "queue", "model", "total")
 ROUTES = (
     "/score",

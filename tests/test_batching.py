@@ -490,6 +490,20 @@ async def test_a_budget_is_never_overdrawn_and_serves_in_order():
     assert most <= 10
 
 
+async def test_the_urgent_get_their_share_of_a_budget_first():
+    """Whoever has the most patience waits, also where he came first."""
+    budget, order = Budget(10), []
+
+    async def work(name, urgent):
+        async with budget.hold(10, urgent):
+            order.append(name)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(work("first", False), work("patient", False), work("urgent", True))
+
+    assert ["first", "urgent", "patient"] == order
+
+
 def test_fakes_spread_their_scores():
     """The fake's numbers lie strictly between 0 and 1."""
     assert all(0 < chance(str(n)) < 1 for n in range(1000))

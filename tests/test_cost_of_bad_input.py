@@ -61,7 +61,7 @@ def looking(text: str) -> Work:
     """To open a picture from what should be base64."""
 
     def look() -> None:
-        inputs = Inputs(Images(), None)
+        inputs = Inputs(Images(), {})
         encoded = inputs._encoded(text, {})
         inputs._size(encoded)
         decode(encoded)

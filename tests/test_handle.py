@@ -14,7 +14,7 @@ from service.serving.batching import Queue
 from service.serving.cache import OutcomeCache
 from service.serving.device import Device, Resident
 from service.serving.handle import BULK_KEPT_S, Handle
-from service.telemetry import Instruments
+from service.telemetry import LANES, Instruments
 from tests.fakes import GREY, FakeVqa
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +42,7 @@ async def serving(cache=None, **limits):
     resident = Resident("vqa", model, Queue(**limits))
     with ThreadPoolExecutor(1) as cpu:
         async with Device([resident], Instruments(["vqa"])) as device:
-            handle = Handle(LocalBackend(resident, device, cpu), cache, later)
+            handle = Handle(LocalBackend(resident, device, dict.fromkeys(LANES, cpu)), cache, later)
             yield handle, model, later, resident
             await handle.aclose()
 

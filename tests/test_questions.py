@@ -48,6 +48,41 @@ async def test_a_prompt_is_asked_about_once_however_many_images_arrive_together(
     assert 'scoregate_cache_requests_total{cache="questions",result="coalesced"} 23.0' in metrics
 
 
+async def test_an_urgent_caller_hurries_the_set_that_a_bulk_request_has_written(serve, fakes):
+    """It goes before the bulk sets that were asked for first, and is written once."""
+    llm = fakes["questions"]
+    async with serve() as client:
+        llm.hold.clear()
+        bulk = [
+            asyncio.create_task(post(client, "/score", {**dsg(item(prompt)), "priority": "bulk"}))
+            for prompt in ("a busy bee", "a patient ox", "a red dog")
+        ]
+        while not llm.held or {"bulk": 2} != await waiting(client):
+            await asyncio.sleep(0.001)
+        urgent = asyncio.create_task(post(client, "/score", dsg(item("a red dog"))))
+        while "interactive" not in await waiting(client):
+            await asyncio.sleep(0.001)
+        llm.hold.set()
+        answers = await asyncio.gather(*bulk, urgent)
+
+    assert [200] * 4 == [answer.status_code for answer in answers]
+    assert ["a busy bee", "a red dog", "a patient ox"] == [
+        call.user.split("prompt: ")[1] for call in llm.calls
+    ]
+
+
+async def waiting(client):
+    """How many calls of the question LLM wait, by lane."""
+    series = 'scoregate_queue_depth{lane="'
+    lines = (await client.get("/metrics")).text.splitlines()
+    depths = {
+        line.split('"')[1]: float(line.rpartition(" ")[2])
+        for line in lines
+        if line.startswith(series) and 'model="questions"' in line
+    }
+    return {lane: depth for lane, depth in depths.items() if depth}
+
+
 async def test_sets_outlive_the_process(serve, fakes):
     """A second service on the same file finds what the first one wrote."""
     body = dsg(item("a red dog"))

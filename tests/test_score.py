@@ -174,6 +174,7 @@ async def test_the_deadline_is_504_when_nothing_has_a_score(serve, fakes):
         fakes["vqa"].hold.set()
 
     assert (504, "deadline_exceeded") == (answer.status_code, answer.json()["code"])
+    assert "in the stage model" in answer.json()["detail"]
 
 
 async def test_the_deadline_keeps_what_was_scored(serve, fakes):

@@ -20,7 +20,7 @@ from service.questions.store import SQLiteStore
 from service.questions.templates import SCHEMA, messages, template_hash
 from service.serving.handle import Handle
 from service.serving.single_flight import SingleFlight
-from service.telemetry import Instruments
+from service.telemetry import INTERACTIVE, Instruments
 
 DECODING = "greedy"
 REPEATABLE = {"transformers"}  # families that answer the same however often they are asked
@@ -63,6 +63,8 @@ class Questions:
         began = monotonic()
         context.stage = "questions"
         key = self.lookup_key(prompt, style)
+        if context.lane == INTERACTIVE and self._llm is not None:
+            self._llm.lift(question_call(prompt, style))  # where a bulk request has it written already
         stored = await self._store.find(key)
         found: Found = "hit"
         if stored is None:
@@ -106,7 +108,7 @@ class Questions:
         return written
 
     async def _generate(self, prompt: str, style: str, seed: int, context: Context) -> str:
-        call = GenerateCall(*messages(prompt, style), schema=SCHEMA, seed=seed)
+        call = question_call(prompt, style, seed)
         try:
             async with asyncio.timeout(self._timeout_s):
                 [text] = await self.llm.ask([call], context)
@@ -120,3 +122,8 @@ class Questions:
 
     def _provenance(self, style: str) -> dict[str, str]:
         return {"llm": self.llm.info.label, "template": template_hash(style), "decoding": DECODING}
+
+
+def question_call(prompt: str, style: str, seed: int = 0) -> GenerateCall:
+    """What the question LLM is asked for a prompt's set."""
+    return GenerateCall(*messages(prompt, style), schema=SCHEMA, seed=seed)

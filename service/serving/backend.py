@@ -2,15 +2,16 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
 from models.base import Model, ModelError, ModelInfo, RemoteModel
 from service.context import Context
 from service.errors import CallRefused, LaneFull, ModelFault
-from service.serving.batching import INTERACTIVE, Entry, Ticket
+from service.serving.batching import Entry, Ticket
 from service.serving.device import Device, Resident
+from service.telemetry import INTERACTIVE
 
 
 class Backend(ABC):
@@ -35,7 +36,7 @@ class Backend(ABC):
         """Raises `LaneFull` or `Overloaded` for a request in *lane* that has *left_s* seconds."""
 
     @abstractmethod
-    async def prepare(self, calls: Sequence[Any]) -> list[Any]:
+    async def prepare(self, calls: Sequence[Any], lane: str) -> list[Any]:
         """Each call made ready, or the `ScoregateError` that stands for it."""
 
     @abstractmethod
@@ -54,7 +55,7 @@ class Backend(ABC):
 class LocalBackend(Backend):
     """A model on a device of this process: its calls are queued and batched."""
 
-    def __init__(self, resident: Resident, device: Device, cpu: Executor) -> None:
+    def __init__(self, resident: Resident, device: Device, cpu: Mapping[str, Executor]) -> None:
         self.name, self.info = resident.name, resident.model.info
         self._resident, self._device, self._cpu = resident, device, cpu
         self._entries: dict[asyncio.Future[Any], Entry] = {}
@@ -71,11 +72,11 @@ class LocalBackend(Backend):
         if lane == INTERACTIVE and wait > left_s:
             raise LaneFull(f"{self.name} would be free in {wait:.1f} s, too late", retry_after_s=wait)
 
-    async def prepare(self, calls: Sequence[Any]) -> list[Any]:
-        """On a CPU thread, ahead of the device."""
+    async def prepare(self, calls: Sequence[Any], lane: str) -> list[Any]:
+        """On one of the lane's CPU threads, ahead of the device."""
         model = self._resident.model
         return await asyncio.get_running_loop().run_in_executor(
-            self._cpu, prepare_all, model, self.name, calls
+            self._cpu[lane], prepare_all, model, self.name, calls
         )
 
     def start(self, prepared: Any, ticket: Ticket, context: Context) -> "asyncio.Future[Any]":
@@ -88,7 +89,7 @@ class LocalBackend(Backend):
     def lift(self, work: "asyncio.Future[Any]") -> None:
         """To the interactive lane, unless its batch has begun."""
         if entry := self._entries.get(work):
-            self._resident.queue.lift(entry)
+            self._device.lift(self._resident, entry)
 
 
 def prepare_all(model: Model | RemoteModel, name: str, calls: Sequence[Any]) -> list[Any]:

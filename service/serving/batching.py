@@ -14,9 +14,8 @@ from math import inf
 from models.base import Prepared
 from service.errors import DeadlineExceeded, LaneFull, Overloaded
 from service.serving.pace import Pace
-from service.telemetry import LANES
+from service.telemetry import BULK, INTERACTIVE, LANES
 
-INTERACTIVE, BULK = LANES
 RECOVERY = 1.05  # how fast the limit that an out-of-memory set rises again, for each batch
 
 

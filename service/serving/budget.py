@@ -5,13 +5,16 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+Waiting = deque[tuple[int, "asyncio.Future[None]"]]
+
 
 class Budget:
-    """First come, first served; a holder gives its share back when it is done."""
+    """The urgent first, then first come, first served; a holder gives its share back when it is done."""
 
     def __init__(self, total: int) -> None:
         self._total, self._free = total, total
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._urgent: Waiting = deque()
+        self._patient: Waiting = deque()
 
     @property
     def held(self) -> int:
@@ -19,18 +22,18 @@ class Budget:
         return self._total - self._free
 
     @asynccontextmanager
-    async def hold(self, amount: int) -> AsyncIterator[None]:
+    async def hold(self, amount: int, urgent: bool = True) -> AsyncIterator[None]:
         """Wait for *amount* (at most the total), then hold it."""
-        await self._take(amount)
+        await self._take(amount, self._urgent if urgent else self._patient)
         try:
             yield
         finally:
             self._free += amount
             self._serve()
 
-    async def _take(self, amount: int) -> None:
+    async def _take(self, amount: int, waiting: Waiting) -> None:
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.append((amount, turn))
+        waiting.append((amount, turn))
         self._serve()
         try:
             await turn
@@ -41,12 +44,12 @@ class Budget:
             raise
 
     def _serve(self) -> None:
-        while self._waiting:
-            amount, turn = self._waiting[0]
+        while waiting := self._urgent or self._patient:
+            amount, turn = waiting[0]
             if turn.cancelled():
-                self._waiting.popleft()
+                waiting.popleft()
             elif amount <= self._free:
-                self._waiting.popleft()
+                waiting.popleft()
                 self._free -= amount
                 turn.set_result(None)
             else:

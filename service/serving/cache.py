@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from models.base import ImageCall, LikelihoodCall, TextCall
+from models.base import GenerateCall, ImageCall, LikelihoodCall, TextCall
 
 ENTRY = 200  # bytes that the ordered dict takes for an entry, over key and value
 
@@ -52,9 +52,14 @@ class OutcomeCache:
         self.bytes -= entry[1] if entry else 0
 
 
-def key_of(model: tuple[str, ...], call: Any) -> bytes | None:
-    """The sha256 of everything the answer depends on; None for a call whose answer is not kept here."""
-    content: tuple[str, ...]
+def is_kept(call: Any) -> bool:
+    """Whether answers to *call* are kept here; question sets have a store of their own."""
+    return not isinstance(call, GenerateCall)
+
+
+def key_of(model: tuple[str, ...], call: Any) -> bytes:
+    """The sha256 of everything the answer depends on."""
+    content: tuple[Any, ...]
     match call:
         case ImageCall(image):
             content = ("image", image.digest)
@@ -62,8 +67,10 @@ def key_of(model: tuple[str, ...], call: Any) -> bytes | None:
             content = ("text", text)
         case LikelihoodCall(image, question, answer):
             content = ("likelihood", image.digest, question, answer)
-        case _:  # question sets have a store of their own
-            return None
+        case GenerateCall():
+            content = ("generate", repr(call))
+        case _:
+            raise TypeError(f"a {type(call).__name__} has no key")
     return hashlib.sha256(repr((model, content)).encode()).digest()
 
 

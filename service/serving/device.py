@@ -19,8 +19,8 @@ import torch
 
 from models.base import Model, ModelError, Prepared, is_finite
 from service.errors import Draining, ModelFault, ScoregateError
-from service.serving.batching import INTERACTIVE, Entry, Queue, Shares, Ticket
-from service.telemetry import LANES, Instruments
+from service.serving.batching import Entry, Queue, Shares, Ticket
+from service.telemetry import BULK, INTERACTIVE, LANES, Instruments
 
 log = logging.getLogger("scoregate.device")
 
@@ -124,12 +124,17 @@ class Device:
         self._work.set()
         return entry
 
+    def lift(self, resident: Resident, entry: Entry) -> None:
+        """Move a waiting call to the interactive lane."""
+        resident.queue.lift(entry)
+        self._show_depth(resident)
+
     def wait_s(self, lane: str) -> float:
         """Seconds in which what waits in *lane* now will have been done, at the measured pace."""
         queues = [resident.queue for resident in self.residents]
         wait = sum(queue.pace.drains(queue.cost(INTERACTIVE)) for queue in queues)
         if lane == INTERACTIVE:
-            wait *= 1 + self._shares.owed(0.0) if any(queue.depth(LANES[1]) for queue in queues) else 1
+            wait *= 1 + self._shares.owed(0.0) if any(queue.depth(BULK) for queue in queues) else 1
         else:
             wait += sum(queue.pace.drains(queue.cost(lane)) for queue in queues)
         left = 0.0 if self._busy_until is None else max(0.0, self._busy_until - self._clock())
@@ -199,6 +204,7 @@ class Device:
         pace = resident.queue.pace
         self._busy_until = began + pace.fixed + pace.slope * cost
         self._turn = resident.turn
+        self._show_depth(resident)
         await self._score(resident, batch)
         self._busy_until = None
         weight = self._shares.interactive if lane == INTERACTIVE else self._shares.bulk

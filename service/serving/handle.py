@@ -8,8 +8,9 @@ from typing import Any
 from service.context import Context
 from service.errors import Draining, ScoregateError
 from service.serving.backend import Backend
-from service.serving.batching import BULK, INTERACTIVE, Ticket
-from service.serving.cache import OutcomeCache, key_of
+from service.serving.batching import Ticket
+from service.serving.cache import OutcomeCache, is_kept, key_of
+from service.telemetry import BULK, INTERACTIVE
 
 BULK_KEPT_S = 10.0  # how long a bulk call whose caller has left is kept for one who asks the same
 
@@ -89,7 +90,7 @@ class Handle:
             None if found is not None else self._join(key, call, context, fresh)
             for key, call, found in zip(keys, calls, kept, strict=True)
         ]
-        self._note(keys, flights, fresh, context)
+        self._note(calls, flights, fresh, context)
         if fresh:
             self._launch(fresh, context)
         joined = [flight for flight in flights if flight]
@@ -111,51 +112,58 @@ class Handle:
             flight.outcome.result() if flight else found for flight, found in zip(flights, kept, strict=True)
         ]
 
-    def _find(self, key: bytes | None) -> Any:
-        return self._cache.find(key) if self._cache is not None and key else None
+    def _find(self, key: bytes) -> Any:
+        return self._cache.find(key) if self._cache is not None else None
 
     def _note(
         self,
-        keys: Sequence[bytes | None],
+        calls: Sequence[Any],
         flights: Sequence[Flight | None],
         fresh: Sequence[Flight],
         context: Context,
     ) -> None:
         """What came of looking for each call's outcome; without a cache there is nothing to miss."""
         new = {id(flight) for flight in fresh}
-        for key, flight in zip(keys, flights, strict=True):
+        for call, flight in zip(calls, flights, strict=True):
             way = "hit" if flight is None else "miss" if id(flight) in new else "coalesced"
-            if key and (way != "miss" or self._cache is not None):
+            if is_kept(call) and (way != "miss" or self._cache is not None):
                 context.looked_up("scores", way)
 
-    def _join(self, key: bytes | None, call: Any, context: Context, fresh: list[Flight]) -> Flight:
+    def _join(self, key: bytes, call: Any, context: Context, fresh: list[Flight]) -> Flight:
         """The call's flight, which is among *fresh* where it has yet to begin."""
-        flight = self._flights.get(key) if key else None
+        flight = self._flights.get(key)
         if flight is None:
-            flight = Flight(call, context)
+            flight = self._flights[key] = Flight(call, context)
             fresh.append(flight)
-            if key:
-                self._flights[key] = flight
-        elif context.lane == INTERACTIVE and flight.ticket.lane == BULK:
-            flight.ticket.lane = INTERACTIVE
-            if flight.work is not None:
-                self._backend.lift(flight.work)
+        elif context.lane == INTERACTIVE:
+            self._lift(flight)
         flight.ticket.deadline = max(flight.ticket.deadline, context.deadline)
         flight.waiting += 1
         return flight
 
-    def _leave(self, key: bytes | None, flight: Flight) -> None:
+    def lift(self, call: Any) -> None:
+        """Somebody urgent waits for *call*, without asking it himself; if it is under way, it hurries."""
+        if flight := self._flights.get(key_of(self._model, call)):
+            self._lift(flight)
+
+    def _lift(self, flight: Flight) -> None:
+        if flight.ticket.lane == BULK:
+            flight.ticket.lane = INTERACTIVE
+            if flight.work is not None:
+                self._backend.lift(flight.work)
+
+    def _leave(self, key: bytes, flight: Flight) -> None:
         flight.waiting -= 1
         if flight.waiting or flight.outcome.done():
             return
-        if flight.ticket.lane == BULK and key and not self._closed:
+        if flight.ticket.lane == BULK and not self._closed:
             later = self._call_later or asyncio.get_running_loop().call_later
             flight.ticket.deadline += BULK_KEPT_S
             later(BULK_KEPT_S, lambda: self._drop(key, flight))
         else:
             self._drop(key, flight)
 
-    def _drop(self, key: bytes | None, flight: Flight) -> None:
+    def _drop(self, key: bytes, flight: Flight) -> None:
         """Give up a flight that nobody waits for."""
         if flight.waiting or flight.outcome.done():
             return
@@ -164,8 +172,8 @@ class Handle:
             flight.work.cancel()
         self._forget(key, flight)
 
-    def _forget(self, key: bytes | None, flight: Flight) -> None:
-        if key and self._flights.get(key) is flight:
+    def _forget(self, key: bytes, flight: Flight) -> None:
+        if self._flights.get(key) is flight:
             del self._flights[key]
 
     def _launch(self, flights: list[Flight], context: Context) -> None:
@@ -175,7 +183,7 @@ class Handle:
 
     async def _begin(self, flights: list[Flight], context: Context) -> None:
         """Prepare a group together and put it before the device at once, so that it shares batches."""
-        prepared = await self._backend.prepare([flight.call for flight in flights])
+        prepared = await self._backend.prepare([flight.call for flight in flights], context.lane)
         for flight, made in zip(flights, prepared, strict=True):
             key = key_of(self._model, flight.call)
             if flight.outcome.done():  # everyone has left in the meantime
@@ -190,12 +198,12 @@ class Handle:
             else:
                 flight.work.add_done_callback(partial(self._land, key, flight))
 
-    def _land(self, key: bytes | None, flight: Flight, work: asyncio.Future[Any]) -> None:
+    def _land(self, key: bytes, flight: Flight, work: asyncio.Future[Any]) -> None:
         self._forget(key, flight)
         if work.cancelled():
             flight.land(Draining())
             return
         outcome = work.result()
-        if self._cache is not None and key and not isinstance(outcome, Exception):
+        if self._cache is not None and is_kept(flight.call) and not isinstance(outcome, Exception):
             self._cache.keep(key, outcome)
         flight.land(outcome)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -22,9 +22,9 @@ from service.errors import (
     UpstreamFailed,
 )
 from service.serving.backend import Backend, prepare_all
-from service.serving.batching import INTERACTIVE, Ticket
+from service.serving.batching import Ticket
 from service.serving.upstream import Upstream
-from service.telemetry import LANES, Instruments
+from service.telemetry import INTERACTIVE, LANES, Instruments
 
 log = logging.getLogger("scoregate.remote")
 
@@ -50,7 +50,7 @@ class RemoteBackend(Backend):
         upstream: Upstream,
         *,
         max_in_flight: int,
-        cpu: Executor,
+        cpu: Mapping[str, Executor],
         instruments: Instruments,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -105,10 +105,10 @@ class RemoteBackend(Backend):
         if lane == INTERACTIVE and wait > left_s:
             raise LaneFull(f"{self.name} would be free in {wait:.1f} s, too late", retry_after_s=wait)
 
-    async def prepare(self, calls: Sequence[Any]) -> list[Any]:
-        """On a CPU thread."""
+    async def prepare(self, calls: Sequence[Any], lane: str) -> list[Any]:
+        """On one of the lane's CPU threads."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._cpu, prepare_all, self._model, self.name, calls)
+        return await loop.run_in_executor(self._cpu[lane], prepare_all, self._model, self.name, calls)
 
     def start(self, prepared: Any, ticket: Ticket, context: Context) -> "asyncio.Future[Any]":
         """Send the call in its turn; cancelled, its connection closes and the server drops its work."""

@@ -20,7 +20,7 @@ from service.serving.handle import Handle
 from service.serving.remote import RemoteBackend
 from service.serving.upstream import Upstream
 from service.settings import ModelSettings, Settings, read_secret
-from service.telemetry import Instruments
+from service.telemetry import LANES, Instruments
 
 Loaded = Model | OpenAiLLM | OpenAiVlm
 
@@ -77,8 +77,9 @@ class LocalRuntime:
         instruments: Instruments,
         on_broken: Callable[[str], None],
     ) -> None:
-        # The threads that decode and prepare.
-        self.cpu = ThreadPoolExecutor(settings.images.decode_workers, thread_name_prefix="cpu")
+        # The threads that decode and prepare, for each lane its own: bulk never stands before interactive.
+        workers = settings.images.decode_workers
+        self.cpu = {lane: ThreadPoolExecutor(workers, thread_name_prefix=f"cpu-{lane}") for lane in LANES}
         self._instruments = instruments
         self._stack = AsyncExitStack()
         self._settings = settings
@@ -117,7 +118,8 @@ class LocalRuntime:
     async def __aexit__(self, *exc: object) -> None:
         """Drain and close, in reverse."""
         await self._stack.aclose()
-        self.cpu.shutdown()
+        for pool in self.cpu.values():
+            pool.shutdown()
 
     def _hold(self, backend: Backend) -> None:
         handle = self.handles[backend.name] = Handle(backend, self._cache)
