@@ -15,10 +15,10 @@ SHAPES = ("circle", "square", "star", "ring", "heart")
 PROMPTS = [f"a {colour} {shape}" for colour in COLOURS for shape in SHAPES]
 PICTURES = [
     b64(saved(PIL.Image.effect_noise((side, side), 50 + side % 7).convert("RGB"), format))
-    for side, format in ((16, "PNG"), (64, "JPEG"), (128, "WEBP"), (224, "JPEG"))
+    for side, format in ((16, "PNG"), (32, "WEBP"), (64, "JPEG"), (128, "JPEG"))
 ]
 METRICS = (["vqascore"], ["clipscore"], ["vqascore", "clipscore"], ["dsg"])
-LONGEST_PATIENCE_S = 0.1
+LONGEST_PATIENCE_S = 0.3
 AT_ONCE = 32
 
 
@@ -27,7 +27,7 @@ def draw(dice: Random, *faults: str) -> dict[str, Any]:
     items = []
     for _ in range(dice.choice((1, 1, 1, 2, 8))):
         words = [dice.choice(PROMPTS)]
-        if dice.random() < 0.2:
+        if dice.random() < 0.4:
             words.append(dice.choice(("slow", *faults)))
         if dice.random() < 0.3:
             words.append(str(dice.random()))  # or else somebody else asks the same
@@ -37,8 +37,11 @@ def draw(dice: Random, *faults: str) -> dict[str, Any]:
 
 
 async def leave(port: int, dice: Random, *faults: str) -> None:
-    """Send a request, or some of it, and hang up after a while, whatever has come back."""
-    body = json.dumps(draw(dice, *faults)).encode()
+    """Send a request, or some of it, and hang up after a while, whatever has come back; some have deadlines."""
+    asked = draw(dice, *faults)
+    if dice.random() < 0.2:
+        asked["timeout_ms"] = dice.randrange(10, 300)
+    body = json.dumps(asked).encode()
     head = "POST /score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
     sent = len(request) if dice.random() < 0.8 else dice.randrange(len(request))

@@ -4,7 +4,7 @@
 It starts, logs and ends as `python -m service` does; only its models are fakes.  Words of a call are its
 switches:
 
-    slow      takes 5 ms of the device
+    slow      takes 10 ms of a CPU thread and 10 ms of the device
     held      keeps the device until SIGUSR1
     large     runs out of memory in a batch of more than four calls
     poisoned  raises, and its whole batch with it
@@ -33,7 +33,7 @@ from service import __main__ as command
 from service.app import create_app
 from tests.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
 
-SLOW_S = 0.005
+SLOW_S = 0.01
 MOST_LARGE = 4  # calls in a batch that holds a large one
 PARSERS = 4  # threads that parse bodies
 
@@ -44,6 +44,10 @@ stuck = threading.Event()
 
 class Faulty(FakeModel):
     """Looks for its switches in what a call says."""
+
+    def prepare(self, call: Any) -> Prepared:
+        time.sleep(SLOW_S * ("slow" in text(call)))
+        return super().prepare(call)
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
         calls = [prepared.data for prepared in batch]

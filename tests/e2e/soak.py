@@ -131,18 +131,18 @@ async def expected_scores(double: Double) -> dict[tuple[str, str, str], float]:
 
 
 async def watch(soak: Soak, minutes: float) -> list[tuple[float, float]]:
-    """Run the workers; the process' resident memory each second, as (seconds, MB)."""
+    """Run the workers; the process' resident memory each second, as (seconds, MB).  Raises `Wrong`."""
     began, memory = time.monotonic(), []
-    async with asyncio.TaskGroup() as group:
-        workers = [
-            group.create_task(soak.work(began + 60 * minutes, f"soak {number}")) for number in range(WORKERS)
-        ]
-        while not all(worker.done() for worker in workers):
-            await asyncio.wait(workers, timeout=1)
-            memory.append((time.monotonic() - began, resident_mb(soak.double)))
-            if len(memory) % 10 == 0:
-                at, now = memory[-1]
-                progress(f"{at:4.0f} s of {60 * minutes:.0f}: {now:.1f} MB, {soak.seen.total()} outcomes\n")
+    end = began + 60 * minutes
+    workers = {asyncio.create_task(soak.work(end, f"soak {number}")) for number in range(WORKERS)}
+    while workers:
+        done, workers = await asyncio.wait(workers, timeout=1)
+        for worker in done:
+            worker.result()
+        memory.append((time.monotonic() - began, resident_mb(soak.double)))
+        if len(memory) % 10 == 0:
+            at, now = memory[-1]
+            progress(f"{at:.0f} s of {60 * minutes:.0f}: {now:.1f} MB, {soak.seen.total()} outcomes\n")
     return memory
 
 
@@ -214,20 +214,14 @@ def main() -> int:
             soak = Soak(double, asyncio.run(expected_scores(double)))
             memory = asyncio.run(watch(soak, wanted.minutes))
             at_rest_again(double, before)
-    except* Wrong as group:
-        print(f"soak: {first(group)}", file=sys.stderr)
+    except Wrong as exc:
+        print(f"soak: {exc}", file=sys.stderr)
         return 1
     slope = growth(memory)
     write(memory, slope, wanted.to)
-    print(
-        f"{dict(soak.seen)}\nmemory: {slope:+.2f} MB a minute, at most {MB_A_MINUTE}; see {wanted.to}/soak.png"
-    )
+    print(dict(soak.seen))
+    print(f"memory: {slope:+.2f} MB a minute, at most {MB_A_MINUTE}; see {wanted.to}/soak.png")
     return 0 if slope <= MB_A_MINUTE else 1
-
-
-def first(group: BaseException) -> BaseException:
-    """The first plain exception of nested groups."""
-    return first(group.exceptions[0]) if isinstance(group, BaseExceptionGroup) else group
 
 
 if __name__ == "__main__":
