@@ -37,7 +37,7 @@ def draw(dice: Random, *faults: str) -> dict[str, Any]:
 
 
 async def leave(port: int, dice: Random, *faults: str) -> None:
-    """Send a request, or some of it, and hang up after a while, whatever has come back; some have deadlines."""
+    """Send a request, or some of it, and hang up after a while, whatever has come back."""
     asked = draw(dice, *faults)
     if dice.random() < 0.2:
         asked["timeout_ms"] = dice.randrange(10, 300)
