@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm train-demo figures bench
+.PHONY: help demo serve test check vllm train-demo figures bench soak
 
 PYTHON ?= python3
 VENV := .venv
@@ -49,3 +49,6 @@ figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughpu
 
 bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 	$(BIN)/python -m benchmarks.forward
+
+soak: $(VENV)/dev ## Callers who leave and ten minutes of faults, in a real process; memory to build/soak.png
+	$(BIN)/python -m tests.e2e.soak

@@ -299,6 +299,20 @@ async def test_an_idle_device_lingers_only_where_it_was_told_to():
     assert [[1, 2, 3]] == model.batches[2:]
 
 
+async def test_a_call_dropped_as_the_device_looks_for_it_does_not_stop_the_event_loop():
+    """It counts as waiting until its future's callbacks have run; the device lets them run, and goes on."""
+    looks = iter(range(100))  # a loop that never lets go would use them up, and end there
+    served, resident = device(Words(), clock=lambda: float(next(looks)))
+    async with served:
+        [gone] = put(served, resident, "gone")
+        gone.outcome.cancel()
+        await asyncio.sleep(0)
+        [there] = put(served, resident, "there")
+
+        assert "there" == await there.outcome
+        assert served.running
+
+
 async def test_closing_answers_everyone_who_waits():
     """Nobody is left without an answer, and nobody new is taken."""
     model = Words()

@@ -170,6 +170,8 @@ class Device:
                 lane = resident.queue.waiting
                 if batch := resident.queue.take(self._clock()):
                     await self._take_turn(resident, lane, batch)
+                else:  # all had left, and are discounted by callbacks that have yet to run
+                    await asyncio.sleep(0)
         except Broken as exc:
             reason = ModelFault(str(exc))
             log.critical("device broken", exc_info=exc)

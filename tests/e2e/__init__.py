@@ -1,0 +1,1 @@
+"""The service as a process of its own, under faults."""

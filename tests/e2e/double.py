@@ -1,0 +1,84 @@
+"""The faulty double as a process, and what tests do with it."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from models.demo.serve import free_port, running, url, wait_until_ready
+from tests.conftest import item
+
+PROFILE = Path(__file__).with_name("faulty.toml")
+COMMAND = (sys.executable, "-m", "tests.e2e.faulty", "--config", str(PROFILE))
+TIMEOUT_MS = 120_000
+LEFT_BEHIND = ("tasks", "threads", "files", "flights", "entries", "pixels")
+
+
+class Double:
+    """A running one."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+        self.process, self.port, self.log = process, port, log
+
+    def score(self, *prompts: str, **more: Any) -> httpx.Response:
+        """Ask for each prompt's VQAScore with one picture, over a connection of its own."""
+        body = {"items": [item(prompt) for prompt in prompts], "metrics": ["vqascore"], **more}
+        body.setdefault("timeout_ms", TIMEOUT_MS)
+        return httpx.post(f"{url(self.port)}/score", json=body, timeout=TIMEOUT_MS / 1000, trust_env=False)
+
+    def counts(self) -> dict[str, int]:
+        """What it holds, and what the question itself takes."""
+        counted: dict[str, int] = httpx.get(f"{url(self.port)}/counts", timeout=60, trust_env=False).json()
+        return counted
+
+    def at_rest(self) -> dict[str, int]:
+        """What it holds while nothing goes on: the least of several counts."""
+        several = [self.counts() for _ in range(10)]
+        return {name: min(counted[name] for counted in several) for name in LEFT_BEHIND}
+
+    def instrument(self, series: str) -> float:
+        """The value of a Prometheus series; 0 where it has none yet."""
+        shown = httpx.get(f"{url(self.port)}/metrics", timeout=60, trust_env=False).text
+        found = re.search(rf"^{re.escape(series)} (\S+)$", shown, re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    def release(self) -> None:
+        """Let a held batch go on."""
+        self.process.send_signal(signal.SIGUSR1)
+
+    def is_held(self) -> bool:
+        """Whether a held batch has begun."""
+        return self.counts()["held"] == 1
+
+    def accepts(self) -> bool:
+        """Whether new connections are taken."""
+        try:
+            self.counts()
+        except httpx.TransportError:
+            return False
+        return True
+
+
+@contextmanager
+def faulty(directory: Path, **settings: str) -> Iterator[Double]:
+    """A double that is ready, with its files in *directory*; stopped in the end."""
+    port, log = free_port(0), directory / "stderr"
+    settings = {"SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{directory}/questions.sqlite3"} | settings
+    with running(port, COMMAND, log, **settings) as process:
+        wait_until_ready(process, port)
+        yield Double(process, port, log)
+
+
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    """Return once it is."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

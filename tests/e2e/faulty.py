@@ -1,0 +1,138 @@
+"""
+`python -m tests.e2e.faulty --config tests/e2e/faulty.toml`: the service around models that fail on demand.
+
+It starts, logs and ends as `python -m service` does; only its models are fakes.  Words of a call are its
+switches:
+
+    slow      takes 10 ms of a CPU thread and 10 ms of the device
+    held      keeps the device until SIGUSR1
+    large     runs out of memory in a batch of more than four calls
+    poisoned  raises, and its whole batch with it
+    stuck     raises, and so does everything from then on, as with a broken CUDA context
+
+`GET /counts` tells what the process holds at the moment.
+"""
+
+import asyncio
+import os
+import re
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+import torch
+from fastapi import FastAPI
+
+from models.base import Prepared
+from service import __main__ as command
+from service.app import create_app
+from tests.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
+
+SLOW_S = 0.01
+MOST_LARGE = 4  # calls in a batch that holds a large one
+PARSERS = 4  # threads that parse bodies
+
+released = threading.Event()
+raised: Counter[str] = Counter()
+stuck = threading.Event()
+
+
+class Faulty(FakeModel):
+    """Looks for its switches in what a call says."""
+
+    def prepare(self, call: Any) -> Prepared:
+        time.sleep(SLOW_S * ("slow" in text(call)))
+        return super().prepare(call)
+
+    def score(self, batch: Sequence[Prepared]) -> list[Any]:
+        calls = [prepared.data for prepared in batch]
+        words = Counter(word for call in calls for word in set(re.findall(r"\w+", text(call))))
+        if words["held"]:
+            released.clear()
+            self.held = True
+            released.wait(60)
+            self.held = False
+        time.sleep(SLOW_S * words["slow"])
+        if words["stuck"] or stuck.is_set():
+            stuck.set()
+            raise RuntimeError("the device is gone")
+        if words["large"] and len(batch) > MOST_LARGE:
+            raised["large"] += 1
+            raise torch.OutOfMemoryError("the batch is too large")
+        if words["poisoned"]:
+            raised["poisoned"] += 1
+            raise RuntimeError("one call is poisoned")
+        return [self.answer(call) for call in calls]
+
+
+class FaultyClip(Faulty, FakeClip): ...
+
+
+class FaultyVqa(Faulty, FakeVqa): ...
+
+
+class FaultyQuestionLLM(Faulty, FakeQuestionLLM): ...
+
+
+MODELS: dict[str, Faulty] = {"clip": FaultyClip(), "vqa": FaultyVqa(), "questions": FaultyQuestionLLM()}
+
+
+def text(call: Any) -> str:
+    """What a call says; an image says nothing."""
+    return next((getattr(call, name) for name in ("question", "text", "user") if hasattr(call, name)), "")
+
+
+def watched(*arguments: Any) -> FastAPI:
+    """The service's app, with its counts; pools have all their threads from the start, to be counted."""
+    app = create_app(*arguments)
+    lifespan = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def filled(app: FastAPI) -> AsyncIterator[None]:
+        async with lifespan(app):
+            service = app.state.service
+            parsers = ThreadPoolExecutor(PARSERS)
+            asyncio.get_running_loop().set_default_executor(parsers)
+            await fill(parsers, PARSERS)
+            await fill(service.runtime.cpu, service.settings.images.decode_workers)
+            yield
+
+    async def counted() -> dict[str, int]:
+        return counts(app.state.service)
+
+    app.router.lifespan_context = filled
+    app.add_api_route("/counts", counted)
+    return app
+
+
+async def fill(pool: Executor, size: int) -> None:
+    """Have *pool* start all its threads."""
+    together, loop = threading.Barrier(size), asyncio.get_running_loop()
+    await asyncio.gather(*(loop.run_in_executor(pool, together.wait) for _ in range(size)))
+
+
+def counts(service: Any) -> dict[str, int]:
+    """How much of everything that a request may leave behind."""
+    queues = [resident.queue for device in service.runtime.devices for resident in device.residents]
+    return {
+        "tasks": len(asyncio.all_tasks()),
+        "threads": threading.active_count(),
+        "files": len(os.listdir("/dev/fd")),
+        "flights": sum(handle.under_way for handle in service.runtime.handles.values()),
+        "entries": sum(len(lane) for queue in queues for lane in queue._lanes.values()),
+        "pixels": service.engine._inputs._budget.held,
+        "held": sum(model.held for model in MODELS.values()),
+        "raised": raised.total(),
+    }
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGUSR1, lambda *_: released.set())
+    command.load_models = lambda settings: dict(MODELS)
+    command.create_app = watched
+    command.main()
