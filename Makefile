@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm train-demo figures
+.PHONY: help demo serve test check vllm train-demo figures loadtest bench-demo
 
 PYTHON ?= python3
 VENV := .venv
@@ -46,3 +46,9 @@ train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on tw
 
 figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughput and memory
 	$(BIN)/python -m loadtest.figures
+
+loadtest: $(VENV)/dev ## Measure the service under load; exit 1 where a target is missed (some minutes)
+	$(BIN)/python -m loadtest
+
+bench-demo: $(VENV)/dev ## The same, under a minute: guards against regressions
+	$(BIN)/python -m loadtest --set bench
