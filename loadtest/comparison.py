@@ -26,11 +26,11 @@ def measure(report: Report, size: Size) -> None:
         ratios: dict[str, dict[str, float]] = {name: {} for name in others}
         for workload in (*BURSTS, *FLOWS):
             won: dict[str, list[float]] = {name: [] for name in others}
-            for seed in range(1 if workload in FLOWS else min(3, size.rounds)):
+            for seed in range(1 if workload in FLOWS else size.rounds):
                 spec = spec_of(workload, size, seed)
-                ours = merit(workload, report.keep(f"timed, {workload}", service.run(spec)))
+                ours = merit(workload, report.keep(workload, "service", service.run(spec)))
                 for name, server in others.items():
-                    run = report.keep(f"{name}, {workload}", server.run(spec))
+                    run = report.keep(workload, name, server.run(spec))
                     won[name].append(ours / merit(workload, run))
             for name, values in won.items():
                 ratios[name][workload] = median(values)

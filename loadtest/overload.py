@@ -25,7 +25,7 @@ def measure_goodput(report: Report, size: Size) -> None:
                 spec = Spec(
                     "poisson", seed, rate=times * SHARED.capacity, seconds=seconds, timeout_ms=WITHIN_MS
                 )
-                outcomes = report.keep(f"timed, {times}x capacity", server.run(spec))
+                outcomes = report.keep("goodput", f"{times}x capacity", server.run(spec))
                 good.append(goodput(outcomes, WITHIN_MS / 1000, seconds))
             ratios.append(good[1] / good[0])
     report.add("goodput_2x_over_1x", median(ratios), note=f"at 2x: {tally(outcomes)}")
@@ -35,7 +35,7 @@ def measure_retry_after(report: Report, size: Size) -> None:
     """How far refusals' predictions lie from the true drain: the share that nine in ten stay within."""
     with servers.timed(SHARED) as server:
         spec = Spec("poisson", rate=2 * SHARED.capacity, seconds=12, timeout_ms=LONG_MS)
-        outcomes = report.keep("timed, refusals", server.run(spec))
+        outcomes = report.keep("refusals at 2x capacity", "5 s allowed", server.run(spec))
     ratios = drain_ratios(outcomes, LEAST_S)
     off = percentile([abs(ratio - 1) for ratio in ratios], 0.9) if ratios else float("nan")
     typical = f", median ratio {median(ratios):.2f}" if ratios else ""

@@ -48,7 +48,7 @@ class Report:
     """Collects figures, and the runs that the picture shows."""
 
     figures: list[Figure] = field(default_factory=list)
-    runs: dict[str, list[Outcome]] = field(default_factory=dict)
+    runs: dict[str, dict[str, list[Outcome]]] = field(default_factory=dict)
 
     def add(self, name: str, value: float, unit: str = "", note: str = "") -> None:
         """Note a figure, and show it at once: a run takes minutes."""
@@ -56,11 +56,11 @@ class Report:
         self.figures.append(figure)
         print(f"  {figure.name} = {figure.value:.4g} {figure.unit}  {figure.note}", flush=True)
 
-    def keep(self, name: str, outcomes: list[Outcome]) -> list[Outcome]:
-        """Show a run in the picture; says so where the generator was late itself."""
-        self.runs[name] = outcomes
+    def keep(self, panel: str, name: str, outcomes: list[Outcome]) -> list[Outcome]:
+        """Show a run in a panel of the picture; says so where the generator was late itself."""
+        self.runs.setdefault(panel, {})[name] = outcomes
         if (late := lateness(outcomes)) > LATE_S:
-            print(f"  {name}: the generator was late, p99 {1000 * late:.0f} ms", flush=True)
+            print(f"  {panel}, {name}: the generator was late, p99 {1000 * late:.0f} ms", flush=True)
         return outcomes
 
 

@@ -17,7 +17,6 @@ from loadtest.servers import Server
 from loadtest.sizes import Size
 from loadtest.workloads import Spec
 
-THREADS = ("1", "2")
 COLOURS = ("red", "green", "blue", "yellow")
 TEXTS = [f"Is there a {colour} {shape}?" for colour in COLOURS for shape in ("circle", "square")]
 ASKED = [f"{text} Please answer yes or no." for text in TEXTS]  # as dsg asks them
@@ -28,12 +27,12 @@ LLM_CALLS = 'scoregate_question_llm_calls_total{result="ok"}'
 def eight_questions(report: Report, size: Size) -> None:
     """Eight questions on one image through the service, against a loop; each at its best threads."""
     with ExitStack() as stack:
-        through = [stack.enter_context(servers.demo(OMP_NUM_THREADS=threads)) for threads in THREADS]
-        loops = [stack.enter_context(loop(threads)) for threads in THREADS]
+        through = [stack.enter_context(servers.demo(OMP_NUM_THREADS=threads)) for threads in size.threads]
+        loops = [stack.enter_context(loop(threads)) for threads in size.threads]
         pictures = corpus.distinct("rl", Random(0))
         body = {"metrics": ["dsg"], "options": {"dsg": {"question_set": SET}}}
-        served: list[list[float]] = [[], []]
-        looped: list[list[float]] = [[], []]
+        served: list[list[float]] = [[] for _ in through]
+        looped: list[list[float]] = [[] for _ in loops]
         for _ in range(5 * size.rounds):
             for times, server in zip(served, through, strict=True):
                 item = {"prompt": "a picture", "image": base64.b64encode(next(pictures)).decode()}
@@ -111,10 +110,10 @@ def scores(server: Server, items: list[dict[str, Any]]) -> list[float]:
 def burst(report: Report, server: Server, size: Size) -> None:
     """512 single-image requests at once, over the same images in requests of 128, in turns."""
     ratios, failures = [], 0
-    scale = min(1.0, 4 * size.scale)
-    for seed in range(min(3, size.rounds)):
-        single = report.keep("demo, rl-burst", server.run(Spec("rl-burst", seed, scale)))
-        whole = server.run(Spec("whole", seed, scale))
+    scale = min(1.0, 4 * size.scale)  # a quarter of a burst says little of 512 sockets at once
+    for seed in range(size.rounds):
+        single = report.keep("demo profile", "rl-burst", server.run(Spec("rl-burst", seed, scale)))
+        whole = report.keep("demo profile", "whole", server.run(Spec("whole", seed, scale)))
         ratios.append(throughput(single) / throughput(whole))
         failures += len(single) - count(single, "ok")
     note = f"{throughput(single):.0f} over {throughput(whole):.0f} images/s"
