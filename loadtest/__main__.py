@@ -20,15 +20,14 @@ FOLDER = Path(__file__).parents[1] / "build" / "loadtest"
 Measure = Callable[[Report, Size], None]
 MEASURES: dict[str, Measure] = {
     "overhead": overhead.measure,
-    "eight-questions": work.eight_questions,
-    "demo": work.demo_profile,
+    "demo": work.measure,
     "served-over-offline": queueing.served_over_offline,
     "interactive": queueing.interactive_under_bulk,
     "goodput": overload.measure_goodput,
     "retry-after": overload.measure_retry_after,
     "comparison": comparison.measure,
 }
-BENCH = ("overhead", "eight-questions", "demo")
+BENCH = ("overhead", "demo")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,7 +3,7 @@
 import base64
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from random import Random
 from statistics import median
@@ -24,15 +24,24 @@ SET = [{"id": n, "kind": "entity", "text": text, "depends_on": []} for n, text i
 LLM_CALLS = 'scoregate_question_llm_calls_total{result="ok"}'
 
 
-def eight_questions(report: Report, size: Size) -> None:
-    """Eight questions on one image through the service, against a loop; each at its best threads."""
+def measure(report: Report, size: Size) -> None:
+    """Figures of the demo profile; all but the first with the last number of threads."""
     with ExitStack() as stack:
         through = [stack.enter_context(servers.demo(OMP_NUM_THREADS=threads)) for threads in size.threads]
+        eight_questions(report, size, through)
+        one_prompt(report, through[-1])
+        alone_or_together(report, through[-1])
+        burst(report, through[-1], size)
+
+
+def eight_questions(report: Report, size: Size, through: Sequence[Server]) -> None:
+    """Eight questions on one image through the service, against a loop; each at its best threads."""
+    pictures = corpus.distinct("rl", Random(0))
+    body = {"metrics": ["dsg"], "options": {"dsg": {"question_set": SET}}}
+    served: list[list[float]] = [[] for _ in through]
+    looped: list[list[float]] = [[] for _ in through]
+    with ExitStack() as stack:
         loops = [stack.enter_context(loop(threads)) for threads in size.threads]
-        pictures = corpus.distinct("rl", Random(0))
-        body = {"metrics": ["dsg"], "options": {"dsg": {"question_set": SET}}}
-        served: list[list[float]] = [[] for _ in through]
-        looped: list[list[float]] = [[] for _ in loops]
         for _ in range(5 * size.rounds):
             for times, server in zip(served, through, strict=True):
                 item = {"prompt": "a picture", "image": base64.b64encode(next(pictures)).decode()}
@@ -72,14 +81,6 @@ def exchange(process: "subprocess.Popen[str]", line: str) -> str:
     process.stdin.write(line)
     process.stdin.flush()
     return process.stdout.readline()
-
-
-def demo_profile(report: Report, size: Size) -> None:
-    """Figures of one running demo service."""
-    with servers.demo() as server:
-        one_prompt(report, server)
-        alone_or_together(report, server)
-        burst(report, server, size)
 
 
 def one_prompt(report: Report, server: Server) -> None:
