@@ -36,9 +36,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 async def send(requests: Plan, host: str, port: int, timeout_s: float) -> list[Outcome]:
     """One outcome per request, in the order of the plan."""
     async with Client(host, port) as client:
-        begin = monotonic() + AHEAD_S
         if requests.concurrency is not None:
-            return await send_closed(client, requests, begin, timeout_s)
+            return await send_closed(client, requests, monotonic(), timeout_s)
+        begin = monotonic() + AHEAD_S
         tasks = []
         for arrival in requests.arrivals:
             await asyncio.sleep(begin + arrival.at_s - monotonic())

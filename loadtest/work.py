@@ -80,7 +80,10 @@ def exchange(process: "subprocess.Popen[str]", line: str) -> str:
     assert process.stdout is not None
     process.stdin.write(line)
     process.stdin.flush()
-    return process.stdout.readline()
+    answer = process.stdout.readline()
+    if not answer:
+        raise SystemExit("loadtest.loop ended early")
+    return answer
 
 
 def one_prompt(report: Report, server: Server) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import httpx
+import PIL.Image
 import pytest
 
 from loadtest import baselines, corpus, report
@@ -17,6 +18,7 @@ from loadtest.__main__ import MEASURES
 from loadtest.client import Client, parse_head
 from loadtest.doubles import PROFILE, ROLES, Double
 from loadtest.generator import exchange
+from loadtest.plot import by_lane, plot
 from loadtest.queueing import largest
 from loadtest.report import Figure, Threshold, missed, read_thresholds, table
 from loadtest.results import (
@@ -251,6 +253,16 @@ def test_a_late_generator_is_told(capsys):
     report.Report().keep("a panel", "a run", [outcome(due=0, sent=0.2)])
 
     assert "the generator was late, p99 200 ms" in capsys.readouterr().out
+
+
+def test_runs_become_one_picture(tmp_path):
+    """A panel with two lanes and a failure, and one in which nothing was answered."""
+    mixed = [outcome(lane="bulk"), outcome(done=2.0), outcome(scored=0)]
+    plot({"mixed": {"service": mixed}, "nothing": {"timer": [outcome(scored=0)]}}, tmp_path / "runs.png")
+
+    with PIL.Image.open(tmp_path / "runs.png") as picture:
+        assert "PNG" == picture.format
+    assert ["service, bulk", "service, interactive"] == list(by_lane({"service": mixed}))
 
 
 # Client and generator
