@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm train-demo figures bench soak
+.PHONY: help demo serve test check vllm train-demo figures bench loadtest bench-demo soak
 
 PYTHON ?= python3
 VENV := .venv
@@ -52,3 +52,9 @@ bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 
 soak: $(VENV)/dev ## Callers who leave and ten minutes of faults, in a real process; memory to build/soak.png
 	$(BIN)/python -m tests.e2e.soak
+
+loadtest: $(VENV)/dev ## Measure the service under load; exit 1 where a target is missed (some minutes)
+	$(BIN)/python -m loadtest
+
+bench-demo: $(VENV)/dev ## The same, under a minute: guards against regressions
+	$(BIN)/python -m loadtest --set bench

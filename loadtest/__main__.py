@@ -1,0 +1,57 @@
+"""
+`python -m loadtest [--set short|full|bench] [--only NAME]`: measure, and print each figure beside its target.
+
+Exits 1 where a threshold of `thresholds.toml` is missed.  Writes `build/loadtest/SET.png`.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic
+
+from loadtest import comparison, overhead, overload, queueing, work
+from loadtest.plot import plot
+from loadtest.report import Report, missed, read_thresholds, table
+from loadtest.sizes import SIZES, Size
+
+FOLDER = Path(__file__).parents[1] / "build" / "loadtest"
+
+Measure = Callable[[Report, Size], None]
+MEASURES: dict[str, Measure] = {
+    "overhead": overhead.measure,
+    "demo": work.measure,
+    "served-over-offline": queueing.served_over_offline,
+    "interactive": queueing.interactive_under_bulk,
+    "goodput": overload.measure_goodput,
+    "retry-after": overload.measure_retry_after,
+    "comparison": comparison.measure,
+}
+BENCH = ("overhead", "demo")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure one set."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--set", choices=SIZES, default="short")
+    parser.add_argument("--only", choices=MEASURES, action="append", help="these alone")
+    arguments = parser.parse_args(argv)
+    thresholds = read_thresholds("bench" if arguments.set == "bench" else "short")
+    chosen = arguments.only or (BENCH if arguments.set == "bench" else tuple(MEASURES))
+    report, began = Report(), monotonic()
+    for name in chosen:
+        print(f"{name}:", flush=True)
+        MEASURES[name](report, SIZES[arguments.set])
+    if arguments.only:
+        measured = {figure.name for figure in report.figures}
+        thresholds = {name: wanted for name, wanted in thresholds.items() if name in measured}
+    print("\n".join(["", *table(report.figures, thresholds)]))
+    if report.runs:
+        plot(report.runs, FOLDER / f"{arguments.set}.png")
+    failed = missed(report.figures, thresholds)
+    print(f"{monotonic() - began:.0f} s; {'missed: ' + ', '.join(failed) if failed else 'all targets met'}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""
+A small HTTP/1.1 client: what a general one costs a request would be measured along.
+
+Keeps connections open, as many as there are requests at once; sends JSON bodies made before; reads
+answers with a Content-Length, which is all that the servers under test send.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+STALE_S = 2.0  # below the keep-alive time of any server: a connection idle for longer is opened anew
+
+
+@dataclass(slots=True)
+class Connection:
+    """A connection and when it was last used."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    used: float = field(default_factory=monotonic)
+
+
+class Client:
+    """Connections to one server."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+        self._idle: list[Connection] = []
+
+    async def __aenter__(self) -> Self:
+        """Opens nothing yet."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close every connection."""
+        for connection in self._idle:
+            connection.writer.close()
+
+    async def post(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """
+        Status and body of the answer.
+
+        Raises:
+            OSError: the connection failed.
+            ValueError: what came back is not such an answer.
+        """
+        connection = await self._connect()
+        try:
+            answer = await self._exchange(connection, path, body)
+        except BaseException:
+            connection.writer.close()  # with half an answer on it
+            raise
+        connection.used = monotonic()
+        self._idle.append(connection)
+        return answer
+
+    async def _connect(self) -> Connection:
+        while self._idle:
+            connection = self._idle.pop()
+            if monotonic() - connection.used < STALE_S:
+                return connection
+            connection.writer.close()
+        return Connection(*await asyncio.open_connection(self._host, self._port, limit=2**22))
+
+    async def _exchange(self, connection: Connection, path: str, body: bytes) -> tuple[int, bytes]:
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        connection.writer.write(head.encode() + body)
+        try:
+            status, length = parse_head(await connection.reader.readuntil(b"\r\n\r\n"))
+            return status, await connection.reader.readexactly(length)
+        except asyncio.IncompleteReadError as exc:
+            raise ConnectionResetError("the server closed the connection") from exc
+
+
+def parse_head(head: bytes) -> tuple[int, int]:
+    """Status and Content-Length.  Raises `ValueError` where there is none."""
+    first, *lines = head.decode("latin-1").split("\r\n")
+    fields = dict(line.lower().split(": ", 1) for line in lines if ": " in line)
+    if "content-length" not in fields:
+        raise ValueError("an answer without a Content-Length")
+    return int(first.split(" ", 2)[1]), int(fields["content-length"])

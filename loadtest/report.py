@@ -1,0 +1,94 @@
+"""
+Figures beside their thresholds, as one table.
+
+A threshold that nothing was measured for counts as missed, so that a figure can't drop out unseen.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+
+from loadtest.results import Outcome, count, lateness
+
+THRESHOLDS = Path(__file__).with_name("thresholds.toml")
+LATE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with its unit (``""`` for a ratio), and how it came about."""
+
+    name: str
+    value: float
+    unit: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The bounds within which a figure meets its target."""
+
+    least: float = -inf
+    most: float = inf
+
+    def met(self, value: float) -> bool:
+        """Both bounds are good enough; NaN never is."""
+        return self.least <= value <= self.most
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return f"= {self.least:g}"
+        return f"≥ {self.least:g}" if self.least > -inf else f"≤ {self.most:g}"
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects figures, and the runs that the picture shows."""
+
+    figures: list[Figure] = field(default_factory=list)
+    runs: dict[str, dict[str, list[Outcome]]] = field(default_factory=dict)
+
+    def add(self, name: str, value: float, unit: str = "", note: str = "") -> None:
+        """Note a figure, and show it at once: a run takes minutes."""
+        figure = Figure(name, value, unit, note)
+        self.figures.append(figure)
+        print(f"  {figure.name} = {figure.value:.4g} {figure.unit}  {figure.note}", flush=True)
+
+    def keep(self, panel: str, name: str, outcomes: list[Outcome]) -> list[Outcome]:
+        """Show a run in a panel of the picture; says so where the generator was late itself."""
+        self.runs.setdefault(panel, {})[name] = outcomes
+        if (late := lateness(outcomes)) > LATE_S:
+            print(f"  {panel}, {name}: the generator was late, p99 {1000 * late:.0f} ms", flush=True)
+        return outcomes
+
+
+def read_thresholds(name: str, file: Path = THRESHOLDS) -> dict[str, Threshold]:
+    """The thresholds of one set."""
+    tables = tomllib.loads(file.read_text("utf-8"))[name]
+    return {figure: Threshold(**bounds) for figure, bounds in tables.items()}
+
+
+def table(figures: Sequence[Figure], thresholds: Mapping[str, Threshold]) -> list[str]:
+    """One line a figure: name, value, threshold, whether it is met."""
+    lines = []
+    for figure in figures:
+        threshold = thresholds.get(figure.name)
+        mark = "" if threshold is None else "met" if threshold.met(figure.value) else "MISSED"
+        shown = f"{figure.value:.3g} {figure.unit}".strip()
+        wanted = "" if threshold is None else str(threshold)
+        lines.append(f"{figure.name:<44} {shown:>10} {wanted:>9} {mark:<6} {figure.note}".rstrip())
+    return lines
+
+
+def missed(figures: Sequence[Figure], thresholds: Mapping[str, Threshold]) -> list[str]:
+    """Names of the thresholds that are not met, those without a figure among them."""
+    values = {figure.name: figure.value for figure in figures}
+    return [name for name, wanted in thresholds.items() if not wanted.met(values.get(name, float("nan")))]
+
+
+def tally(outcomes: Sequence[Outcome]) -> str:
+    """How many requests went which way."""
+    kinds = {kind: count(outcomes, kind) for kind in ("ok", "refused", "timeout", "error")}
+    return ", ".join(f"{number} {kind}" for kind, number in kinds.items() if number)

@@ -1,0 +1,87 @@
+"""Servers under test as processes of their own, and the generator that is let loose on them."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import httpx
+import orjson
+
+from loadtest.results import Outcome
+from loadtest.shape import Shape
+from loadtest.workloads import Spec
+from models.demo.serve import HOST, SERVICE, free_port, running, url, wait_until_ready
+
+DOUBLES = (sys.executable, "-m", "loadtest.doubles")
+BASELINES = (sys.executable, "-m", "loadtest.baselines")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs."""
+
+    port: int
+
+    def run(self, spec: Spec) -> list[Outcome]:
+        """Send a workload from another process; one outcome per request."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "outcomes.json"
+            command = (sys.executable, "-m", "loadtest.generator", HOST, str(self.port))
+            subprocess.run([*command, orjson.dumps(asdict(spec)).decode(), str(file)], check=True)
+            return [Outcome(**outcome) for outcome in orjson.loads(file.read_bytes())]
+
+    def client(self) -> httpx.Client:
+        """For single requests whose time does not matter."""
+        return httpx.Client(base_url=url(self.port), timeout=600, trust_env=False)
+
+    def sample(self, series: str) -> float:
+        """The value of a series of `/metrics`, labels included in its name."""
+        with self.client() as client:
+            for line in client.get("/metrics").text.splitlines():
+                if line.startswith(series + " "):
+                    return float(line.rpartition(" ")[2])
+        raise SystemExit(f"/metrics has no {series}")
+
+
+@contextmanager
+def served(command: Sequence[str], **settings: str) -> Iterator[Server]:
+    """*command* as a process on a free port, from when it is ready; PORT in it is that port."""
+    port = free_port(0)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {
+            "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3",
+            "SCOREGATE_CACHE__SCORES": "off",
+        } | settings
+        asked = [str(port) if part == "PORT" else part for part in command]
+        with running(port, asked, Path(folder) / "log", **settings) as process:
+            wait_until_ready(process, port)
+            yield Server(port)
+
+
+def demo(**settings: str) -> AbstractContextManager[Server]:
+    """The service with its demo models."""
+    return served(SERVICE, **settings)
+
+
+def null() -> AbstractContextManager[Server]:
+    """The service around the null model."""
+    return served([*DOUBLES, "--model", "null"])
+
+
+def timed(shape: Shape, **settings: str) -> AbstractContextManager[Server]:
+    """The service around the timed model."""
+    cost = ["--a-ms", str(shape.a_ms), "--b-ms", str(shape.b_ms)]
+    settings = {"SCOREGATE_MODELS__VQA__BATCH__MAX_ITEMS": str(shape.max_items)} | settings
+    return served([*DOUBLES, "--model", "timed", *cost], **settings)
+
+
+def baseline(server: str, shape: Shape | None = None) -> AbstractContextManager[Server]:
+    """One of the baselines, with the timed model's shape where it has a model."""
+    cost = []
+    if shape is not None:
+        cost += ["--a-ms", str(shape.a_ms), "--b-ms", str(shape.b_ms), "--max-items", str(shape.max_items)]
+    return served([*BASELINES, "--server", server, "--port", "PORT", *cost])

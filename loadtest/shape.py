@@ -1,0 +1,42 @@
+"""The shape of a model's cost, and what a perfect server would make of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A batch of n calls takes a + b·n milliseconds and holds at most *max_items* calls."""
+
+    a_ms: float
+    b_ms: float
+    max_items: int
+
+    def batch_s(self, calls: int) -> float:
+        """Seconds of one batch."""
+        return (self.a_ms + self.b_ms * calls) / 1000
+
+    @property
+    def capacity(self) -> float:
+        """Calls a second in full batches: the offline batched rate."""
+        return self.max_items / self.batch_s(self.max_items)
+
+
+def perfect(arrivals: Sequence[float], shape: Shape) -> list[float]:
+    """
+    Latencies, in seconds, of a server without any cost of its own that batches on demand.
+
+    Whatever waits when the device is free is the next batch, first come first served.  No server does
+    better with these arrivals, so a target that this misses can't be met.
+    """
+    latencies: list[float] = []
+    free = 0.0
+    while len(latencies) < len(arrivals):
+        first = len(latencies)
+        begin = max(free, arrivals[first])
+        last = first
+        while last < len(arrivals) and last - first < shape.max_items and arrivals[last] <= begin:
+            last += 1
+        free = begin + shape.batch_s(last - first)
+        latencies += [free - arrived for arrived in arrivals[first:last]]
+    return latencies

@@ -1,0 +1,28 @@
+"""How much is measured."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """
+    How often and how long.
+
+    Attributes:
+        rounds: of each comparison; the figure is their median.
+        share: of the samples in a round: 1 gives the p99 its thousand.
+        scale: of the workloads' bursts: 1 is their real size.
+        threads: numbers that the demo models are tried with.
+    """
+
+    rounds: int
+    share: float
+    scale: float
+    threads: tuple[str, ...] = ("1", "2")
+
+
+SIZES = {
+    "short": Size(rounds=5, share=1.0, scale=0.25),
+    "full": Size(rounds=9, share=4.0, scale=1.0),
+    "bench": Size(rounds=3, share=0.25, scale=0.0625, threads=("2",)),
+}
