@@ -50,5 +50,5 @@ figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughpu
 loadtest: $(VENV)/dev ## Measure the service under load; exit 1 where a target is missed (some minutes)
 	$(BIN)/python -m loadtest
 
-bench-demo: $(VENV)/dev ## The same, under a minute: guards against regressions
+bench-demo: $(VENV)/dev ## A part of it in about a minute: guards against regressions
 	$(BIN)/python -m loadtest --set bench
