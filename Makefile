@@ -56,5 +56,5 @@ soak: $(VENV)/dev ## Callers who leave and ten minutes of faults, in a real proc
 loadtest: $(VENV)/dev ## Measure the service under load; exit 1 where a target is missed (some minutes)
 	$(BIN)/python -m loadtest
 
-bench-demo: $(VENV)/dev ## The same, under a minute: guards against regressions
+bench-demo: $(VENV)/dev ## A part of it in about a minute: guards against regressions
 	$(BIN)/python -m loadtest --set bench
