@@ -27,6 +27,7 @@ from tests.e2e.double import LEFT_BEHIND, Double, faulty
 MB_A_MINUTE = 2.0  # how much memory may grow, after the warm-up
 WARM_UP = 0.3  # of the time: pools, arenas and caches fill
 WORKERS = 12
+MARGIN_MB = 10  # in the picture: noise should look like noise
 STEP = 500  # callers who leave between two lines of progress
 SETTINGS = {"SCOREGATE_CACHE__SCORES": "memory", "SCOREGATE_CACHE__SCORES_MB": "1"}
 
@@ -173,7 +174,8 @@ def write(memory: list[tuple[float, float]], slope: float, directory: Path) -> N
     figure, axes = pyplot.subplots(figsize=(9, 4))
     axes.plot(*zip(*memory, strict=True))
     axes.axvline(memory[int(WARM_UP * len(memory))][0], linestyle=":", color="grey")
-    axes.set(xlabel="seconds", ylabel="resident, MB", ylim=(0, None))
+    least, most = min(mb for _, mb in memory), max(mb for _, mb in memory)
+    axes.set(xlabel="seconds", ylabel="resident, MB", ylim=(least - MARGIN_MB, most + MARGIN_MB))
     axes.set(title=f"Memory of the service: {slope:+.2f} MB a minute after the warm-up")
     figure.savefig(directory / "soak.png", dpi=100)
 
