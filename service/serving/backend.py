@@ -14,6 +14,9 @@ from service.serving.device import Device, Resident
 from service.telemetry import INTERACTIVE
 
 
+CAUTION = 1.15  # what comes too late after all was work for nothing
+
+
 class Backend(ABC):
     """
     A model, here or elsewhere.
@@ -67,10 +70,12 @@ class LocalBackend(Backend):
 
     def admit(self, lane: str, left_s: float) -> None:
         """Refuses what is full, and interactive work that would come too late."""
-        self._resident.queue.admit(lane)
+        queue = self._resident.queue
+        queue.admit(lane)
         wait = self._device.wait_s(lane)
-        if lane == INTERACTIVE and wait > left_s:
-            raise LaneFull(f"{self.name} would be free in {wait:.1f} s, too late", retry_after_s=wait)
+        done = (wait + queue.pace.typical) * CAUTION
+        if lane == INTERACTIVE and wait and done > left_s:
+            raise LaneFull(f"{self.name} would have answered in {done:.1f} s", retry_after_s=wait)
 
     async def prepare(self, calls: Sequence[Any], lane: str) -> list[Any]:
         """On one of the lane's CPU threads, ahead of the device."""
@@ -80,7 +85,12 @@ class LocalBackend(Backend):
         )
 
     def start(self, prepared: Any, ticket: Ticket, context: Context) -> "asyncio.Future[Any]":
-        """Queue the call; who is in the next batch is decided when the device is free."""
+        """
+        Queue the call; who is in the next batch is decided when the device is free.
+
+        Admitted once more: others may have come before the device while this one was prepared.
+        """
+        self.admit(ticket.lane, ticket.deadline - asyncio.get_running_loop().time())
         entry = self._device.submit(self._resident, prepared, ticket)
         self._entries[entry.outcome] = entry
         entry.outcome.add_done_callback(self._entries.pop)

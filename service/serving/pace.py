@@ -40,6 +40,11 @@ class Pace:
         together = self._products / self._batches - mean * self._seconds / self._batches
         return min(even, max(0.0, together / spread))
 
+    @property
+    def typical(self) -> float:
+        """Seconds of a batch as they have been lately."""
+        return self._seconds / self._batches if self._batches else 0.0
+
     def within(self, seconds: float) -> float:
         """The largest cost of a batch that should end within *seconds*."""
         return max(0.0, seconds - self.fixed) / self.slope if self.slope else inf
