@@ -207,9 +207,9 @@ class Queue:
             self._book(entry, "")
         return batch
 
-    def finished(self, cost: int, seconds: float) -> None:
+    def finished(self, cost: int, seconds: float, gap: float = 0.0) -> None:
         """Learn the pace from a batch; memory that held it may hold a little more."""
-        self.pace.note(cost, seconds)
+        self.pace.note(cost, seconds, gap)
         self._memory = min(self._max_cost, self._memory * RECOVERY)
 
     def ran_out_of_memory(self, cost: int) -> None:

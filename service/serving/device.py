@@ -73,6 +73,7 @@ class Device:
         self._progress = clock()
         self._turn = 0.0
         self._busy_until: float | None = None  # as predicted; None between batches
+        self._ended, self._gap = clock(), 0.0
 
     async def __aenter__(self) -> Self:
         """Score every model's example, then start serving."""
@@ -203,12 +204,14 @@ class Device:
 
     async def _take_turn(self, resident: Resident, lane: str, batch: list[Entry]) -> None:
         cost, began = sum(entry.prepared.cost for entry in batch), self._clock()
+        # Between batches the loop answers callers; where work waited meanwhile, it waited for that.
+        self._gap = max(0.0, began - max(self._ended, min(entry.arrived for entry in batch)))
         pace = resident.queue.pace
         self._busy_until = began + pace.fixed + pace.slope * cost
         self._turn = resident.turn
         self._show_depth(resident)
         await self._score(resident, batch)
-        self._busy_until = None
+        self._busy_until, self._ended = None, self._clock()
         weight = self._shares.interactive if lane == INTERACTIVE else self._shares.bulk
         resident.turn += (self._clock() - began) / weight
 
@@ -234,7 +237,7 @@ class Device:
             await self._check(resident, exc)
             outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(batch)
         else:
-            resident.queue.finished(cost, self._clock() - began)
+            resident.queue.finished(cost, self._clock() - began, self._gap)
         self._answer(resident, batch, outcomes, self._clock() - began)
 
     async def _check(self, resident: Resident, exc: Exception) -> None:

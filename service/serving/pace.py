@@ -14,9 +14,11 @@ class Pace:
 
     def __init__(self) -> None:
         self._batches = self._cost = self._seconds = self._squares = self._products = 0.0
+        self._elapsed = 0.0
 
-    def note(self, cost: int, seconds: float) -> None:
-        """Learn from a finished batch."""
+    def note(self, cost: int, seconds: float, gap: float = 0.0) -> None:
+        """Learn from a finished batch that began *gap* seconds after the one before, with work waiting."""
+        self._elapsed = FADE * self._elapsed + seconds + gap
         terms = (1.0, cost, seconds, cost * cost, cost * seconds)
         sums = (self._batches, self._cost, self._seconds, self._squares, self._products)
         faded = (FADE * total + term for total, term in zip(sums, terms, strict=True))
@@ -43,7 +45,7 @@ class Pace:
     @property
     def typical(self) -> float:
         """Seconds of a batch as they have been lately."""
-        return self._seconds / self._batches if self._batches else 0.0
+        return self._elapsed / self._batches if self._batches else 0.0
 
     def within(self, seconds: float) -> float:
         """The largest cost of a batch that should end within *seconds*."""
@@ -51,4 +53,4 @@ class Pace:
 
     def drains(self, cost: int) -> float:
         """Seconds in which so much waiting work is done, in batches as they have been lately."""
-        return cost * self._seconds / self._cost if self._cost else 0.0
+        return cost * self._elapsed / self._cost if self._cost else 0.0
