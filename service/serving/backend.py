@@ -13,7 +13,6 @@ from service.serving.batching import Entry, Ticket
 from service.serving.device import Device, Resident
 from service.telemetry import INTERACTIVE
 
-
 CAUTION = 1.15  # what comes too late after all was work for nothing
 
 
