@@ -99,7 +99,8 @@ def watched(*arguments: Any) -> FastAPI:
             parsers = ThreadPoolExecutor(PARSERS)
             asyncio.get_running_loop().set_default_executor(parsers)
             await fill(parsers, PARSERS)
-            await fill(service.runtime.cpu, service.settings.images.decode_workers)
+            for pool in service.runtime.cpu.values():
+                await fill(pool, service.settings.images.decode_workers)
             yield
 
     async def counted() -> dict[str, int]:
