@@ -1,1 +1,7 @@
 """Models: loaded weights behind one small synchronous contract (see `models.base`)."""
+
+import os
+
+# oneDNN's kernels for Intel's matrix tiles (AMX) round bfloat16 differently for every shape, so that a
+# score would move with its batch mates, 5e-3 and more.  Read when torch first multiplies; yours is kept.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
