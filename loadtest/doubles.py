@@ -1,14 +1,15 @@
 """
 Test doubles of models, and the real service around them.
 
-`python -m loadtest.doubles --model null|timed --port 8000 [--a-ms A --b-ms B]`
+`python -m loadtest.doubles --model null|timed [--a-ms A --b-ms B]`
 
 The **null model** answers at once: what is left is the service.  The **timed model** holds its device for
 a + b·n milliseconds and computes nothing: what is left is queueing, and two cores suffice to measure it.
-Neither looks at an image, and each says in `GET /models` what it is.
+Each has an image decoded, as any model does, and says in `GET /models` what it is.
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 from math import log
@@ -17,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import PIL.Image
-import uvicorn
 
 from models.base import (
     Embedding,
@@ -30,7 +30,7 @@ from models.base import (
     Prepared,
     TextCall,
 )
-from service.app import create_app
+from service.__main__ import serve
 from service.logs import configure_logging
 from service.settings import load_settings
 
@@ -42,14 +42,16 @@ QUESTIONS = '{"questions": [{"id": 1, "kind": "entity", "text": "Is it there?", 
 
 
 class Double:
-    """Sees nothing: holds the device for *a_s* + *b_s*·n seconds, then gives the same answer to all."""
+    """Holds the device for *a_s* + *b_s*·n seconds, then gives the same answer to all."""
 
     def __init__(self, kind: str, role: str, a_s: float, b_s: float) -> None:
         self.info = ModelInfo(role, f"{kind}-double", f"{kind}-double-{role}", "1", "none", "none")
         self._a_s, self._b_s = a_s, b_s
 
     def prepare(self, call: Any) -> Prepared:
-        """Every call costs the same."""
+        """Every call costs the same; its image is decoded."""
+        if isinstance(call, ImageCall | LikelihoodCall):
+            call.image.rgb.load()
         return Prepared(COST, call)
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
@@ -78,16 +80,13 @@ def main() -> None:
     """Serve until SIGTERM; settings come from `doubles.toml` and the environment."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
     parser.add_argument("--model", choices=("null", "timed"), required=True)
-    parser.add_argument("--port", type=int, help="the settings' port by default")
     parser.add_argument("--a-ms", type=float, default=20, help="timed: of each batch")
     parser.add_argument("--b-ms", type=float, default=6, help="timed: of each call in it")
     arguments = parser.parse_args()
-    settings = load_settings(PROFILE)
     seconds = (0.0, 0.0) if arguments.model == "null" else (arguments.a_ms / 1000, arguments.b_ms / 1000)
     configure_logging()
-    port = settings.server.port if arguments.port is None else arguments.port
-    app = create_app(settings, {role: Double(arguments.model, role, *seconds) for role in ROLES})
-    uvicorn.run(app, host=settings.server.host, port=port, log_config=None)
+    models = {role: Double(arguments.model, role, *seconds) for role in ROLES}
+    sys.exit(serve(load_settings(PROFILE), models))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ the order of the list of prepared calls.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, isfinite, tanh
+from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,19 +44,38 @@ class UpstreamError(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class Image:
-    """A decoded picture: RGB pixels and the sha256 of the encoded bytes they came from."""
+    """
+    A picture, which the threads that prepare its calls share.
 
-    rgb: PIL.Image.Image
-    digest: str
-    made: dict[Any, Any] = field(default_factory=dict, repr=False)
+    A call that was answered before needs the digest alone, so pixels are decoded when a model first
+    looks at them.
+
+    Args:
+        rgb: the RGB pixels, or what decodes them.
+        digest: the sha256 of the encoded bytes that they come from.
+    """
+
+    def __init__(self, rgb: PIL.Image.Image | Callable[[], PIL.Image.Image], digest: str) -> None:
+        self.digest = digest
+        self._rgb = rgb
+        self._made: dict[Any, Any] = {}
+        self._lock = RLock()
+
+    @property
+    def rgb(self) -> PIL.Image.Image:
+        """The pixels.  Raises what decoding them raises."""
+        with self._lock:
+            if not isinstance(self._rgb, PIL.Image.Image):
+                self._rgb = self._rgb()
+            return self._rgb
 
     def once(self, key: Any, make: Callable[[PIL.Image.Image], Any]) -> Any:
         """What *make* makes of the pixels, kept with the image under *key*: many calls share it."""
-        if key not in self.made:
-            self.made[key] = make(self.rgb)
-        return self.made[key]
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make(self.rgb)
+            return self._made[key]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """`python -m service [--config FILE] [--check]`: load, then serve."""
 
 import argparse
+import gc
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from service.app import create_app
 from service.check import check
 from service.errors import ScoregateError
 from service.logs import configure_logging
-from service.serving.runtime import load_models
+from service.serving.runtime import Loaded, load_models
 from service.settings import Settings, SettingsError, load_settings
 
 WRONG, BROKEN = 2, 3  # exit statuses: what was configured can't be served; what was served can't any more
@@ -34,14 +35,14 @@ def main() -> None:
         if arguments.check:
             print(check(settings), end="")
             return
-        status = serve(settings)
+        status = serve(settings, load_models(settings))
     except (SettingsError, CheckpointError, ScoregateError) as exc:
         print(f"scoregate-server: {exc}", file=sys.stderr)
         sys.exit(WRONG)
     sys.exit(status)
 
 
-def serve(settings: Settings) -> int:
+def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
     """The exit status: 0 after SIGTERM or Ctrl-C, once everything that was accepted is answered."""
     broken: list[str] = []
 
@@ -50,7 +51,10 @@ def serve(settings: Settings) -> int:
         broken.append(reason)
         server.should_exit = True
 
-    app = create_app(settings, load_models(settings), on_broken)
+    app = create_app(settings, models, on_broken)
+    # What is there now stays: a pass of the collector over all modules would be somebody's latency.
+    gc.collect()
+    gc.freeze()
     config = uvicorn.Config(
         app,
         host=settings.server.host,

@@ -4,9 +4,9 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from service.context import Context
 from service.errors import (
@@ -29,6 +29,7 @@ from service.settings import OWN_MODEL
 log = logging.getLogger("scoregate.engine")
 
 Outcome = Score | ScoregateError
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +42,19 @@ class Scored:
 
 
 class Engine:
-    """Scores items with the runtime's models."""
+    """
+    Scores items with the runtime's models.
+
+    Attributes:
+        metrics: those whose models are all configured.
+    """
 
     def __init__(self, runtime: LocalRuntime, questions: Questions, inputs: Inputs) -> None:
         self._runtime, self._questions, self._inputs = runtime, questions, inputs
-
-    @property
-    def metrics(self) -> dict[str, Metric]:
-        """The metrics whose models are all configured."""
-        return {
+        self.metrics: dict[str, Metric] = {
             name: metric
             for name, metric in REGISTRY.items()
-            if all(self._runtime.handle(name, role) for role in metric.roles)
+            if all(runtime.handle(name, role) for role in metric.roles)
         }
 
     def handles(self, metrics: Sequence[str]) -> dict[str, Handle]:
@@ -89,12 +91,9 @@ class Engine:
         """
         for handle in self.handles(metrics).values():
             handle.admit(context)
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(self._item(index, item, metrics, options, parts, context))
-                for index, item in enumerate(items)
-            ]
-        return [task.result() for task in tasks]
+        return await side_by_side(
+            [self._item(index, item, metrics, options, parts, context) for index, item in enumerate(items)]
+        )
 
     async def _item(
         self,
@@ -106,8 +105,8 @@ class Engine:
         context: Context,
     ) -> Scored:
         frames = item.image if isinstance(item.image, list) else [item.image]
-        seen = await asyncio.gather(
-            *(self._frame(frame, item.prompt, metrics, options, parts, context) for frame in frames)
+        seen = await side_by_side(
+            [self._frame(frame, item.prompt, metrics, options, parts, context) for frame in frames]
         )
         outcomes = {name: mean([frame[name] for frame in seen]) for name in metrics}
         return Scored(index, item.id, outcomes)
@@ -127,8 +126,8 @@ class Engine:
                 async with self._inputs.open(source, parts, context) as image:
                     opening.reschedule(None)  # from here on each metric keeps the deadline itself
                     item = Item(image, prompt)
-                    outcomes = await asyncio.gather(
-                        *(self._metric(name, item, options, context) for name in metrics)
+                    outcomes = await side_by_side(
+                        [self._metric(name, item, options, context) for name in metrics]
                     )
                     return dict(zip(metrics, outcomes, strict=True))
         except TimeoutError:
@@ -176,6 +175,15 @@ class Engine:
                 shown = ", ".join(strange[:20]) + (", …" if len(strange) > 20 else "")
                 notes.append(f"words that {', '.join(models)} never learnt: {shown}")
         return notes
+
+
+async def side_by_side(works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of *works*, in order; a single one needs no task."""
+    if len(works) == 1:
+        return [await works[0]]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]
+    return [task.result() for task in tasks]
 
 
 def absent(name: str, served: Iterable[str]) -> str:

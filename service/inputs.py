@@ -1,13 +1,12 @@
 """
-Bytes of a request to decoded images.
+Bytes of a request to images.
 
 Limits come first: the header tells a picture's size, and one that is too large is refused before a
-pixel is decoded.  Decoding runs in its own few threads, and the pixels held by all requests together
-stay under a budget.
+pixel is decoded.  Headers are read and pixels decoded in a few threads of their own, and the pixels
+held by all requests together stay under a budget.
 """
 
 import asyncio
-import base64
 import binascii
 import hashlib
 import io
@@ -19,6 +18,7 @@ from time import monotonic
 
 import PIL.Image
 import PIL.PngImagePlugin
+import pybase64
 
 from models.base import Image
 from service.context import Context
@@ -56,19 +56,35 @@ class Inputs:
     @asynccontextmanager
     async def open(self, source: Source, parts: Parts, context: Context) -> AsyncIterator[Image]:
         """
-        The decoded image, held while the context is open.
+        The image, held while the context is open, and decoded when a model first looks at it.
 
         Raises:
-            BadImage: one of its kinds, whatever is wrong with the image.
+            BadImage: one of its kinds, for what is wrong with the text, the size or the header; broken
+                pixels are found by who looks at them, and raise `ImageUndecodable` there.
         """
-        loop, decoder = asyncio.get_running_loop(), self._decoders[context.lane]
-        encoded = await loop.run_in_executor(decoder, self._encoded, source, parts)
-        width, height = await loop.run_in_executor(decoder, self._size, encoded)
-        async with self._budget.hold(BYTES_A_PIXEL * width * height, context.lane == INTERACTIVE):
+
+        def rgb() -> PIL.Image.Image:
             began = monotonic()
-            image = await loop.run_in_executor(decoder, decode, encoded)
+            decoded = decode(encoded)
             context.spent("decode", monotonic() - began)
-            yield image
+            return decoded
+
+        loop, decoder = asyncio.get_running_loop(), self._decoders[context.lane]
+        encoded, digest, pixels = await loop.run_in_executor(decoder, self._told, source, parts)
+        async with self._budget.hold(BYTES_A_PIXEL * pixels, context.lane == INTERACTIVE):
+            yield Image(rgb, digest)
+
+    def _told(self, source: Source, parts: Parts) -> tuple[bytes, str, int]:
+        """The picture file, its sha256, and how many pixels its header declares."""
+        encoded = self._encoded(source, parts)
+        with recognise(encoded) as picture:
+            width, height = picture.size
+        if width * height > self._limits.max_pixels or max(width, height) > self._limits.max_side:
+            raise ImageTooLarge(
+                f"{width}x{height} pixels; at most {self._limits.max_pixels} in all"
+                f" and {self._limits.max_side} on a side"
+            )
+        return encoded, hashlib.sha256(encoded).hexdigest(), width * height
 
     def _encoded(self, source: Source, parts: Parts) -> bytes:
         """The bytes of the picture file."""
@@ -87,17 +103,6 @@ class Inputs:
             raise ImageTooLarge(f"{len(encoded)} bytes; at most {self._limits.max_bytes}")
         return encoded
 
-    def _size(self, encoded: bytes) -> tuple[int, int]:
-        """Width and height as the header declares them."""
-        with recognise(encoded) as picture:
-            width, height = picture.size
-        if width * height > self._limits.max_pixels or max(width, height) > self._limits.max_side:
-            raise ImageTooLarge(
-                f"{width}x{height} pixels; at most {self._limits.max_pixels} in all"
-                f" and {self._limits.max_side} on a side"
-            )
-        return width, height
-
 
 def unbase64(text: str) -> bytes:
     """The bytes of base64 or of a `data:` URI that holds some.  Raises `NotBase64`."""
@@ -106,7 +111,7 @@ def unbase64(text: str) -> bytes:
         if not comma or not head.endswith(";base64"):
             raise NotBase64("the data: URI does not hold base64")
     try:
-        return base64.b64decode(text, validate=True)
+        return pybase64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as exc:
         raise NotBase64("the image is not base64") from exc
 
@@ -119,17 +124,16 @@ def recognise(encoded: bytes) -> PIL.Image.Image:
         raise ImageUndecodable("the bytes are no image of a known format") from exc
 
 
-def decode(encoded: bytes) -> Image:
+def decode(encoded: bytes) -> PIL.Image.Image:
     """
     RGB pixels as the reference makes them: `convert("RGB")` of the first frame.
 
-    EXIF orientation and alpha are ignored, 16-bit values are clipped.
+    EXIF orientation and alpha are ignored, 16-bit values are clipped.  Raises `ImageUndecodable`.
     """
     with recognise(encoded) as picture:
         try:
             picture.load()
             picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
-            rgb = picture.convert("RGB")
+            return picture.convert("RGB")
         except Exception as exc:  # as above; a truncated file among them
             raise ImageUndecodable(f"the {picture.format} image is broken or truncated") from exc
-    return Image(rgb, hashlib.sha256(encoded).hexdigest())

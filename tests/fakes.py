@@ -51,6 +51,8 @@ class FakeModel:
         self.fault: Callable[[Any], Exception | None] = lambda call: None
 
     def prepare(self, call: Any) -> Prepared:
+        if isinstance(call, ImageCall | LikelihoodCall):
+            call.image.rgb.load()  # as every model does
         return Prepared(10, call)
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:

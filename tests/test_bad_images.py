@@ -6,7 +6,6 @@ import json
 import PIL.Image
 import pytest
 
-from models.base import Image
 from service.inputs import decode
 from tests.conftest import b64, item, png, saved
 from tests.test_cost_of_bad_input import bomb, declared
@@ -176,8 +175,17 @@ async def test_any_image_that_decodes_is_scored(serve, fakes, image, size):
 
 def test_alpha_is_dropped_and_not_blended():
     """A picture that cannot be seen scores as the one that it covers."""
-    decoded: Image = decode(see_through())
-    assert picture().tobytes() == decoded.rgb.tobytes()
+    assert picture().tobytes() == decode(see_through()).tobytes()
+
+
+async def test_a_picture_is_decoded_once_for_all_its_metrics(serve, monkeypatch):
+    """By the first model that looks at it, and no more often than that."""
+    looked = []
+    monkeypatch.setattr("service.inputs.decode", lambda encoded: looked.append(encoded) or decode(encoded))
+    async with serve() as client:
+        await client.post("/score", json={"items": [item()], "metrics": METRICS})
+
+    assert [png()] == looked
 
 
 async def test_decoded_pixels_in_flight_are_bounded(serve, fakes):

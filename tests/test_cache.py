@@ -23,13 +23,14 @@ async def score(client, *items, metrics=("vqascore", "clipscore"), **options):
     return (await client.post("/score", json=body)).json()["results"]
 
 
-async def test_a_pair_scored_before_reaches_no_model(serve, fakes):
-    """Nor its `prepare`; the answer says that it is a hit, and so do the instruments."""
+async def test_a_pair_scored_before_is_neither_decoded_nor_given_to_a_model(serve, fakes, monkeypatch):
+    """The answer says that it is a hit, and so do the instruments."""
     async with serve() as client:
         first = await score(client, item())
         calls = len(fakes["vqa"].calls), len(fakes["clip"].calls)
         for name in ("vqa", "clip"):
             fakes[name].prepare = fakes[name].score = None
+        monkeypatch.setattr("service.inputs.decode", None)
         second = await score(client, item())
         metrics = (await client.get("/metrics")).text
 

@@ -61,9 +61,7 @@ def looking(text: str) -> Work:
     """To open a picture from what should be base64."""
 
     def look() -> None:
-        inputs = Inputs(Images(), {})
-        encoded = inputs._encoded(text, {})
-        inputs._size(encoded)
+        encoded, _, _ = Inputs(Images(), {})._told(text, {})
         decode(encoded)
 
     return look

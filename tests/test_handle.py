@@ -1,6 +1,7 @@
 """Calls under way: equal ones share a flight, and what becomes of it when its callers leave."""
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -8,7 +9,7 @@ import pytest
 
 from models.base import Image, LikelihoodCall
 from service.context import Context
-from service.errors import LaneFull, ModelFault
+from service.errors import LaneFull, ModelFault, Overloaded
 from service.serving.backend import LocalBackend
 from service.serving.batching import Queue
 from service.serving.cache import OutcomeCache
@@ -218,6 +219,47 @@ async def test_a_caller_who_runs_out_of_time_is_told_where():
         await busy
 
     assert ("queue", "model") == (queued.stage, on_model.stage)
+
+
+@pytest.mark.parametrize(("lane", "kind"), [("interactive", LaneFull), ("bulk", Overloaded)])
+async def test_a_full_lane_is_refused_with_the_time_in_which_it_drains(lane, kind):
+    """Before any work is done, and after it where others came first meanwhile."""
+    async with serving(max_waiting=20, max_items=1) as (handle, model, _, resident):
+        for _ in range(50):
+            resident.queue.finished(cost=10, seconds=2.0)
+        busy = await held(handle, model)
+        asked = [asking(handle, call(name), lane=lane)[0] for name in ("a", "b", "one too many")]
+        [outcome] = await asked.pop()
+        with pytest.raises(kind) as refused:
+            handle.admit(context(lane))
+        model.hold.set()
+        await asyncio.gather(busy, *asked)
+
+    assert kind is type(outcome)
+    assert 4.0 < refused.value.retry_after_s < 6.5
+
+
+async def test_what_nobody_waits_for_any_more_is_not_prepared():
+    """Decoding for callers who have left would keep the others waiting."""
+    async with serving() as (handle, model, _, resident):
+        prepared, door = [], threading.Event()
+        prepare = model.prepare
+
+        def slow(one):
+            prepared.append(one.question)
+            door.wait(10)
+            return prepare(one)
+
+        model.prepare = slow
+        first, _ = asking(handle, call("first"))
+        gone, _ = asking(handle, call("gone"), call("gone too"))
+        await until(lambda: prepared and 2 == len(resident.queue.coming))
+        gone.cancel()
+        await until(lambda: 1 == len(resident.queue.coming))
+        door.set()
+        await first
+
+    assert ["first"] == prepared
 
 
 async def test_interactive_work_that_would_come_too_late_is_refused_with_the_time_to_wait():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 
 from models.base import Prepared
-from service.errors import DeadlineExceeded, LaneFull, Overloaded
+from service.errors import DeadlineExceeded
 from service.serving.pace import Pace
 from service.telemetry import BULK, INTERACTIVE, LANES
 
@@ -52,6 +52,14 @@ class Entry:
         """Give the caller its outcome, unless the caller has gone."""
         if not self.outcome.done():
             self.outcome.set_result(outcome)
+
+
+@dataclass(eq=False, slots=True)
+class Coming:
+    """A group of calls that is being prepared."""
+
+    lane: str
+    calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +117,16 @@ def take_batch(
 
 class Queue:
     """
-    The calls that wait for one model, bounded by cost in each lane.
+    The calls that wait for one model.
 
     Args:
         max_items, max_cost: of a batch.
         max_batch_s: how long a batch may take, by the model's pace.
-        max_waiting: cost that may wait in one lane.
+        max_waiting: cost that may wait in one lane; who admits calls keeps to it.
         linger_s: how long a batch that is not full waits for more, from its first call's arrival.
+
+    Attributes:
+        coming: calls that are being prepared.
     """
 
     def __init__(
@@ -129,10 +140,12 @@ class Queue:
         linger_s: float = 0.0,
     ) -> None:
         self.pace, self.linger_s = Pace(), linger_s
+        self.coming: set[Coming] = set()
         self._max_items, self._max_cost, self._max_waiting = max_items, max_cost, max_waiting
         self._max_batch_s, self._shares = max_batch_s, shares or Shares()
         self._memory = float(max_cost)  # what fits, as far as is known
         self._credit = 0.0
+        self._typical = 0.0  # tokens of a call, a running mean
         self._lanes: dict[str, deque[Entry]] = {lane: deque() for lane in LANES}
         # Of live entries, kept up to date as they come, leave and are taken: no submit walks a lane.
         self._count = dict.fromkeys(LANES, 0)
@@ -145,9 +158,14 @@ class Queue:
         """How many live calls wait in *lane*."""
         return self._count[lane]
 
-    def cost(self, lane: str) -> int:
-        """Their tokens."""
-        return self._cost[lane]
+    def holds_all(self, lane: str) -> bool:
+        """Whether *lane* takes no more."""
+        return self._cost[lane] >= self._max_waiting
+
+    def drains(self, lane: str) -> float:
+        """Seconds in which what waits in *lane*, or is on its way there, will have been done."""
+        coming = sum(group.calls for group in self.coming if group.lane == lane)
+        return self.pace.drains(self._cost[lane] + coming * self._typical)
 
     @property
     def waiting(self) -> str:
@@ -163,22 +181,9 @@ class Queue:
         """When the first of the live calls arrived; only where one waits."""
         return min(entry.arrived for lane in self._lanes.values() for entry in lane if entry.booked)
 
-    def admit(self, lane: str) -> None:
-        """
-        Refuse where the lane is full.
-
-        Raises:
-            LaneFull: interactive; with the time in which the lane drains at the measured rate.
-            Overloaded: bulk; the same.
-        """
-        if self._cost[lane] >= self._max_waiting:
-            kind = LaneFull if lane == INTERACTIVE else Overloaded
-            cost = self._cost[lane]
-            raise kind(f"the {lane} lane holds {cost} tokens", retry_after_s=self.pace.drains(cost))
-
     def put(self, prepared: Prepared, ticket: Ticket, now: float) -> Entry:
-        """Queue one call that arrives at *now*.  Raises as `admit` does."""
-        self.admit(ticket.lane)
+        """Queue one call that arrives at *now*."""
+        self._typical += (prepared.cost - self._typical) * (0.1 if self._typical else 1.0)
         entry = Entry(prepared, ticket, now, asyncio.get_running_loop().create_future())
         self._lanes[ticket.lane].append(entry)
         self._book(entry, ticket.lane)

@@ -7,9 +7,9 @@ two cores, would only slow each other down.  Deciding and answering happen on th
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from time import monotonic
@@ -19,7 +19,7 @@ import torch
 
 from models.base import Model, ModelError, Prepared, is_finite
 from service.errors import Draining, ModelFault, ScoregateError
-from service.serving.batching import Entry, Queue, Shares, Ticket
+from service.serving.batching import Coming, Entry, Queue, Shares, Ticket
 from service.telemetry import BULK, INTERACTIVE, LANES, Instruments
 
 log = logging.getLogger("scoregate.device")
@@ -125,6 +125,17 @@ class Device:
         self._work.set()
         return entry
 
+    @contextmanager
+    def expecting(self, resident: Resident, lane: str, calls: int) -> Iterator[None]:
+        """While this is open, so many calls of *resident* are being prepared."""
+        coming = Coming(lane, calls)
+        resident.queue.coming.add(coming)
+        try:
+            yield
+        finally:
+            resident.queue.coming.discard(coming)
+            self._work.set()
+
     def lift(self, resident: Resident, entry: Entry) -> None:
         """Move a waiting call to the interactive lane."""
         resident.queue.lift(entry)
@@ -133,11 +144,11 @@ class Device:
     def wait_s(self, lane: str) -> float:
         """Seconds in which what waits in *lane* now will have been done, at the measured pace."""
         queues = [resident.queue for resident in self.residents]
-        wait = sum(queue.pace.drains(queue.cost(INTERACTIVE)) for queue in queues)
+        wait = sum(queue.drains(INTERACTIVE) for queue in queues)
         if lane == INTERACTIVE:
             wait *= 1 + self._shares.owed(0.0) if any(queue.depth(BULK) for queue in queues) else 1
         else:
-            wait += sum(queue.pace.drains(queue.cost(lane)) for queue in queues)
+            wait += sum(queue.drains(lane) for queue in queues)
         left = 0.0 if self._busy_until is None else max(0.0, self._busy_until - self._clock())
         return wait + left
 
@@ -167,7 +178,7 @@ class Device:
                     self._work.clear()
                     await self._work.wait()
                     continue
-                await self._linger(resident.queue)
+                await self._grow(resident)
                 lane = resident.queue.waiting
                 if batch := resident.queue.take(self._clock()):
                     await self._take_turn(resident, lane, batch)
@@ -191,16 +202,29 @@ class Device:
         working = [resident for resident in self.residents if resident.queue.waiting]
         return min(working, key=lambda resident: resident.turn, default=None)
 
-    async def _linger(self, queue: Queue) -> None:
-        """Give a batch that is not full its time to grow."""
-        while queue.linger_s and queue.waiting and not queue.full and not self._closed:
-            left = queue.oldest() + queue.linger_s - self._clock()
+    async def _grow(self, resident: Resident) -> None:
+        """
+        Let a batch that is not full wait: for calls that are being prepared already, and for `linger_s`.
+
+        Calls known to come are worth the a of the batch that they would otherwise need, and no longer
+        wait; with images decoded in turn, a request's first one would go alone and its others after it.
+        """
+        queue, known = resident.queue, set(resident.queue.coming)
+        patience = self._clock() + queue.pace.fixed
+        while queue.waiting and not (queue.full or self._closed or self._others_wait(resident)):
+            until = queue.oldest() + queue.linger_s if queue.linger_s else 0.0
+            if any(coming.lane in (queue.waiting, INTERACTIVE) for coming in known & queue.coming):
+                until = max(until, patience)
+            left = until - self._clock()
             if left <= 0:
                 return
             self._work.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     await self._work.wait()
+
+    def _others_wait(self, resident: Resident) -> bool:
+        return any(other.queue.waiting for other in self.residents if other is not resident)
 
     async def _take_turn(self, resident: Resident, lane: str, batch: list[Entry]) -> None:
         cost, began = sum(entry.prepared.cost for entry in batch), self._clock()

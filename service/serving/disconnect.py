@@ -21,14 +21,22 @@ async def while_connected(receive: Callable[[], Awaitable[Any]], work: Coroutine
     Raises:
         CallerGone: nobody waits for the result any more.
     """
-    working = asyncio.create_task(work)
-    watching = asyncio.ensure_future(receive())
+    here = asyncio.current_task()
+    assert here is not None
+    gone = False
+
+    async def watch() -> None:
+        nonlocal gone
+        await receive()
+        gone = True
+        here.cancel()
+
+    watching = asyncio.create_task(watch())
     try:
-        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        raise CallerGone
+        return await work
+    except asyncio.CancelledError:
+        if gone and not here.uncancel():  # ours, and nobody else's with it
+            raise CallerGone from None
+        raise
     finally:
-        working.cancel()
         watching.cancel()
-        await asyncio.gather(working, watching, return_exceptions=True)

@@ -16,13 +16,24 @@ BULK_KEPT_S = 10.0  # how long a bulk call whose caller has left is kept for one
 
 
 class Flight:
-    """One call under way, for all who ask it at the same time; its *outcome* is theirs."""
+    """
+    One call under way, for all who ask it at the same time.
 
-    def __init__(self, call: Any, context: Context) -> None:
-        self.call = call
+    Attributes:
+        outcome: theirs.
+        work: the backend's, once it has begun.
+        launch: what prepares it together with the rest of its *group*.
+        waiting: how many they are.
+    """
+
+    launch: asyncio.Task[None]
+    group: Sequence["Flight"]
+
+    def __init__(self, key: bytes, call: Any, context: Context) -> None:
+        self.key, self.call = key, call
         self.ticket = Ticket(context.lane, context.deadline)
         self.outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.work: asyncio.Future[Any] | None = None  # set once the backend has begun
+        self.work: asyncio.Future[Any] | None = None
         self.waiting = 0
 
     def land(self, outcome: Any) -> None:
@@ -68,8 +79,10 @@ class Handle:
 
     def admit(self, context: Context) -> None:
         """Raises `LaneFull` or `Overloaded` where a request should be refused before any work."""
-        left = context.deadline - asyncio.get_running_loop().time()
-        self._backend.admit(context.lane, left)
+        self._admit(context.lane, context.deadline)
+
+    def _admit(self, lane: str, deadline: float) -> None:
+        self._backend.admit(lane, deadline - asyncio.get_running_loop().time())
 
     async def aclose(self) -> None:
         """Begin nothing new, and let what is being prepared be answered by the backend."""
@@ -99,12 +112,11 @@ class Handle:
             if joined:
                 await asyncio.wait([flight.outcome for flight in joined])
         except asyncio.CancelledError:
-            context.stage = "model" if any(f.ticket.begun for f in joined) else "queue"
+            context.stage = stage(joined)
             raise
         finally:
-            for key, flight in zip(keys, flights, strict=True):
-                if flight:
-                    self._leave(key, flight)
+            for flight in joined:
+                self._leave(flight)
         for flight in joined:
             context.spent("queue", flight.ticket.waited)
             context.spent("model", flight.ticket.ran)
@@ -133,7 +145,7 @@ class Handle:
         """The call's flight, which is among *fresh* where it has yet to begin."""
         flight = self._flights.get(key)
         if flight is None:
-            flight = self._flights[key] = Flight(call, context)
+            flight = self._flights[key] = Flight(key, call, context)
             fresh.append(flight)
         elif context.lane == INTERACTIVE:
             self._lift(flight)
@@ -152,58 +164,70 @@ class Handle:
             if flight.work is not None:
                 self._backend.lift(flight.work)
 
-    def _leave(self, key: bytes, flight: Flight) -> None:
+    def _leave(self, flight: Flight) -> None:
         flight.waiting -= 1
         if flight.waiting or flight.outcome.done():
             return
         if flight.ticket.lane == BULK and not self._closed:
             later = self._call_later or asyncio.get_running_loop().call_later
             flight.ticket.deadline += BULK_KEPT_S
-            later(BULK_KEPT_S, lambda: self._drop(key, flight))
+            later(BULK_KEPT_S, lambda: self._drop(flight))
         else:
-            self._drop(key, flight)
+            self._drop(flight)
 
-    def _drop(self, key: bytes, flight: Flight) -> None:
+    def _drop(self, flight: Flight) -> None:
         """Give up a flight that nobody waits for."""
         if flight.waiting or flight.outcome.done():
             return
         flight.outcome.cancel()
         if flight.work is not None:
             flight.work.cancel()
-        self._forget(key, flight)
+        elif all(sibling.outcome.done() for sibling in flight.group):
+            flight.launch.cancel()
+        self._forget(flight)
 
-    def _forget(self, key: bytes, flight: Flight) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
+    def _forget(self, flight: Flight) -> None:
+        if self._flights.get(flight.key) is flight:
+            del self._flights[flight.key]
 
     def _launch(self, flights: list[Flight], context: Context) -> None:
         task = asyncio.create_task(self._begin(flights, context))
         self._launches.add(task)
         task.add_done_callback(self._launches.discard)
+        for flight in flights:
+            flight.launch, flight.group = task, flights
 
     async def _begin(self, flights: list[Flight], context: Context) -> None:
         """Prepare a group together and put it before the device at once, so that it shares batches."""
         prepared = await self._backend.prepare([flight.call for flight in flights], context.lane)
         for flight, made in zip(flights, prepared, strict=True):
-            key = key_of(self._model, flight.call)
             if flight.outcome.done():  # everyone has left in the meantime
                 continue
             try:
                 if isinstance(made, ScoregateError):
                     raise made
+                # Once more: others may have come before it while it was prepared.
+                self._admit(flight.ticket.lane, flight.ticket.deadline)
                 flight.work = self._backend.start(made, flight.ticket, context)
             except ScoregateError as refusal:
-                self._forget(key, flight)
+                self._forget(flight)
                 flight.land(refusal)
             else:
-                flight.work.add_done_callback(partial(self._land, key, flight))
+                flight.work.add_done_callback(partial(self._land, flight))
 
-    def _land(self, key: bytes, flight: Flight, work: asyncio.Future[Any]) -> None:
-        self._forget(key, flight)
+    def _land(self, flight: Flight, work: asyncio.Future[Any]) -> None:
+        self._forget(flight)
         if work.cancelled():
             flight.land(Draining())
             return
         outcome = work.result()
         if self._cache is not None and is_kept(flight.call) and not isinstance(outcome, Exception):
-            self._cache.keep(key, outcome)
+            self._cache.keep(flight.key, outcome)
         flight.land(outcome)
+
+
+def stage(flights: Sequence[Flight]) -> str:
+    """How far a group has come."""
+    if any(flight.ticket.begun for flight in flights):
+        return "model"
+    return "queue" if any(flight.work for flight in flights) else "decode"

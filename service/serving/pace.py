@@ -51,6 +51,6 @@ class Pace:
         """The largest cost of a batch that should end within *seconds*."""
         return max(0.0, seconds - self.fixed) / self.slope if self.slope else inf
 
-    def drains(self, cost: int) -> float:
+    def drains(self, cost: float) -> float:
         """Seconds in which so much waiting work is done, in batches as they have been lately."""
         return cost * self._elapsed / self._cost if self._cost else 0.0

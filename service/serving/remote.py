@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from functools import partial
-from math import inf
 from time import monotonic
 from typing import Any, Self
 
@@ -15,16 +14,14 @@ from service.context import Context
 from service.errors import (
     CallRefused,
     Draining,
-    LaneFull,
     ModelFault,
-    Overloaded,
     ScoregateError,
     UpstreamFailed,
 )
-from service.serving.backend import Backend, prepare_all
+from service.serving.backend import Backend, Outlook, prepare_all
 from service.serving.batching import Ticket
 from service.serving.upstream import Upstream
-from service.telemetry import INTERACTIVE, LANES, Instruments
+from service.telemetry import LANES, Instruments
 
 log = logging.getLogger("scoregate.remote")
 
@@ -95,15 +92,12 @@ class RemoteBackend(Backend):
             await self._sleep(WATCH_S)
             await self.look()
 
-    def admit(self, lane: str, left_s: float) -> None:
-        """Refuses what is full, and interactive work that would come too late."""
+    def outlook(self, lane: str) -> Outlook:
+        """By what calls have lately taken."""
         waiting = self._waiting[lane]
+        full = waiting >= WAITING_FOR_EACH * self._most
         wait = waiting * self._took_s / self._most
-        if waiting >= WAITING_FOR_EACH * self._most:
-            kind = LaneFull if lane == INTERACTIVE else Overloaded
-            raise kind(f"{waiting} {lane} calls wait for {self.name}", retry_after_s=wait)
-        if lane == INTERACTIVE and wait > left_s:
-            raise LaneFull(f"{self.name} would be free in {wait:.1f} s, too late", retry_after_s=wait)
+        return Outlook(f"{waiting} {lane} calls wait for {self.name}" if full else "", wait, self._took_s)
 
     async def prepare(self, calls: Sequence[Any], lane: str) -> list[Any]:
         """On one of the lane's CPU threads."""
@@ -114,7 +108,6 @@ class RemoteBackend(Backend):
         """Send the call in its turn; cancelled, its connection closes and the server drops its work."""
         if self._closed:
             raise Draining
-        self.admit(ticket.lane, inf)
         return asyncio.create_task(self._outcome(prepared, ticket, context))
 
     def lift(self, work: "asyncio.Future[Any]") -> None:

@@ -19,7 +19,7 @@ from service.serving.device import Device, Resident
 from service.serving.handle import Handle
 from service.serving.remote import RemoteBackend
 from service.serving.upstream import Upstream
-from service.settings import ModelSettings, Settings, read_secret
+from service.settings import SERVES, ModelSettings, Settings, read_secret
 from service.telemetry import LANES, Instruments
 
 Loaded = Model | OpenAiLLM | OpenAiVlm
@@ -113,6 +113,11 @@ class LocalRuntime:
             self.devices.append(device)
             for resident in residents:
                 self._hold(LocalBackend(resident, device, self.cpu))
+        self._serving = {
+            (metric, role): self.handles.get(self._settings.model_for(metric, role) or "")
+            for metric, roles in SERVES.items()
+            for role in roles
+        }
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -154,8 +159,7 @@ class LocalRuntime:
 
     def handle(self, metric: str, role: str) -> Handle | None:
         """The handle that serves *role* for a metric, or None."""
-        name = self._settings.model_for(metric, role)
-        return None if name is None else self.handles[name]
+        return self._serving.get((metric, role))
 
     def stalled(self) -> bool:
         """Work waits, and no batch has finished for too long."""
