@@ -167,11 +167,13 @@ class Engine:
         taught: dict[frozenset[str], list[str]] = {}
         for handle in self.handles(metrics).values():
             taught.setdefault(handle.info.vocabulary, []).append(handle.info.id)
+        taught.pop(frozenset(), None)
+        if not taught:
+            return []
         words = {word for prompt in prompts for word in re.findall(r"\w+", prompt.lower())}
         notes = []
         for vocabulary, models in taught.items():
-            strange = sorted(words - vocabulary) if vocabulary else []
-            if strange:
+            if strange := sorted(words - vocabulary):
                 shown = ", ".join(strange[:20]) + (", …" if len(strange) > 20 else "")
                 notes.append(f"words that {', '.join(models)} never learnt: {shown}")
         return notes

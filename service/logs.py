@@ -44,6 +44,7 @@ def configure_logging() -> None:
     """All loggers to stderr as JSON lines; uvicorn's own access log is replaced by ours."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # not in any line
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("httpx").setLevel(logging.WARNING)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from time import monotonic
 from typing import Any, Self
@@ -74,6 +75,10 @@ class Device:
         self._turn = 0.0
         self._busy_until: float | None = None  # as predicted; None between batches
         self._ended, self._gap = clock(), 0.0
+        for resident in self.residents:
+            for lane in LANES:
+                depth = instruments.queue_depth.labels(resident.name, lane)
+                depth.set_function(partial(resident.queue.depth, lane))
 
     async def __aenter__(self) -> Self:
         """Score every model's example, then start serving."""
@@ -120,8 +125,6 @@ class Device:
         if not resident.queue.waiting:
             resident.turn = max(resident.turn, self._turn)  # no credit for time without work
         entry = resident.queue.put(prepared, ticket, now)
-        entry.outcome.add_done_callback(lambda _: self._show_depth(resident))
-        self._show_depth(resident)
         self._work.set()
         return entry
 
@@ -139,7 +142,6 @@ class Device:
     def lift(self, resident: Resident, entry: Entry) -> None:
         """Move a waiting call to the interactive lane."""
         resident.queue.lift(entry)
-        self._show_depth(resident)
 
     def wait_s(self, lane: str) -> float:
         """Seconds in which what waits in *lane* now will have been done, at the measured pace."""
@@ -233,7 +235,6 @@ class Device:
         pace = resident.queue.pace
         self._busy_until = began + pace.fixed + pace.slope * cost
         self._turn = resident.turn
-        self._show_depth(resident)
         await self._score(resident, batch)
         self._busy_until, self._ended = None, self._clock()
         weight = self._shares.interactive if lane == INTERACTIVE else self._shares.bulk
@@ -293,15 +294,10 @@ class Device:
             show.calls.labels(resident.name, ticket.lane, result).inc()
             show.queue_wait.labels(resident.name, ticket.lane).observe(ticket.waited)
             entry.answer(outcome)
-        self._show_depth(resident)
 
     def _all_of(self, queue: Queue) -> list[Entry]:
         """Everyone who still waits."""
         return [entry for batch in iter(lambda: queue.take(self._clock()), []) for entry in batch]
-
-    def _show_depth(self, resident: Resident) -> None:
-        for lane in LANES:
-            self._instruments.queue_depth.labels(resident.name, lane).set(resident.queue.depth(lane))
 
 
 def is_out_of_memory(exc: object) -> bool:

@@ -58,6 +58,8 @@ class RemoteBackend(Backend):
         self._slots = asyncio.Semaphore(max_in_flight)
         self._cpu, self._show, self._sleep = cpu, instruments, sleep
         self._waiting = dict.fromkeys(LANES, 0)
+        for lane in LANES:
+            instruments.queue_depth.labels(name, lane).set_function(partial(self._waiting.__getitem__, lane))
         self._closed = False
         self._took_s = 1.0  # a running mean
         self._watcher: asyncio.Task[None] | None = None
@@ -152,18 +154,14 @@ class RemoteBackend(Backend):
     async def _slot(self, ticket: Ticket) -> AsyncIterator[None]:
         """One of the places under way, once it is free."""
         began, lane = monotonic(), ticket.lane
-        self._count(lane, 1)
+        self._waiting[lane] += 1
         try:
             await self._slots.acquire()
         finally:
-            self._count(lane, -1)
+            self._waiting[lane] -= 1
         try:
             ticket.waited, ticket.begun = monotonic() - began, True
             self._show.queue_wait.labels(self.name, lane).observe(ticket.waited)
             yield
         finally:
             self._slots.release()
-
-    def _count(self, lane: str, more: int) -> None:
-        self._waiting[lane] += more
-        self._show.queue_depth.labels(self.name, lane).set(self._waiting[lane])
