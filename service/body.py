@@ -93,7 +93,7 @@ def load(body: bytes) -> Any:
     refuses.  A lone surrogate is read again by the standard library, so that validation can name the
     field that holds it.
     """
-    if holds_too_many(body):
+    if len(body) > MOST_VALUES and holds_too_many(body):
         raise TooLarge(f"the JSON holds more than {MOST_VALUES} values")
     try:
         return from_json(body, allow_inf_nan=False)
