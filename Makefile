@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm train-demo figures bench loadtest bench-demo soak
+.PHONY: help demo serve test check vllm redis train-demo figures bench loadtest bench-demo soak
 
 PYTHON ?= python3
 VENV := .venv
@@ -31,7 +31,7 @@ demo: $(VENV)/server ## Score the sample pictures, print a table, write build/de
 serve: $(VENV)/server ## Start the demo service on 127.0.0.1:8000 and leave it running
 	$(BIN)/python -m models.demo.serve
 
-test: check vllm ## Lint, types, all tests
+test: check vllm redis ## Lint, types, all tests
 	$(BIN)/pytest
 
 check: $(VENV)/dev ## Lint and types only
@@ -40,6 +40,10 @@ check: $(VENV)/dev ## Lint and types only
 	$(BIN)/mypy
 
 vllm: $(VLLM)/ready ## Build the environment of the vLLM that the tests start (CPU, 6 GB)
+
+redis: ## Install the redis-server that the tests start, where there is none (Debian, as root)
+	@command -v redis-server >/dev/null || { apt-get update && apt-get install -y redis-server; } \
+		|| { echo "make redis: the tests need redis-server, and apt-get can't install it here" >&2; exit 1; }
 
 train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on two cores)
 	$(BIN)/python -m models.demo.train

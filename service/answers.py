@@ -98,6 +98,7 @@ class ReadyAnswer(BaseModel):
     ready: bool
     reasons: list[str]
     models: dict[str, str]
+    caches: dict[str, str]
 
 
 class FaultEntry(BaseModel):

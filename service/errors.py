@@ -196,7 +196,7 @@ class QuestionLLMFailed(ScoregateError):
 
 
 class NotReady(ScoregateError):
-    """A model that is needed is not serving."""
+    """A model that is needed is not serving, or the store of question sets failed."""
 
     status, code, title = 503, "not_ready", "Not ready"
 

@@ -14,8 +14,11 @@ from service.context import Context
 from service.engine import Engine
 from service.errors import Fault, Invalid
 from service.inputs import Inputs, Parts
-from service.questions.store import SQLiteStore
+from service.questions.redis_store import RedisStore
+from service.questions.sqlite_store import SQLiteStore
+from service.questions.store import Store
 from service.questions.writer import Questions
+from service.serving.redis_client import RedisClient
 from service.serving.runtime import Loaded, LocalRuntime
 from service.settings import LONGEST_TIMEOUT_MS, Settings
 from service.telemetry import LANES, Instruments
@@ -30,9 +33,9 @@ class Service:
     """
     Everything a route needs.
 
-    Opened, the parts start in the order of what needs what: devices (loaded models are warmed before
-    anything is served), then the store, then the question writer.  They close in reverse: the writer
-    must not outlive the store, nor anything the devices that answer it.
+    Opened, the parts start in the order of what needs what: connections to Redis, devices (loaded models
+    are warmed before anything is served), then the store, then the question writer.  They close in
+    reverse: the writer must not outlive the store, nor anything the devices that answer it.
     """
 
     def __init__(
@@ -40,16 +43,21 @@ class Service:
     ) -> None:
         self.settings = settings
         self.instruments = Instruments(models)
-        self.runtime = LocalRuntime(models, settings, self.instruments, on_broken)
+        self.redis = {
+            cache: RedisClient(cache, url, self.instruments) for cache, url in settings.cache.redis.items()
+        }
+        scores = self.redis.get("scores")
+        self.runtime = LocalRuntime(models, settings, self.instruments, on_broken, scores)
         self.draining = False
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         """Start everything."""
         settings = self.settings
+        for client in self.redis.values():
+            await self._stack.enter_async_context(client)
         await self._stack.enter_async_context(self.runtime)
-        store = SQLiteStore(settings.cache.questions_path, settings.cache.questions_in_memory)
-        await self._stack.enter_async_context(store)
+        store = await self._open_store()
         llm = self.runtime.handle("dsg", "questions")
         timeout_s = settings.models[llm.name].timeout_s if llm else 0.0
         self.questions = Questions(store, llm, timeout_s, self.instruments)
@@ -64,6 +72,13 @@ class Service:
         """Close everything, in reverse."""
         self.draining = True
         await self._stack.aclose()
+
+    async def _open_store(self) -> Store:
+        cache = self.settings.cache
+        if client := self.redis.get("questions"):
+            return RedisStore(client, cache.questions_in_memory)
+        store = SQLiteStore(cache.questions_path, cache.questions_in_memory)
+        return await self._stack.enter_async_context(store)
 
     async def read(self, request: Request, wire: type[B]) -> tuple[B, Parts]:
         """The request's checked body and its file parts."""
@@ -92,7 +107,7 @@ class Service:
         return int(given)
 
     def readiness(self) -> dict[str, Any]:
-        """Whether requests can be served, why not, and how each model stands."""
+        """Whether requests can be served, why not, and how each model and each cache in a Redis stands."""
         models = {name: handle.missing or "ready" for name, handle in self.runtime.handles.items()}
         reasons = [
             f"models.{name}: {state}"
@@ -101,7 +116,8 @@ class Service:
         ]
         if self.draining:
             reasons.append("shutting down")
-        return {"ready": not reasons, "reasons": reasons, "models": models}
+        caches = {cache: client.missing or "ready" for cache, client in self.redis.items()}
+        return {"ready": not reasons, "reasons": reasons, "models": models, "caches": caches}
 
     def describe(self) -> dict[str, Any]:
         """Models, metrics and limits."""

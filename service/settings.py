@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from models.base import QUESTION
+from service import redis_url
 
 PREFIX = "SCOREGATE_"
 DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
@@ -54,7 +55,7 @@ class SettingsError(Exception):
 class Section(BaseModel):
     """A frozen table that refuses unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class Server(Section):
@@ -199,14 +200,32 @@ class CacheSettings(Section):
 
     questions: str = Field(
         "sqlite:///~/.cache/scoregate/questions.sqlite3",
-        pattern=r"^sqlite:///.+",
-        description="Question sets: `sqlite:///PATH`.",
+        pattern=r"^(sqlite:///.|redis://|rediss://|unix://)",
+        repr=False,  # a Redis' address may hold a password
+        description="Question sets: `sqlite:///PATH`, or a Redis that several processes share.",
     )
     questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
-    scores: Literal["memory", "off"] = Field(
-        "memory", description="Models' answers: kept in memory, or not at all."
+    scores: str = Field(
+        "memory",
+        pattern=r"^(memory$|off$|redis://|rediss://|unix://)",
+        repr=False,
+        description="Models' answers: kept in memory, in a Redis too, or not at all.",
     )
     scores_mb: int = Field(64, ge=1, description="Memory for models' answers, in MiB.")
+    scores_ttl_s: int = Field(7 * 86_400, ge=1, description="Seconds that a Redis keeps a model's answer.")
+
+    @field_validator("questions", "scores")
+    @classmethod
+    def _redis_has_an_address(cls, place: str) -> str:
+        if redis_url.is_redis(place):
+            redis_url.check(place)
+        return place
+
+    @property
+    def redis(self) -> dict[str, str]:
+        """The address of each cache that lies in a Redis."""
+        places = {"questions": self.questions, "scores": self.scores}
+        return {cache: place for cache, place in places.items() if redis_url.is_redis(place)}
 
     @property
     def questions_path(self) -> Path:

@@ -105,6 +105,12 @@ class Instruments:
             ("cache", "result"),
             registry=self.registry,
         )
+        self.cache_errors = Counter(
+            "scoregate_cache_errors_total",
+            "Times that a cache's Redis could not be read or written.",
+            ("cache",),
+            registry=self.registry,
+        )
         self.question_llm_calls = Counter(
             "scoregate_question_llm_calls_total",
             "Calls of the question LLM; invalid ones answered with something that is no question set.",
@@ -139,6 +145,8 @@ class Instruments:
             self.model_ready.labels(model)
         for cache, result in product(CACHES, ("hit", "miss", "coalesced")):
             self.cache_requests.labels(cache, result)
+        for cache in CACHES:
+            self.cache_errors.labels(cache)
         for result in ("ok", "invalid", "error"):
             self.question_llm_calls.labels(result)
         for route in ROUTES:

@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from service.app import create_app
 from service.settings import Settings
 from tests.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
+from tests.redis_server import RedisServer, redis_server
 
 Client = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
@@ -48,6 +49,12 @@ def serve(fakes: dict[str, FakeModel], tmp_path: Path) -> Client:
                 yield client
 
     return served
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    with redis_server(tmp_path) as server:
+        yield server
 
 
 def png(colour: str = "red", size: tuple[int, int] = (16, 16), mode: str = "RGB") -> bytes:

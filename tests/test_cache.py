@@ -191,10 +191,10 @@ def test_the_least_recently_used_entry_leaves_first():
     cache = OutcomeCache(3 * one)
     for key in (b"a", b"b", b"c"):
         cache.keep(key, embedding())
-    assert cache.find(b"a") is not None
+    assert cache.get(b"a") is not None
     cache.keep(b"d", embedding())
 
-    assert [True, False, True, True] == [cache.find(key) is not None for key in (b"a", b"b", b"c", b"d")]
+    assert [True, False, True, True] == [cache.get(key) is not None for key in (b"a", b"b", b"c", b"d")]
     assert 3 * one == cache.bytes
 
 
@@ -205,7 +205,7 @@ def test_an_entry_kept_twice_counts_once_and_one_too_large_drives_nobody_out():
         cache.keep(b"a", embedding(100))
     assert (1, ENTRY + size_of(b"a") + size_of(embedding(100))) == (len(cache), cache.bytes)
     cache.keep(b"b", embedding(10_000))
-    assert [True, False] == [cache.find(key) is not None for key in (b"a", b"b")]
+    assert [True, False] == [cache.get(key) is not None for key in (b"a", b"b")]
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,14 @@ def test_what_only_the_files_beside_the_weights_say_is_checked_too(tmp_path, mon
     assert "mm_projector_type is 'linear'" in err
 
 
+def test_a_redis_is_not_asked_and_its_password_not_shown():
+    """The address must be one, and that is all."""
+    url = "redis://:s3cret@redis.example.com/0"
+    settings = load_settings(None, {"SCOREGATE_CACHE__QUESTIONS": url, "SCOREGATE_CACHE__SCORES": url})
+
+    assert "s3cret" not in check(settings)
+
+
 def test_a_missing_file_of_keys_fails_the_check():
     """It would end the start."""
     settings = load_settings(None, {"SCOREGATE_SERVER__API_KEYS_FILE": "/srv/none"})

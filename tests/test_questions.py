@@ -12,7 +12,7 @@ import pytest
 from service.errors import NoQuestions, QuestionLLMFailed
 from service.metrics.dsg import moot
 from service.questions.sets import Question, QuestionSet, parse
-from service.questions.store import SQLiteStore
+from service.questions.sqlite_store import SQLiteStore
 from tests.conftest import item
 
 pytestmark = pytest.mark.anyio

@@ -3,9 +3,11 @@
 import hashlib
 import json
 import logging
+import sys
 
 import pytest
 
+from service import redis_url
 from service.keys import Keys
 from service.logs import JsonLines
 from service.settings import SettingsError, load_settings
@@ -57,6 +59,10 @@ def test_the_environment_overrides_any_value(profile):
         ({"SCOREGATE_IMAGES__MAX_PIXELS": "900000000"}, "decoded_budget_mb"),
         ({"SCOREGATE_SERVER__PORT__DEEPER": "1"}, "port"),
         ({"SCOREGATE_CACHE__QUESTIONS": "mysql://x"}, "cache.questions"),
+        ({"SCOREGATE_CACHE__QUESTIONS": "memory"}, "cache.questions"),
+        ({"SCOREGATE_CACHE__SCORES": "sqlite:///x"}, "cache.scores"),
+        ({"SCOREGATE_CACHE__SCORES": "offline"}, "cache.scores"),
+        ({"SCOREGATE_CACHE__SCORES_TTL_S": "0"}, "cache.scores_ttl_s"),
     ],
 )
 def test_a_wrong_setting_is_one_line_that_names_it(profile, environ, named):
@@ -64,6 +70,62 @@ def test_a_wrong_setting_is_one_line_that_names_it(profile, environ, named):
     with pytest.raises(SettingsError, match=named) as wrong:
         load_settings(profile, environ)
     assert "\n" not in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://",
+        "redis://:secret@",
+        "redis://:secret@host:port/0",
+        "redis://:secret@host:99999/0",
+        "redis://:secret@host/db",
+        "redis://:secret@host/0?socket_timeout=secret",
+        "redis://:se/secret@host/0",
+        "redis://:se@secret@host/0",
+        "redis://:secret@ho st/0",
+        "rediss://:secret@",
+        "unix://secret",
+        "unix://:secret@",
+    ],
+)
+@pytest.mark.parametrize("name", ["QUESTIONS", "SCORES"])
+def test_an_address_that_is_none_is_one_line_that_does_not_quote_it(profile, name, url):
+    """It may hold a password, wherever the mistake is."""
+    with pytest.raises(SettingsError, match=f"cache.{name.lower()}: ") as wrong:
+        load_settings(profile, {f"SCOREGATE_CACHE__{name}": url})
+    told = f"{wrong.value} {wrong.value.__cause__}"
+    assert "redis://[USER:PASSWORD@]HOST[:PORT][/DB]" in str(wrong.value)
+    assert "secret" not in told
+    assert "\n" not in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("redis://host", "host:6379"),
+        ("redis://user:s3cret%2F%40@redis.example-1.com:6380/3", "redis.example-1.com:6380"),
+        ("rediss://:s3cret@10.0.0.1/", "10.0.0.1:6379"),
+        ("redis://:s3cret@[::1]:6380/0", "[::1]:6380"),
+        ("unix://:s3cret@/run/redis.sock?db=2", "/run/redis.sock"),
+    ],
+)
+def test_of_an_address_its_place_alone_is_shown(profile, url, place):
+    """Not even the repr of the settings holds the password."""
+    environ = {"SCOREGATE_CACHE__QUESTIONS": url, "SCOREGATE_CACHE__SCORES": url}
+    settings = load_settings(profile, environ)
+
+    assert {"questions": url, "scores": url} == settings.cache.redis
+    assert place == redis_url.shown(url)
+    assert "s3cret" not in repr(settings)
+
+
+def test_a_redis_without_its_package_is_one_line_that_says_what_to_install(profile, monkeypatch):
+    """The package is an extra, and nobody else needs it."""
+    monkeypatch.setitem(sys.modules, "redis", None)
+    assert load_settings(profile, {}).cache.redis == {}
+    with pytest.raises(SettingsError, match=r"cache.scores: .*pip install 'scoregate-server\[redis\]'"):
+        load_settings(profile, {"SCOREGATE_CACHE__SCORES": "redis://host"})
 
 
 def test_a_missing_profile_is_named(tmp_path):

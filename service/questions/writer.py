@@ -16,7 +16,7 @@ from service.errors import (
     UnknownQuestionSet,
 )
 from service.questions.sets import QuestionSet, parse
-from service.questions.store import SQLiteStore
+from service.questions.store import Store
 from service.questions.templates import SCHEMA, messages, template_hash
 from service.serving.handle import Handle
 from service.serving.single_flight import SingleFlight
@@ -31,7 +31,7 @@ class Questions:
 
     def __init__(
         self,
-        store: SQLiteStore,
+        store: Store,
         llm: Handle | None,
         timeout_s: float,
         instruments: Instruments,
@@ -58,7 +58,7 @@ class Questions:
         Raises:
             QuestionLLMFailed: the LLM answered badly or too late.
             NoQuestions: it found nothing to ask.
-            NotReady: no question LLM is configured and the set is not stored.
+            NotReady: no question LLM is configured and the set is not stored, or the store failed.
         """
         began = monotonic()
         context.stage = "questions"
@@ -104,8 +104,7 @@ class Questions:
                     raise
             finally:
                 count.labels(result).inc()
-        await self._store.put(key, written)
-        return written
+        return await self._store.put(key, written)
 
     async def _generate(self, prompt: str, style: str, seed: int, context: Context) -> str:
         call = question_call(prompt, style, seed)

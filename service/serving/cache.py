@@ -8,14 +8,27 @@ is kept is the model's answer, not a score, so all options of a metric share it.
 import hashlib
 import sys
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from models.base import GenerateCall, ImageCall, LikelihoodCall, TextCall
 
 ENTRY = 200  # bytes that the ordered dict takes for an entry, over key and value
+
+
+class Cache(Protocol):
+    """Where outcomes are kept; a place that fails has nothing, and is no error."""
+
+    async def find(self, keys: Sequence[bytes]) -> list[Any]:
+        """The outcome under each key, or None."""
+        ...
+
+    def keep(self, key: bytes, outcome: Any) -> None:
+        """Keep *outcome*, at once for those who ask this process."""
+        ...
 
 
 class OutcomeCache:
@@ -29,7 +42,11 @@ class OutcomeCache:
     def __len__(self) -> int:
         return len(self._outcomes)
 
-    def find(self, key: bytes) -> Any | None:
+    async def find(self, keys: Sequence[bytes]) -> list[Any]:
+        """The outcome under each key, or None, without letting go of the event loop."""
+        return [self.get(key) for key in keys]
+
+    def get(self, key: bytes) -> Any | None:
         """The outcome under *key*, or None."""
         found = self._outcomes.get(key)
         if found is None:

@@ -9,7 +9,7 @@ from service.context import Context
 from service.errors import Draining, ScoregateError
 from service.serving.backend import Backend
 from service.serving.batching import Ticket
-from service.serving.cache import OutcomeCache, is_kept, key_of
+from service.serving.cache import Cache, is_kept, key_of
 from service.telemetry import BULK, INTERACTIVE
 
 BULK_KEPT_S = 10.0  # how long a bulk call whose caller has left is kept for one who asks the same
@@ -55,7 +55,7 @@ class Handle:
     def __init__(
         self,
         backend: Backend,
-        cache: OutcomeCache | None,
+        cache: Cache | None,
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
     ) -> None:
         self.name, self.info = backend.name, backend.info
@@ -97,7 +97,7 @@ class Handle:
         siblings.
         """
         keys = [key_of(self._model, call) for call in calls]
-        kept = [self._find(key) for key in keys]
+        kept = await self._find(keys, calls)
         fresh: list[Flight] = []
         flights: list[Flight | None] = [
             None if found is not None else self._join(key, call, context, fresh)
@@ -124,8 +124,10 @@ class Handle:
             flight.outcome.result() if flight else found for flight, found in zip(flights, kept, strict=True)
         ]
 
-    def _find(self, key: bytes) -> Any:
-        return self._cache.find(key) if self._cache is not None else None
+    async def _find(self, keys: Sequence[bytes], calls: Sequence[Any]) -> list[Any]:
+        if self._cache is None or not any(map(is_kept, calls)):
+            return [None] * len(keys)
+        return await self._cache.find(keys)
 
     def _note(
         self,

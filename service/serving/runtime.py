@@ -14,9 +14,11 @@ from models.openai_vlm import OpenAiVlm
 from models.question_llm import QuestionLLM
 from service.serving.backend import Backend, LocalBackend
 from service.serving.batching import Queue, Shares
-from service.serving.cache import OutcomeCache
+from service.serving.cache import Cache, OutcomeCache
 from service.serving.device import Device, Resident
 from service.serving.handle import Handle
+from service.serving.redis_cache import RedisCache, recipe_of
+from service.serving.redis_client import RedisClient
 from service.serving.remote import RemoteBackend
 from service.serving.upstream import Upstream
 from service.settings import SERVES, ModelSettings, Settings, read_secret
@@ -67,7 +69,8 @@ class LocalRuntime:
     """
     Devices, threads, connections and handles for *models*.
 
-    The question LLM gets a thread of its own: one generation takes as long as many batches.
+    The question LLM gets a thread of its own: one generation takes as long as many batches.  *redis* is
+    where outcomes are shared with other processes, if they are.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class LocalRuntime:
         settings: Settings,
         instruments: Instruments,
         on_broken: Callable[[str], None],
+        redis: RedisClient | None = None,
     ) -> None:
         # The threads that decode and prepare, for each lane its own: bulk never stands before interactive.
         workers = settings.images.decode_workers
@@ -88,7 +92,8 @@ class LocalRuntime:
         weights = settings.queue.weights
         self._shares = Shares(weights.interactive, weights.bulk, settings.queue.ageing_s)
         cache = settings.cache
-        self._cache = OutcomeCache(cache.scores_mb * 2**20) if cache.scores == "memory" else None
+        self._memory = None if cache.scores == "off" else OutcomeCache(cache.scores_mb * 2**20)
+        self._redis, self._shared = redis, list[RedisCache]()
         self.devices: list[Device] = []
         self.handles: dict[str, Handle] = {}
 
@@ -123,12 +128,22 @@ class LocalRuntime:
     async def __aexit__(self, *exc: object) -> None:
         """Drain and close, in reverse."""
         await self._stack.aclose()
+        for cache in self._shared:  # devices answer until they are closed
+            await cache.aclose()
         for pool in self.cpu.values():
             pool.shutdown()
 
     def _hold(self, backend: Backend) -> None:
-        handle = self.handles[backend.name] = Handle(backend, self._cache)
+        handle = self.handles[backend.name] = Handle(backend, self._cache(backend.name))
         self._stack.push_async_callback(handle.aclose)
+
+    def _cache(self, name: str) -> Cache | None:
+        """Where one model's outcomes are kept, if anywhere."""
+        if self._memory is None or self._redis is None:
+            return self._memory
+        recipe, ttl_s = recipe_of(self._settings.models[name]), self._settings.cache.scores_ttl_s
+        self._shared.append(RedisCache(self._memory, self._redis, recipe, ttl_s))
+        return self._shared[-1]
 
     def _remote(self, name: str, model: OpenAiLLM | OpenAiVlm, settings: ModelSettings) -> RemoteBackend:
         key = read_secret(settings.api_key_env) if settings.api_key_env else ""
