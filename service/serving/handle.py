@@ -97,7 +97,7 @@ class Handle:
         siblings.
         """
         keys = [key_of(self._model, call) for call in calls]
-        kept = await self._find(keys, calls)
+        kept = await self._find(keys, calls, context)
         fresh: list[Flight] = []
         flights: list[Flight | None] = [
             None if found is not None else self._join(key, call, context, fresh)
@@ -124,9 +124,10 @@ class Handle:
             flight.outcome.result() if flight else found for flight, found in zip(flights, kept, strict=True)
         ]
 
-    async def _find(self, keys: Sequence[bytes], calls: Sequence[Any]) -> list[Any]:
+    async def _find(self, keys: Sequence[bytes], calls: Sequence[Any], context: Context) -> list[Any]:
         if self._cache is None or not any(map(is_kept, calls)):
             return [None] * len(keys)
+        context.stage = stage([])
         return await self._cache.find(keys)
 
     def _note(
