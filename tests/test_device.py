@@ -37,7 +37,7 @@ def put(served, resident, *words, lane="bulk"):
 
 def learns(resident, *, fixed):
     """Its batches take *fixed* seconds and hardly anything for a call."""
-    for cost in (1, 2):
+    for cost in (1, 2) * 50:
         resident.queue.finished(cost, seconds=fixed + 1e-6 * cost)
 
 
@@ -164,6 +164,27 @@ async def test_it_waits_no_longer_than_the_batch_that_it_saves_would_take():
             await outcomes_of(put(served, resident, 1, lane="interactive"))
 
     assert [[1]] == model.batches[2:]
+
+
+@pytest.mark.parametrize(("calls", "batches"), [(4, [[1, 2]]), (10, [[1], [2]])])
+async def test_it_waits_only_for_calls_that_are_likely_to_be_ready_by_then(calls, batches):
+    """Calls were ready one a second lately: four more are worth a batch's five seconds, ten are not."""
+    now = 0.0
+    model = Words()
+    served, resident = device(model, clock=lambda: now)
+    async with served:
+        learns(resident, fixed=5.0)
+        with served.expecting(resident, "interactive", 10):
+            now = 10.0
+        with served.expecting(resident, "interactive", calls):
+            entries = put(served, resident, 1, lane="interactive")
+            await until_idle()
+            if len(batches) == 2:
+                await outcomes_of(entries)
+        entries += put(served, resident, 2, lane="interactive")
+        await outcomes_of(entries)
+
+    assert batches == model.batches[2:]
 
 
 async def test_it_waits_for_nobody_who_sets_out_later_and_for_nobody_less_urgent():

@@ -7,7 +7,7 @@ all requests pile up while the device is busy, and the pile is the next batch (s
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from math import inf
 
@@ -145,7 +145,9 @@ class Queue:
         self._max_batch_s, self._shares = max_batch_s, shares or Shares()
         self._memory = float(max_cost)  # what fits, as far as is known
         self._credit = 0.0
-        self._typical = 0.0  # tokens of a call, a running mean
+        # Running means: tokens of a call, and seconds from one call made ready to the next.
+        self._typical = self._between = 0.0
+        self._came = 0.0  # when the latest was made ready, or the first of those in `coming` was begun
         self._lanes: dict[str, deque[Entry]] = {lane: deque() for lane in LANES}
         # Of live entries, kept up to date as they come, leave and are taken: no submit walks a lane.
         self._count = dict.fromkeys(LANES, 0)
@@ -180,6 +182,26 @@ class Queue:
     def oldest(self) -> float:
         """When the first of the live calls arrived; only where one waits."""
         return min(entry.arrived for lane in self._lanes.values() for entry in lane if entry.booked)
+
+    def expect(self, lane: str, calls: int, now: float) -> Coming:
+        """So many calls are being prepared from *now* on."""
+        if not self.coming:
+            self._came = now
+        coming = Coming(lane, calls)
+        self.coming.add(coming)
+        return coming
+
+    def ready(self, coming: Coming, now: float) -> None:
+        """They are no longer, since they are prepared or given up."""
+        self.coming.remove(coming)
+        self._between += ((now - self._came) / coming.calls - self._between) * (0.2 if self._between else 1.0)
+        self._came = now
+
+    def ready_in(self, known: Set[Coming]) -> float:
+        """Seconds until those of *known* are ready that what waits may wait for; inf where there are none."""
+        lanes = (self.waiting, INTERACTIVE)
+        calls = sum(coming.calls for coming in known & self.coming if coming.lane in lanes)
+        return calls * self._between if calls else inf
 
     def put(self, prepared: Prepared, ticket: Ticket, now: float) -> Entry:
         """Queue one call that arrives at *now*."""

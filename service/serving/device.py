@@ -20,7 +20,7 @@ import torch
 
 from models.base import Model, ModelError, Prepared, is_finite
 from service.errors import Draining, ModelFault, ScoregateError
-from service.serving.batching import Coming, Entry, Queue, Shares, Ticket
+from service.serving.batching import Entry, Queue, Shares, Ticket
 from service.telemetry import BULK, INTERACTIVE, LANES, Instruments
 
 log = logging.getLogger("scoregate.device")
@@ -131,12 +131,11 @@ class Device:
     @contextmanager
     def expecting(self, resident: Resident, lane: str, calls: int) -> Iterator[None]:
         """While this is open, so many calls of *resident* are being prepared."""
-        coming = Coming(lane, calls)
-        resident.queue.coming.add(coming)
+        coming = resident.queue.expect(lane, calls, self._clock())
         try:
             yield
         finally:
-            resident.queue.coming.discard(coming)
+            resident.queue.ready(coming, self._clock())
             self._work.set()
 
     def lift(self, resident: Resident, entry: Entry) -> None:
@@ -208,16 +207,17 @@ class Device:
         """
         Let a batch that is not full wait: for calls that are being prepared already, and for `linger_s`.
 
-        Calls known to come are worth the a of the batch that they would otherwise need, and no longer
-        wait; with images decoded in turn, a request's first one would go alone and its others after it.
+        Those are worth waiting for as long as the a of the batch that they would otherwise need, where
+        they are likely to be ready by then: else a request's first image would go alone, and all its
+        others after it.
         """
         queue, known = resident.queue, set(resident.queue.coming)
         patience = self._clock() + queue.pace.fixed
         while queue.waiting and not (queue.full or self._closed or self._others_wait(resident)):
-            until = queue.oldest() + queue.linger_s if queue.linger_s else 0.0
-            if any(coming.lane in (queue.waiting, INTERACTIVE) for coming in known & queue.coming):
-                until = max(until, patience)
-            left = until - self._clock()
+            now = self._clock()
+            left = queue.oldest() + queue.linger_s - now if queue.linger_s else 0.0
+            if queue.ready_in(known) <= patience - now:
+                left = max(left, patience - now)
             if left <= 0:
                 return
             self._work.clear()
