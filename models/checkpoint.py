@@ -41,20 +41,20 @@ def read_json(path: Path) -> dict[str, Any]:
 # --- weights ------------------------------------------------------------------------------------
 
 
-def weight_files(directory: Path, names: Sequence[str] = WEIGHTS) -> list[Path]:
+def weight_files(directory: Path) -> list[Path]:
     """
-    The files that hold the weights, sharded or not; the first of *names* goes first.
+    The files that hold the weights, sharded or not; safetensors go first.
 
     Raises:
         CheckpointError: there are none, or one that the index names is missing.
     """
-    for name in names:
+    for name in WEIGHTS:
         if (directory / name).is_file():
             return [directory / name]
         index = directory / f"{name}.index.json"
         if index.is_file():
             return shards(index)
-    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(names)})")
+    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(WEIGHTS)})")
 
 
 def shards(index: Path) -> list[Path]:

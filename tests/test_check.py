@@ -1,5 +1,6 @@
 """`scoregate-server --check`: what would be loaded, from where and how large, with nothing loaded."""
 
+import shutil
 import socket
 import sys
 
@@ -114,6 +115,17 @@ def test_a_clip_that_open_clip_knows_by_name_says_where_its_weights_would_come_f
         rows, _ = checked(clip={**named, "pretrained": pretrained})
         assert str(weights) in rows["clip"]
         assert rows["clip"].endswith("7.6 MB")
+
+
+def test_a_clips_weights_are_measured_under_whatever_name_they_are_loaded(tmp_path):
+    """In open_clip's own layout the only file of weights may be called anything."""
+    directory = tmp_path / "clip"
+    shutil.copytree(GOLDEN.parents[2] / "models/demo/weights/clip", directory)
+    (directory / "open_clip_model.safetensors").rename(directory / "epoch_1.safetensors")
+
+    for checkpoint in (str(directory), f"local-dir:{directory}"):
+        rows, _ = checked(clip={"family": "open_clip", "checkpoint": checkpoint})
+        assert rows["clip"].endswith("float32, cpu  7.6 MB")
 
 
 @pytest.mark.parametrize(
