@@ -32,11 +32,12 @@ from models.base import (
     ModelInfo,
     Prepared,
 )
-from models.checkpoint import DTYPES, fault, misfit, read_vocabulary, read_weights, revision_of
+from models.checkpoint import DTYPES, in_short, read_vocabulary, read_weights, revision_of
 from models.features import FeatureCache
 from models.flant5_layout import EMBEDDING, FILES, Layout, read_layout, renamed
 from models.flant5_tokenizer import CONTEXT_LENGTH, EOS, IGNORE, PAD, Text
 from models.forward import Forward
+from models.misfits import misfit
 
 # Names of the network that are `shared.weight` once more, and the tensors with a row for each piece.
 ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")
@@ -256,7 +257,7 @@ def load_network(directory: Path, layout: Layout) -> Network:
         with torch.device("meta"):  # no memory and no random numbers for weights about to be replaced
             network = Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
     except Exception as exc:  # transformers raises many kinds
-        raise CheckpointError(f"{directory}: no network can be built: {fault(exc)}") from exc
+        raise CheckpointError(f"{directory}: no network can be built: {in_short(exc)}") from exc
     weights = renamed(read_weights(directory))
     empty = network.state_dict()
     names = {name.removeprefix("t5."): name for name in empty if name not in ALIASES}

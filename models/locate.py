@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from models.base import CheckpointError
+from models.checkpoint import in_short
 
 DEMO = Path(__file__).parent / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -92,8 +93,7 @@ def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Pat
     try:
         return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns)))
     except Exception as exc:  # the hub's client raises many kinds
-        reason = " ".join(str(exc).split())[:300]
-        raise CheckpointError(f"{repository}: no such directory, and not to be had: {reason}") from exc
+        raise CheckpointError(f"{repository}: no such directory, and not to be had: {in_short(exc)}") from exc
 
 
 def named(revision: str) -> str | None:
