@@ -24,6 +24,7 @@ from transformers import CLIPVisionConfig, CLIPVisionModel, T5Config, T5ForCondi
 from transformers.modeling_outputs import BaseModelOutput
 
 from models.base import (
+    QUESTION,
     CheckpointError,
     Image,
     Likelihood,
@@ -235,14 +236,8 @@ class ClipFlanT5:
         """A grey square."""
         return LikelihoodCall(
             Image(PIL.Image.new("RGB", (336, 336), (128, 128, 128)), "example"),
-            'Does this figure show "a red circle"? Please answer yes or no.',
+            QUESTION.replace("{}", "a red circle"),
         )
-
-
-def pad_labels(labels: Sequence[Sequence[int]]) -> torch.Tensor:
-    """Rows of token ids (n, longest), IGNORE on the right."""
-    rows = [torch.tensor(row) for row in labels]
-    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORE)
 
 
 def load_network(directory: Path, layout: Layout) -> Network:
