@@ -114,10 +114,13 @@ def count(family: str, directory: Path) -> int:
 
 def plan_named(model: str, pretrained: str) -> Plan:
     """A model that open_clip knows by name, with a tag of its weights or a file of them."""
-    loads = f"{model}, {pretrained}"
-    if Path(pretrained).is_file():
-        return Plan(model, pretrained, sum(parameters([Path(pretrained)]).values()))
-    if not (known := open_clip.get_pretrained_cfg(model, pretrained)):
+    loads, name, weights = f"{model}, {pretrained}", model.replace("/", "-"), Path(pretrained).expanduser()
+    if name not in open_clip.list_models():
+        raise CheckpointError(f"{loads}: no name that open_clip knows")
+    known = open_clip.get_pretrained_cfg(name, pretrained)
+    if not known and weights.is_file():
+        return Plan(model, str(weights), sum(parameters([weights]).values()))
+    if not known:
         raise CheckpointError(f"{loads}: no weights that open_clip knows, and no file")
     repository, _, file = known.get("hf_hub", "").rpartition("/")
     for name in [file] if file else OWN_WEIGHTS:
