@@ -8,7 +8,7 @@ sharded.  Nothing is ever unpickled beyond plain tensors.
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,11 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from models.base import CheckpointError
+from models.misfits import listed
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-
-LISTED = 4  # names of each kind in a message
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -41,20 +40,20 @@ def read_json(path: Path) -> dict[str, Any]:
 # --- weights ------------------------------------------------------------------------------------
 
 
-def weight_files(directory: Path, names: Sequence[str] = WEIGHTS) -> list[Path]:
+def weight_files(directory: Path) -> list[Path]:
     """
-    The files that hold the weights, sharded or not; the first of *names* goes first.
+    The files that hold the weights, sharded or not; safetensors go first.
 
     Raises:
         CheckpointError: there are none, or one that the index names is missing.
     """
-    for name in names:
+    for name in WEIGHTS:
         if (directory / name).is_file():
             return [directory / name]
         index = directory / f"{name}.index.json"
         if index.is_file():
             return shards(index)
-    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(names)})")
+    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(WEIGHTS)})")
 
 
 def shards(index: Path) -> list[Path]:
@@ -92,19 +91,24 @@ def read_file(path: Path, device: str) -> dict[str, torch.Tensor]:
         else:
             held = load_file(path, device=device)
     except Exception as exc:  # torch and safetensors raise many kinds for a broken file
-        raise CheckpointError(f"{path}: cannot be read as weights: {fault(exc)}") from exc
-    if isinstance(held, dict) and isinstance(held.get("state_dict"), dict):
-        held = held["state_dict"]  # as training scripts save it
-    if not isinstance(held, dict) or not all(isinstance(t, torch.Tensor) for t in held.values()):
+        reason = f"{in_short(exc)} (broken or truncated)"
+        if type(exc).__name__ == "UnpicklingError":
+            # PyTorch's own message explains how to run the code in such a file.
+            reason = (
+                "not unpickled: it holds something else than plain tensors, and nothing else is unpickled"
+            )
+        raise CheckpointError(f"{path}: cannot be read as weights: {reason}") from exc
+    if not isinstance(held, dict):
+        raise CheckpointError(f"{path}: holds no weights by name")
+    inner = held.get("state_dict")  # as training scripts save it
+    tensors: dict[str, torch.Tensor] = inner if isinstance(inner, dict) else held
+    if not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
         raise CheckpointError(f"{path}: holds something else than tensors by name")
-    return held
+    return tensors
 
 
-def fault(exc: Exception) -> str:
-    """One line that says what was wrong with a file of weights."""
-    if type(exc).__name__ == "UnpicklingError":
-        # PyTorch's own message explains how to run the code in such a file.
-        return "it holds something else than plain tensors, and nothing else is unpickled"
+def in_short(exc: Exception) -> str:
+    """What was raised, as one line that is not too long."""
     return f"{type(exc).__name__}: {' '.join(str(exc).split())[:200]}"
 
 
@@ -113,31 +117,6 @@ def parameters(paths: Iterable[Path]) -> dict[str, int]:
     return {
         name: math.prod(tensor.shape) for path in paths for name, tensor in read_file(path, "meta").items()
     }
-
-
-def misfit(weights: Mapping[str, torch.Tensor], expected: Mapping[str, Sequence[int]]) -> str:
-    """What keeps *weights* from being those *expected* by name and shape; empty where they fit."""
-    common = weights.keys() & expected.keys()
-    kinds = {
-        "missing": [name for name in expected if name not in weights],
-        "unexpected": [name for name in weights if name not in expected],
-        "of another shape": [
-            f"{name} {tuple(weights[name].shape)} instead of {tuple(expected[name])}"
-            for name in expected
-            if name in common and tuple(weights[name].shape) != tuple(expected[name])
-        ],
-        "no floating-point numbers": [
-            f"{name} {weights[name].dtype}"
-            for name in expected
-            if name in common and not weights[name].is_floating_point()
-        ],
-    }
-    return "; ".join(f"{len(names)} {kind}: {listed(names)}" for kind, names in kinds.items() if names)
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first few of *names*."""
-    return ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
 
 
 # --- what names and describes a checkpoint ------------------------------------------------------

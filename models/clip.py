@@ -51,7 +51,7 @@ class Clip:
             a hub id, or a name open_clip knows.
         pretrained: for a name, open_clip's tag of the weights or a file of them.
         resize_mode: "shortest", "longest" or "squash" in place of the checkpoint's own.
-        dtype: "float32" or "bfloat16" (open_clip's "bf16": layer norms stay float32).
+        dtype: "float32" or "bfloat16" (layer norms stay float32 where open_clip can do that).
 
     Raises:
         CheckpointError: a file is missing or unreadable, or the weights don't fit the configuration.

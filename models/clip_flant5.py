@@ -24,6 +24,7 @@ from transformers import CLIPVisionConfig, CLIPVisionModel, T5Config, T5ForCondi
 from transformers.modeling_outputs import BaseModelOutput
 
 from models.base import (
+    QUESTION,
     CheckpointError,
     Image,
     Likelihood,
@@ -32,11 +33,12 @@ from models.base import (
     ModelInfo,
     Prepared,
 )
-from models.checkpoint import DTYPES, fault, misfit, read_vocabulary, read_weights, revision_of
+from models.checkpoint import DTYPES, in_short, read_vocabulary, read_weights, revision_of
 from models.features import FeatureCache
 from models.flant5_layout import EMBEDDING, FILES, Layout, read_layout, renamed
 from models.flant5_tokenizer import CONTEXT_LENGTH, EOS, IGNORE, PAD, Text
 from models.forward import Forward
+from models.misfits import misfit
 
 # Names of the network that are `shared.weight` once more, and the tensors with a row for each piece.
 ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")
@@ -234,14 +236,8 @@ class ClipFlanT5:
         """A grey square."""
         return LikelihoodCall(
             Image(PIL.Image.new("RGB", (336, 336), (128, 128, 128)), "example"),
-            'Does this figure show "a red circle"? Please answer yes or no.',
+            QUESTION.replace("{}", "a red circle"),
         )
-
-
-def pad_labels(labels: Sequence[Sequence[int]]) -> torch.Tensor:
-    """Rows of token ids (n, longest), IGNORE on the right."""
-    rows = [torch.tensor(row) for row in labels]
-    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORE)
 
 
 def load_network(directory: Path, layout: Layout) -> Network:
@@ -256,7 +252,7 @@ def load_network(directory: Path, layout: Layout) -> Network:
         with torch.device("meta"):  # no memory and no random numbers for weights about to be replaced
             network = Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
     except Exception as exc:  # transformers raises many kinds
-        raise CheckpointError(f"{directory}: no network can be built: {fault(exc)}") from exc
+        raise CheckpointError(f"{directory}: no network can be built: {in_short(exc)}") from exc
     weights = renamed(read_weights(directory))
     empty = network.state_dict()
     names = {name.removeprefix("t5."): name for name in empty if name not in ALIASES}

@@ -14,7 +14,7 @@ import torch
 from transformers import AutoTokenizer, CLIPConfig
 
 from models.base import CheckpointError
-from models.checkpoint import read_json, read_weights
+from models.checkpoint import in_short, read_json, read_weights
 from models.misfits import unfit
 from models.pixels import CLIP_MEAN, CLIP_STD, Pixels
 
@@ -79,7 +79,7 @@ def read_config(directory: Path) -> CLIPConfig:
     try:
         return CLIPConfig.from_pretrained(directory, local_files_only=True)
     except Exception as exc:  # a value of a wrong type fails in many ways
-        raise CheckpointError(f"{path}: {' '.join(str(exc).split())[:300]}") from exc
+        raise CheckpointError(f"{path}: {in_short(exc)}") from exc
 
 
 def open_clip_config(directory: Path, config: CLIPConfig) -> dict[str, Any]:
@@ -125,19 +125,20 @@ def converted(directory: Path, wanted: dict[str, torch.Tensor]) -> dict[str, tor
     """The weights of *directory* under open_clip's names, each of the shape *wanted* has."""
     tensors = read_weights(directory)
     sources = {name: published(name) for name in wanted}
-    names = {name for parts in sources.values() for name in parts}
-    missing = sorted(names - tensors.keys())
-    unknown = sorted(name for name in tensors.keys() - names if not name.endswith(".position_ids"))
-    if missing or unknown:
-        raise CheckpointError(f"{directory}: {unfit(missing, unknown, [])}")
-    wrong = [
-        f"{part}: {list(tensors[part].shape)} in place of {shape}"
+    expected = {
+        part: shape
         for name, tensor in wanted.items()
         for part, shape in zip(sources[name], shapes(name, tensor, len(sources[name])), strict=True)
-        if list(tensors[part].shape) != shape
+    }
+    missing = sorted(expected.keys() - tensors.keys())
+    unknown = sorted(name for name in tensors.keys() - expected.keys() if not name.endswith(".position_ids"))
+    wrong = [
+        f"{part}: {list(tensors[part].shape)} in place of {shape}"
+        for part, shape in expected.items()
+        if part in tensors and list(tensors[part].shape) != shape
     ]
-    if wrong:
-        raise CheckpointError(f"{directory}: {unfit([], [], wrong)}")
+    if missing or unknown or wrong:
+        raise CheckpointError(f"{directory}: {unfit(missing, unknown, wrong)}")
     return {name: joined(name, [tensors[part] for part in parts]) for name, parts in sources.items()}
 
 
@@ -191,7 +192,7 @@ class OwnTokenizer:
                 directory, local_files_only=True, trust_remote_code=False
             )
         except Exception as exc:  # transformers and tokenizers raise many kinds for a broken file
-            raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {exc}") from exc
+            raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {in_short(exc)}") from exc
 
     def __call__(self, texts: list[str], context_length: int | None = None) -> torch.Tensor:
         """Ids, one row of *context_length* for each text."""

@@ -15,9 +15,9 @@ from transformers import AutoConfig
 
 from models import clip_layout
 from models.base import CheckpointError
-from models.checkpoint import DTYPES, read_json
+from models.checkpoint import DTYPES, in_short, read_file, read_json
 from models.clip_source import LOCAL, Found
-from models.misfits import misfits, unreadable
+from models.misfits import shortened
 
 CONFIG = "open_clip_config.json"
 MOST_WORDS, LONGEST_WORD = 50_000, 40  # that a tokenizer remembers
@@ -122,8 +122,7 @@ def tokenizer_of(found: Found, name: str, config: dict[str, Any]) -> Any:
         return open_clip.get_tokenizer(name, trust_remote_code=False, local_files_only=not found.online)
     except Exception as exc:  # transformers and tokenizers raise many kinds
         where = found.directory or f"{words}, which must be in the hub's local cache"
-        reason = " ".join(str(exc).split())[:200]
-        raise CheckpointError(f"{name}: no tokenizer from {where}: {reason}") from exc
+        raise CheckpointError(f"{name}: no tokenizer from {where}: {in_short(exc)}") from exc
 
 
 class Words(dict[str, str]):
@@ -173,7 +172,10 @@ def fault(found: Found, exc: Exception) -> str:
     if found.directory is not None and (found.directory / CONFIG).is_file():
         file = weights_in(found.directory)
     if "Error(s) in loading state_dict" in str(exc):
-        return f"{file if file.is_file() else place}: {misfits(str(exc))}"
-    if file.is_file() and (reason := unreadable(file)):
-        return f"{file}: {reason}"
-    return f"{place}: {' '.join(str(exc).split())[:300]}"
+        return f"{file if file.is_file() else place}: {shortened(str(exc))}"
+    try:
+        if file.is_file():
+            read_file(file, "cpu")
+    except CheckpointError as unreadable:
+        return str(unreadable)
+    return f"{place}: {in_short(exc)}"

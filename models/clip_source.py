@@ -15,12 +15,8 @@ from models.locate import HUB_ID, download, locate
 
 LOCAL, HUB = "local-dir:", "hf-hub:"  # open_clip's prefixes
 SMALL = ("*.json", "*.txt", "*.model")  # configuration and tokenizers
-HUB_WEIGHTS = (
-    "open_clip_model.safetensors",
-    "open_clip_pytorch_model.bin",
-    "model*.safetensors",
-    "pytorch_model*.bin",
-)
+OWN_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")  # open_clip's own on a hub
+HUB_WEIGHTS = (*OWN_WEIGHTS, "model*.safetensors", "pytorch_model*.bin")
 DATA = (".json", ".safetensors", ".bin", ".pt", ".pth", ".txt", ".model")
 
 

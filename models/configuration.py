@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from models.base import CheckpointError
-from models.checkpoint import fault
+from models.checkpoint import in_short
 
 
 def whole(path: Path, given: Mapping[str, Any], name: str) -> None:
@@ -26,4 +26,4 @@ def built(path: Path, kind: type, given: Mapping[str, Any]) -> Any:
     try:
         return kind(**given)
     except Exception as exc:  # transformers raises many kinds
-        raise CheckpointError(f"{path}: {fault(exc)}") from exc
+        raise CheckpointError(f"{path}: {in_short(exc)}") from exc

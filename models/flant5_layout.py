@@ -105,7 +105,7 @@ def read_config(path: Path) -> dict[str, Any]:
         whole(path, config, name)
     insist(path, {name: config.get(name) for name in STATED}, STATED)
     insist(path, {name: value for name, value in config.items() if value is not None}, FIXED)
-    if config.get("image_aspect_ratio") not in PADS:
+    if config.get("image_aspect_ratio") not in tuple(PADS):  # which may be compared with anything
         raise CheckpointError(
             f"{path}: image_aspect_ratio is {config['image_aspect_ratio']!r}, not 'pad' or 'square'"
         )

@@ -45,10 +45,6 @@ class Tokenizer:
         """Ids of *text* with the `</s>` that the reference puts after every chunk."""
         return [*self._pieces.encode(text), EOS]
 
-    def unknown(self, text: str) -> bool:
-        """Whether some of *text* has no piece of its own."""
-        return self._pieces.unk_id() in self._pieces.encode(text)
-
     def around_image(self, question: str) -> tuple[list[int], list[int]]:
         """Ids before and after the image slot, cut at the context length counting the slot as one."""
         before = self.encode(f"{SYSTEM} USER: ")

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import huggingface_hub
+
 from models.base import CheckpointError
+from models.checkpoint import in_short
 
 DEMO = Path(__file__).parent / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -59,11 +62,9 @@ def local(checkpoint: str) -> Located | None:
 
 def cached(repository: str, revision: str = "") -> Path | None:
     """What lies of a repository in the hub's local cache, where its weights are among it; no request."""
-    from huggingface_hub import snapshot_download
-
     try:
         directory = Path(
-            snapshot_download(
+            huggingface_hub.snapshot_download(
                 repository, revision=named(revision), allow_patterns=list(DATA), local_files_only=True
             )
         )
@@ -87,13 +88,12 @@ def download(repository: str, revision: str, patterns: Sequence[str] = DATA) -> 
 
 def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
     """The directory of one commit in the local cache, with its files of those *patterns*."""
-    from huggingface_hub import snapshot_download
-
     try:
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns)))
+        return Path(
+            huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=list(patterns))
+        )
     except Exception as exc:  # the hub's client raises many kinds
-        reason = " ".join(str(exc).split())[:300]
-        raise CheckpointError(f"{repository}: no such directory, and not to be had: {reason}") from exc
+        raise CheckpointError(f"{repository}: no such directory, and not to be had: {in_short(exc)}") from exc
 
 
 def named(revision: str) -> str | None:

@@ -1,49 +1,48 @@
-"""What is said of weights that cannot be loaded: in one line, which they are and why."""
+"""What is said of weights that do not fit a network: in one line, which they are."""
 
 import re
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import torch
-from safetensors.torch import load_file
+
+LISTED = 4  # names of each kind in a message
 
 
-def unfit(missing: list[str], unknown: list[str], wrong: list[str], most: int = 3) -> str:
-    """In one line, which weights don't fit: the first few of each kind, and how many there are."""
+def misfit(weights: Mapping[str, torch.Tensor], expected: Mapping[str, Sequence[int]]) -> str:
+    """What keeps *weights* from being those *expected* by name and shape; empty where they fit."""
+    common = [name for name in expected if name in weights]
+    kinds = {
+        "missing": [name for name in expected if name not in weights],
+        "unexpected": [name for name in weights if name not in expected],
+        "of another shape": [
+            f"{name} {tuple(weights[name].shape)} instead of {tuple(expected[name])}"
+            for name in common
+            if tuple(weights[name].shape) != tuple(expected[name])
+        ],
+        "no floating-point numbers": [
+            f"{name} {weights[name].dtype}" for name in common if not weights[name].is_floating_point()
+        ],
+    }
+    return "; ".join(f"{len(names)} {kind}: {listed(names)}" for kind, names in kinds.items() if names)
+
+
+def unfit(missing: Sequence[str], unknown: Sequence[str], wrong: Sequence[str]) -> str:
+    """Which weights don't fit: the first few of each kind, and how many there are."""
     kinds = {"missing": missing, "unknown": unknown, "of another shape": wrong}
-    lists = (
-        f"{len(names)} {kind} ({', '.join(names[:most])}{', …' if len(names) > most else ''})"
-        for kind, names in kinds.items()
-        if names
-    )
+    lists = (f"{len(names)} {kind} ({listed(names)})" for kind, names in kinds.items() if names)
     return f"weights do not fit: {'; '.join(lists)}"
 
 
-def misfits(message: str) -> str:
+def shortened(message: str) -> str:
     """torch's account of weights that don't fit a network, shortened."""
-    said = {
-        kind: [
-            name
-            for line in message.splitlines()
-            if line.strip().startswith(kind)
-            for name in re.findall(r'"([^"]+)"', line)
-        ]
-        for kind in ("Missing", "Unexpected")
-    }
+    lines = ("".join(re.findall(rf"{kind} key.*", message)) for kind in ("Missing", "Unexpected"))
+    missing, unknown = (re.findall(r'"([^"]+)"', line) for line in lines)
     shape = r"torch\.Size\((.*?)\)"
     mismatch = rf"size mismatch for (\S+): .*?{shape} from checkpoint, .*? model is {shape}"
     wrong = [f"{name}: {its} in place of {ours}" for name, its, ours in re.findall(mismatch, message)]
-    return unfit(said["Missing"], said["Unexpected"], wrong)
+    return unfit(missing, unknown, wrong)
 
 
-def unreadable(path: Path) -> str:
-    """Why *path* holds no weights by name; empty where it does."""
-    try:
-        if path.suffix == ".safetensors":
-            read: object = load_file(path)
-        else:
-            read = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as exc:  # torch and safetensors raise many kinds for a broken file
-        if "Weights only load failed" in str(exc):
-            return "holds something else than tensors; that is not unpickled, since it can run code"
-        return f"broken or truncated ({' '.join(str(exc).split())[:100] or type(exc).__name__})"
-    return "" if isinstance(read, dict) else "holds no weights by name"
+def listed(names: Sequence[str]) -> str:
+    """The first few of *names*."""
+    return ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from models.base import CheckpointError, GenerateCall, ModelError, ModelInfo, Prepared
-from models.checkpoint import DTYPES, read_vocabulary, revision_of, weight_files
+from models.checkpoint import DTYPES, in_short, read_vocabulary, revision_of, weight_files
 
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 HERE = "\ufffcuser\ufffc"  # stands for the user message while the chat template is rendered
@@ -149,7 +149,7 @@ def load_grammar_words(tokenizer: Any, vocabulary: int) -> Any:
     try:
         return llguidance.hf.from_tokenizer(tokenizer, n_vocab=vocabulary)
     except Exception as exc:  # it raises many kinds for a tokenizer it can't take
-        raise CheckpointError(f"the tokenizer can't be bound to a schema: {exc}") from exc
+        raise CheckpointError(f"the tokenizer can't be bound to a schema: {in_short(exc)}") from exc
 
 
 def load_tokenizer(directory: Path) -> Any:
@@ -157,7 +157,7 @@ def load_tokenizer(directory: Path) -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     except Exception as exc:  # transformers and tokenizers raise many kinds for a broken file
-        raise CheckpointError(f"{directory / 'tokenizer.json'}: {exc}") from exc
+        raise CheckpointError(f"{directory / 'tokenizer.json'}: {in_short(exc)}") from exc
     if not tokenizer.is_fast or not tokenizer.chat_template:
         raise CheckpointError(f"{directory}: the tokenizer is not a fast one with a chat template")
     return tokenizer
@@ -183,7 +183,7 @@ def load_model(directory: Path, dtype: torch.dtype) -> Any:
             output_loading_info=True,
         )
     except Exception as exc:  # a broken configuration or file fails in many ways
-        raise CheckpointError(f"{directory}: cannot be loaded: {exc}") from exc
+        raise CheckpointError(f"{directory}: cannot be loaded: {in_short(exc)}") from exc
     if loaded["missing_keys"] or loaded["mismatched_keys"]:
         # transformers would go on with random weights in their place
         raise CheckpointError(f"{directory}: weights are missing or of another shape")

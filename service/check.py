@@ -10,15 +10,13 @@ import torch
 from huggingface_hub import try_to_load_from_cache
 
 from models.base import CheckpointError
-from models.checkpoint import DTYPES, WEIGHTS, parameters, weight_files
+from models.checkpoint import DTYPES, parameters, weight_files
+from models.clip_loading import CONFIG, weights_in
+from models.clip_source import HUB, LOCAL, OWN_WEIGHTS
 from models.flant5_layout import read_layout, rename
 from models.locate import cached, local
 from service.keys import Keys
-from service.settings import ModelSettings, Settings
-
-REMOTE = ("openai", "openai_vlm")  # families whose models another server holds
-
-OPEN_CLIP = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
+from service.settings import REMOTE, ModelSettings, Settings
 
 # What repositories hold, in numbers: those of the profiles, so that memory is known before a download.
 PUBLISHED = {
@@ -94,7 +92,7 @@ def plan_checkpoint(settings: ModelSettings) -> Plan:
     """A directory, or a repository of the hub, whether in the local cache or not."""
     checkpoint = settings.checkpoint
     if settings.family == "open_clip":
-        checkpoint = (settings.model or checkpoint).removeprefix("local-dir:").removeprefix("hf-hub:")
+        checkpoint = (settings.model or checkpoint).removeprefix(LOCAL).removeprefix(HUB)
     if found := local(checkpoint):
         return Plan(found.id, str(found.directory), count(settings.family, found.directory))
     at = f"{checkpoint}@{settings.revision or 'main'}"
@@ -109,19 +107,23 @@ def count(family: str, directory: Path) -> int:
         read_layout(directory)
         held = parameters(weight_files(directory))
         return sum({rename(name): number for name, number in held.items() if rename(name)}.values())
-    names = (*OPEN_CLIP, *WEIGHTS) if family == "open_clip" else WEIGHTS
-    return sum(parameters(weight_files(directory, names)).values())
+    own = family == "open_clip" and (directory / CONFIG).is_file()
+    files = [weights_in(directory)] if own else weight_files(directory)
+    return sum(parameters(files).values())
 
 
 def plan_named(model: str, pretrained: str) -> Plan:
     """A model that open_clip knows by name, with a tag of its weights or a file of them."""
-    loads = f"{model}, {pretrained}"
-    if Path(pretrained).is_file():
-        return Plan(model, pretrained, sum(parameters([Path(pretrained)]).values()))
-    if not (known := open_clip.get_pretrained_cfg(model, pretrained)):
+    loads, name, weights = f"{model}, {pretrained}", model.replace("/", "-"), Path(pretrained).expanduser()
+    if name not in open_clip.list_models():
+        raise CheckpointError(f"{loads}: no name that open_clip knows")
+    known = open_clip.get_pretrained_cfg(name, pretrained)
+    if not known and weights.is_file():
+        return Plan(model, str(weights), sum(parameters([weights]).values()))
+    if not known:
         raise CheckpointError(f"{loads}: no weights that open_clip knows, and no file")
     repository, _, file = known.get("hf_hub", "").rpartition("/")
-    for name in [file] if file else OPEN_CLIP:
+    for name in [file] if file else OWN_WEIGHTS:
         path = repository and try_to_load_from_cache(repository, name)
         if isinstance(path, str) and path:
             return Plan(loads, f"{path} (the hub's cache)", sum(parameters([Path(path)]).values()))

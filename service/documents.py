@@ -5,7 +5,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from service.answers import Problem
 from service.errors import ScoregateError
 
 REFERENCE = "#/components/schemas/{model}"
@@ -65,6 +64,3 @@ def components(*models: type[BaseModel]) -> dict[str, Any]:
         schemas |= schema.pop("$defs", {})
         schemas[model.__name__] = schema
     return schemas
-
-
-PROBLEM = Problem

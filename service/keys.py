@@ -24,7 +24,7 @@ class Keys:
             return cls({})
         try:
             lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
-        except OSError as exc:
+        except (OSError, ValueError) as exc:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc
         matched = [LINE.fullmatch(line) for line in lines if line and not line.startswith("#")]
         if not matched or None in matched:

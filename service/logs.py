@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-FIELDS = ("request_id", "route", "code", "ms", "items", "metrics", "lane", "key", "model", "metric")
+FIELDS = ("request_id", "route", "code", "ms", "items", "lane", "key", "model", "metric")
 
 
 class JsonLines(logging.Formatter):

@@ -22,10 +22,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from service.questions.sets import Question, check
+from service.questions.sets import MOST_CHARACTERS, MOST_QUESTIONS, Question, check
 from service.settings import LONGEST_TIMEOUT_MS
 
-METRICS = ("vqascore", "clipscore", "dsg", "pickscore", "hpsv2")
 MAX_PROMPT = 4000  # characters
 MAX_FRAMES = 64
 MAX_FIELDS = 16  # of one object; none of ours has as many
@@ -142,9 +141,9 @@ class WireQuestion(Wire):
     """One question of a set that the caller brings along."""
 
     id: Annotated[int, Field(ge=1)]
-    text: Annotated[str, StringConstraints(max_length=1000), AfterValidator(said)]
+    text: Annotated[str, StringConstraints(max_length=MOST_CHARACTERS), AfterValidator(said)]
     kind: Annotated[str, StringConstraints(max_length=100), AfterValidator(clean)] = ""
-    depends_on: Annotated[list[int], Field(max_length=64)] = []
+    depends_on: Annotated[list[int], Field(max_length=MOST_QUESTIONS)] = []
     expected: Literal["yes"] = "yes"
 
     def question(self) -> Question:
@@ -203,7 +202,9 @@ def set_form(value: Any) -> str:
 
 
 SetId = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
-OwnQuestions = Annotated[list[WireQuestion], Field(min_length=1, max_length=64), AfterValidator(sound)]
+OwnQuestions = Annotated[
+    list[WireQuestion], Field(min_length=1, max_length=MOST_QUESTIONS), AfterValidator(sound)
+]
 
 
 class DsgOptions(Wire):
@@ -238,7 +239,7 @@ class ScoreRequest(Wire):
     prompt: Prompt | None = None
     images: Counted[WireImage] | None = None
     metrics: Annotated[
-        list[Name], Field(min_length=1, max_length=len(METRICS)), AfterValidator(different)
+        list[Name], Field(min_length=1, max_length=len(Options.model_fields)), AfterValidator(different)
     ] = ["vqascore"]
     options: Options = Options()
     priority: Literal["interactive", "bulk"] = "interactive"

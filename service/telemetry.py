@@ -6,6 +6,7 @@ has not moved yet is 0, not absent.  Never a prompt, a key, a request id or an i
 """
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import product
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
@@ -45,89 +46,68 @@ class Instruments:
 
     def __init__(self, models: Iterable[str]) -> None:
         self.registry = CollectorRegistry()
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
         models = tuple(models)
-        self.requests = Counter(
+        self.requests = counter(
             "scoregate_requests_total",
             "Requests answered; 499 is a caller who left first.",
             ("route", "code"),
-            registry=self.registry,
         )
-        self.request_duration = Histogram(
+        self.request_duration = histogram(
             "scoregate_request_duration_seconds",
             "From the first byte of a request to the last of its answer.",
             ("route",),
             buckets=SECONDS,
-            registry=self.registry,
         )
-        self.stage_duration = Histogram(
+        self.stage_duration = histogram(
             "scoregate_stage_duration_seconds",
             "Time an item spent decoding, waiting for questions, queueing, or on a model.",
             ("stage",),
             buckets=STAGE_SECONDS,
-            registry=self.registry,
         )
-        self.calls = Counter(
+        self.calls = counter(
             "scoregate_calls_total",
             "Calls that a model answered or lost; hits and coalesced calls are not among them.",
             ("model", "lane", "result"),
-            registry=self.registry,
         )
-        self.queue_depth = Gauge(
-            "scoregate_queue_depth",
-            "Calls waiting for the device.",
-            ("model", "lane"),
-            registry=self.registry,
-        )
-        self.queue_wait = Histogram(
+        self.queue_depth = gauge("scoregate_queue_depth", "Calls waiting for the device.", ("model", "lane"))
+        self.queue_wait = histogram(
             "scoregate_queue_wait_seconds",
             "From joining the queue to the start of the batch.",
             ("model", "lane"),
             buckets=WAIT_SECONDS,
-            registry=self.registry,
         )
-        self.batch_size = Histogram(
-            "scoregate_batch_size",
-            "Calls in a batch.",
-            ("model",),
-            buckets=(1, 2, 4, 8, 16, 32, 64, 128),
-            registry=self.registry,
+        self.batch_size = histogram(
+            "scoregate_batch_size", "Calls in a batch.", ("model",), buckets=(1, 2, 4, 8, 16, 32, 64, 128)
         )
-        self.batch_duration = Histogram(
+        self.batch_duration = histogram(
             "scoregate_batch_duration_seconds",
             "Time of a batch on the device.",
             ("model",),
             buckets=BATCH_SECONDS,
-            registry=self.registry,
         )
-        self.cache_requests = Counter(
+        self.cache_requests = counter(
             "scoregate_cache_requests_total",
             "Look-ups by what came of them; coalesced ones joined a computation under way.",
             ("cache", "result"),
-            registry=self.registry,
         )
-        self.cache_errors = Counter(
+        self.cache_errors = counter(
             "scoregate_cache_errors_total",
             "Times that a cache's Redis could not be read or written.",
             ("cache",),
-            registry=self.registry,
         )
-        self.question_llm_calls = Counter(
+        self.question_llm_calls = counter(
             "scoregate_question_llm_calls_total",
             "Calls of the question LLM; invalid ones answered with something that is no question set.",
             ("result",),
-            registry=self.registry,
         )
-        self.rejections = Counter(
-            "scoregate_rejections_total",
-            "Requests refused before any work.",
-            ("reason",),
-            registry=self.registry,
+        self.rejections = counter(
+            "scoregate_rejections_total", "Requests refused before any work.", ("reason",)
         )
-        self.model_ready = Gauge(
-            "scoregate_model_ready",
-            "1 when the model is loaded, warm and serving.",
-            ("model",),
-            registry=self.registry,
+        self.model_ready = gauge(
+            "scoregate_model_ready", "1 when the model is loaded, warm and serving.", ("model",)
         )
         self._create(models)
 

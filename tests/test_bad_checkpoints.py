@@ -173,6 +173,7 @@ REFUSED = {
         ("scale_decoder_outputs", True),
         ("decoder_start_token_id", 2),
         ("image_aspect_ratio", "anyres"),
+        ("image_aspect_ratio", ["pad"]),
         ("mm_vision_select_layer", -6),
         ("mm_vision_select_layer", [-2, -5]),
         ("d_model", "64"),

@@ -1,5 +1,6 @@
 """`scoregate-server --check`: what would be loaded, from where and how large, with nothing loaded."""
 
+import shutil
 import socket
 import sys
 
@@ -96,7 +97,7 @@ def test_what_the_cache_holds_is_measured(tmp_path):
     assert rows["vqa"].endswith("0.8 MB")
 
 
-def test_a_clip_that_open_clip_knows_by_name_says_where_its_weights_would_come_from(tmp_path):
+def test_a_clip_that_open_clip_knows_by_name_says_where_its_weights_would_come_from(tmp_path, monkeypatch):
     """The hub's repository, what lies of it in the cache, or a file."""
     named = {"family": "open_clip", "model": "ViT-L-14-336-quickgelu"}
     rows, _ = checked(clip={**named, "pretrained": "openai"})
@@ -110,10 +111,22 @@ def test_a_clip_that_open_clip_knows_by_name_says_where_its_weights_would_come_f
     weights.symlink_to(GOLDEN.parents[2] / "models/demo/weights/clip/open_clip_model.safetensors")
     (snapshots.parent / "refs").mkdir()
     (snapshots.parent / "refs" / "main").write_text("a" * 40)
-    for pretrained in ("openai", str(weights)):
-        rows, _ = checked(clip={**named, "pretrained": pretrained})
+    monkeypatch.setenv("HOME", str(weights.parent))
+    for pretrained in ("openai", str(weights), f"~/{weights.name}"):
+        rows, _ = checked(clip={**named, "model": "ViT-L/14-336-quickgelu", "pretrained": pretrained})
         assert str(weights) in rows["clip"]
         assert rows["clip"].endswith("7.6 MB")
+
+
+def test_a_clips_weights_are_measured_under_whatever_name_they_are_loaded(tmp_path):
+    """In open_clip's own layout the only file of weights may be called anything."""
+    directory = tmp_path / "clip"
+    shutil.copytree(GOLDEN.parents[2] / "models/demo/weights/clip", directory)
+    (directory / "open_clip_model.safetensors").rename(directory / "epoch_1.safetensors")
+
+    for checkpoint in (str(directory), f"local-dir:{directory}"):
+        rows, _ = checked(clip={"family": "open_clip", "checkpoint": checkpoint})
+        assert rows["clip"].endswith("float32, cpu  7.6 MB")
 
 
 @pytest.mark.parametrize(
@@ -124,6 +137,7 @@ def test_a_clip_that_open_clip_knows_by_name_says_where_its_weights_would_come_f
         ({"family": "clip_flant5", "checkpoint": "demo:clip"}, "config.json: missing"),
         ({"family": "clip_flant5", "checkpoint": "demo:clip_flant5", "device": "gpu"}, "gpu"),
         ({"role": "clip", "family": "open_clip", "model": "ViT-L-14", "pretrained": "x"}, "ViT-L-14, x: no"),
+        ({"role": "clip", "family": "open_clip", "model": "ViT", "pretrained": __file__}, "ViT, "),
         ({"role": "questions", "family": "transformers", "checkpoint": "demo:clip"}, "no weights found"),
     ],
 )

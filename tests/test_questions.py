@@ -53,12 +53,12 @@ async def test_an_urgent_caller_hurries_the_set_that_a_bulk_request_has_written(
     llm = fakes["questions"]
     async with serve() as client:
         llm.hold.clear()
-        bulk = [
-            asyncio.create_task(post(client, "/score", {**dsg(item(prompt)), "priority": "bulk"}))
-            for prompt in ("a busy bee", "a patient ox", "a red dog")
-        ]
-        while not llm.held or {"bulk": 2} != await waiting(client):
-            await asyncio.sleep(0.001)
+        bulk = []
+        for before, prompt in enumerate(("a busy bee", "a patient ox", "a red dog")):
+            body = {**dsg(item(prompt)), "priority": "bulk"}
+            bulk.append(asyncio.create_task(post(client, "/score", body)))
+            while not llm.held or before != (await waiting(client)).get("bulk", 0):
+                await asyncio.sleep(0.001)
         urgent = asyncio.create_task(post(client, "/score", dsg(item("a red dog"))))
         while "interactive" not in await waiting(client):
             await asyncio.sleep(0.001)

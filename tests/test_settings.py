@@ -155,11 +155,11 @@ def test_a_key_is_known_by_its_hash_and_logged_by_its_name(keys_file):
     ]
 
 
-@pytest.mark.parametrize("content", ["", "team-a:secret", "team-a"])
+@pytest.mark.parametrize("content", [b"", b"team-a:secret", b"team-a", b"\xff"])
 def test_a_keys_file_that_holds_no_hashes_is_refused(tmp_path, content):
     """A key in the clear must not look as if it worked."""
     path = tmp_path / "keys"
-    path.write_text(content)
+    path.write_bytes(content)
 
     with pytest.raises(SettingsError, match="api_keys_file"):
         Keys.read(path)

@@ -9,9 +9,9 @@ import numpy as np
 import PIL.Image
 import PIL.ImageDraw
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from models.base import QUESTION
-from models.clip_flant5 import pad_labels
 from models.demo.language import (
     KINDS,
     PLURALS,
@@ -257,7 +257,8 @@ def make_captions(
     """Pictures, the first words of their captions (n, AFTER), and the rest as labels (n, longest)."""
     random = Random(seed)
     images: list[torch.Tensor] = []
-    ids, labels = torch.zeros(scenes, AFTER, dtype=torch.long), []
+    labels: list[torch.Tensor] = []
+    ids = torch.zeros(scenes, AFTER, dtype=torch.long)
     while len(images) < scenes:
         scene = sample_scene(random)
         words = caption(scene).split()
@@ -267,8 +268,8 @@ def make_captions(
             continue
         ids[len(images), : len(after)] = torch.tensor(after)
         images.append(pixels(picture(scene, random)))
-        labels.append(tokenizer.encode(" ".join(words[split:])))
-    return torch.stack(images), ids, pad_labels(labels)
+        labels.append(torch.tensor(tokenizer.encode(" ".join(words[split:]))))
+    return torch.stack(images), ids, pad_sequence(labels, batch_first=True, padding_value=IGNORE)
 
 
 def caption(scene: Scene) -> str:

@@ -17,11 +17,11 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
     """
     question = (options.question or models.vqa.question).replace("{}", item.prompt)
     [answer] = await models.vqa.ask(item.image, [question], options.answer)
-    value = answer.logit if options.output == "logit" else likelihood(answer, options.normalization)
+    chance = likelihood(answer, options.normalization)
     details = {
         "question": question,
         "answer": options.answer,
-        "likelihood": likelihood(answer, options.normalization),
+        "likelihood": chance,
         "normalization": options.normalization,
         "log_probs": list(answer.log_probs),
         "p_yes": exp(answer.log_p_yes),
@@ -30,7 +30,7 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
         "label_mass": answer.label_mass,
     }
     cut = ("the question was cut at the model's length",) if answer.truncated else ()
-    return Score(value, details, warnings=cut)
+    return Score(answer.logit if options.output == "logit" else chance, details, warnings=cut)
 
 
 def likelihood(answer: Likelihood, normalization: str) -> float:

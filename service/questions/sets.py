@@ -96,7 +96,7 @@ def parse(text: str, prompt: str, style: str, provenance: dict[str, str]) -> Que
         written = orjson.loads(text)["questions"]
         questions = tuple(read(entry) for entry in written)
         check(questions)
-    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+    except (ValueError, KeyError, TypeError) as exc:
         reason = str(exc) if type(exc) is ValueError else "not the JSON that was asked for"
         raise QuestionLLMFailed(f"the question LLM's answer is no question set: {reason}") from exc
     if not questions:

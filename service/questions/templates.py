@@ -1,6 +1,7 @@
 """What a question LLM is told, per style, and the form its answer must have."""
 
 import hashlib
+from functools import cache
 from typing import Any
 
 import orjson
@@ -50,6 +51,7 @@ def messages(prompt: str, style: str) -> tuple[str, str]:
     return INSTRUCTIONS[style], user_message(style, prompt)
 
 
+@cache
 def template_hash(style: str) -> str:
     """Changes with anything the LLM is told besides the prompt."""
     told = [*messages("", style), SCHEMA]

@@ -58,16 +58,16 @@ class Questions:
         Raises:
             QuestionLLMFailed: the LLM answered badly or too late.
             NoQuestions: it found nothing to ask.
-            NotReady: no question LLM is configured and the set is not stored, or the store failed.
+            NotReady: no question LLM is configured, or the store failed.
         """
         began = monotonic()
         context.stage = "questions"
         key = self.lookup_key(prompt, style)
-        if context.lane == INTERACTIVE and self._llm is not None:
-            self._llm.lift(question_call(prompt, style))  # where a bulk request has it written already
         stored = await self._store.find(key)
         found: Found = "hit"
         if stored is None:
+            if context.lane == INTERACTIVE:
+                self.llm.lift(question_call(prompt, style))  # where a bulk request has it written already
             stored, joined = await self._flights.do(key, lambda: self._write(key, prompt, style, context))
             found = "coalesced" if joined else "miss"
         self._instruments.cache_requests.labels("questions", found).inc()
