@@ -26,7 +26,7 @@ def measure(report: Report, size: Size) -> None:
         ratios: dict[str, dict[str, float]] = {name: {} for name in others}
         for workload in (*BURSTS, *FLOWS):
             won: dict[str, list[float]] = {name: [] for name in others}
-            for seed in range(1 if workload in FLOWS else size.rounds):
+            for seed in range(min(3, size.rounds) if workload in FLOWS else size.rounds):
                 spec = spec_of(workload, size, seed)
                 ours = merit(workload, report.keep(workload, "service", service.run(spec)))
                 for name, server in others.items():

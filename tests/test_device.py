@@ -154,8 +154,8 @@ async def test_an_idle_device_waits_for_calls_that_are_being_prepared():
     assert [[1, 2, 3]] == model.batches[2:]
 
 
-async def test_it_waits_no_longer_than_the_batch_that_it_saves_would_take():
-    """The fixed part of a batch is all that company can be worth."""
+async def test_it_waits_no_longer_than_a_batch_saved_is_worth():
+    """However long they take: twice the fixed part, and it goes without them."""
     model = Words()
     served, resident = device(model)
     async with served:
@@ -166,14 +166,14 @@ async def test_it_waits_no_longer_than_the_batch_that_it_saves_would_take():
     assert [[1]] == model.batches[2:]
 
 
-@pytest.mark.parametrize(("calls", "batches"), [(4, [[1, 2]]), (10, [[1], [2]])])
+@pytest.mark.parametrize(("calls", "batches"), [(3, [[1, 2]]), (10, [[1], [2]])])
 async def test_it_waits_only_for_calls_that_are_likely_to_be_ready_by_then(calls, batches):
-    """Calls were ready one a second lately: four more are worth a batch's five seconds, ten are not."""
+    """Calls were ready one a second lately: three more are worth twice the two of a batch, ten are not."""
     now = 0.0
     model = Words()
     served, resident = device(model, clock=lambda: now)
     async with served:
-        learns(resident, fixed=5.0)
+        learns(resident, fixed=2.0)
         with served.expecting(resident, "interactive", 10):
             now = 10.0
         with served.expecting(resident, "interactive", calls):

@@ -127,6 +127,7 @@ class Queue:
 
     Attributes:
         coming: calls that are being prepared.
+        came: when one was last made ready, or the first of those in `coming` was begun.
     """
 
     def __init__(
@@ -141,13 +142,13 @@ class Queue:
     ) -> None:
         self.pace, self.linger_s = Pace(), linger_s
         self.coming: set[Coming] = set()
+        self.came = 0.0
         self._max_items, self._max_cost, self._max_waiting = max_items, max_cost, max_waiting
         self._max_batch_s, self._shares = max_batch_s, shares or Shares()
         self._memory = float(max_cost)  # what fits, as far as is known
         self._credit = 0.0
         # Running means: tokens of a call, and seconds from one call made ready to the next.
         self._typical = self._between = 0.0
-        self._came = 0.0  # when the latest was made ready, or the first of those in `coming` was begun
         self._lanes: dict[str, deque[Entry]] = {lane: deque() for lane in LANES}
         # Of live entries, kept up to date as they come, leave and are taken: no submit walks a lane.
         self._count = dict.fromkeys(LANES, 0)
@@ -186,7 +187,7 @@ class Queue:
     def expect(self, lane: str, calls: int, now: float) -> Coming:
         """So many calls are being prepared from *now* on."""
         if not self.coming:
-            self._came = now
+            self.came = now
         coming = Coming(lane, calls)
         self.coming.add(coming)
         return coming
@@ -194,8 +195,8 @@ class Queue:
     def ready(self, coming: Coming, now: float) -> None:
         """They are no longer, since they are prepared or given up."""
         self.coming.remove(coming)
-        self._between += ((now - self._came) / coming.calls - self._between) * (0.2 if self._between else 1.0)
-        self._came = now
+        self._between += ((now - self.came) / coming.calls - self._between) * (0.2 if self._between else 1.0)
+        self.came = now
 
     def ready_in(self, known: Set[Coming]) -> float:
         """Seconds until those of *known* are ready that what waits may wait for; inf where there are none."""

@@ -207,17 +207,18 @@ class Device:
         """
         Let a batch that is not full wait: for calls that are being prepared already, and for `linger_s`.
 
-        Those are worth waiting for as long as the a of the batch that they would otherwise need, where
-        they are likely to be ready by then: else a request's first image would go alone, and all its
-        others after it.
+        Without those, their batch takes an a of its own; waiting pays where all of them are likely to be
+        ready before that has passed.  Twice as long is given, since to wait in vain costs the b of what
+        is ready, and to go too early an a.  Else a request's first image would go alone, and the others
+        after it.
         """
         queue, known = resident.queue, set(resident.queue.coming)
-        patience = self._clock() + queue.pace.fixed
+        began, worth = self._clock(), 2 * queue.pace.fixed
         while queue.waiting and not (queue.full or self._closed or self._others_wait(resident)):
-            now = self._clock()
-            left = queue.oldest() + queue.linger_s - now if queue.linger_s else 0.0
-            if queue.ready_in(known) <= patience - now:
-                left = max(left, patience - now)
+            until = queue.oldest() + queue.linger_s if queue.linger_s else 0.0
+            if queue.ready_in(known) <= worth:
+                until = max(until, began + worth, queue.came + worth)
+            left = until - self._clock()
             if left <= 0:
                 return
             self._work.clear()
