@@ -63,7 +63,7 @@ class QuestionLLM:
             role="questions",
             family="transformers",
             id=id or directory.name,
-            revision=revision or revision_of(directory),
+            revision=revision or revision_of(directory, FILES),
             dtype=dtype,
             device=device,
             vocabulary=read_vocabulary(directory),

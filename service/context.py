@@ -1,6 +1,7 @@
 """What a call carries of the request it belongs to."""
 
 from dataclasses import dataclass, field, replace
+from math import inf
 from time import monotonic
 from typing import Literal
 
@@ -44,6 +45,10 @@ class Context:
     def for_one_metric(self) -> "Context":
         """The same request, with look-ups of its own."""
         return replace(self, lookups=[], stage="")
+
+    def for_shared_work(self) -> "Context":
+        """The request's names and lane for work that others may join: deadline and timings are its own."""
+        return Context(self.request_id, inf, self.lane, self.instruments, self.traceparent)
 
     def looked_up(self, cache: str, result: str) -> None:
         """Note what came of looking for one call's outcome."""

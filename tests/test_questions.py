@@ -3,16 +3,20 @@
 import asyncio
 import gzip
 import json
+import math
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from service.context import Context
 from service.errors import NoQuestions, QuestionLLMFailed
 from service.metrics.dsg import moot
 from service.questions.sets import Question, QuestionSet, parse
 from service.questions.sqlite_store import SQLiteStore
+from service.questions.writer import Questions, question_call
+from service.telemetry import Instruments
 from tests.conftest import item
 
 pytestmark = pytest.mark.anyio
@@ -66,9 +70,67 @@ async def test_an_urgent_caller_hurries_the_set_that_a_bulk_request_has_written(
         answers = await asyncio.gather(*bulk, urgent)
 
     assert [200] * 4 == [answer.status_code for answer in answers]
-    assert ["a busy bee", "a red dog", "a patient ox"] == [
-        call.user.split("prompt: ")[1] for call in llm.calls
-    ]
+    assert ["a busy bee", "a red dog", "a patient ox"] == prompts(llm)
+
+
+class FakeHandle:
+    """A question LLM that answers what it is told, and keeps in which lane it was asked."""
+
+    def __init__(self, info):
+        self.info, self.asked, self.lifted = info, [], []
+        self.answers = asyncio.Queue()
+
+    async def ask(self, calls, context):
+        self.asked.append(context.lane)
+        return [await self.answers.get()]
+
+    def lift(self, call):
+        self.lifted.append(call.seed)
+
+
+async def test_a_second_try_hurries_too_once_an_urgent_caller_waits(fakes, tmp_path):
+    """The first answer is none; the next try does not go behind the bulk sets."""
+    llm = FakeHandle(replace(fakes["questions"].info, family="openai"))
+    instruments = Instruments(["questions"])
+    async with SQLiteStore(tmp_path / "sets", 9) as store:
+        questions = Questions(store, llm, 60.0, instruments)
+        tasks = [
+            asyncio.create_task(questions.of("a red dog", "dsg", Context("", math.inf, lane, instruments)))
+            for lane in ("bulk", "interactive")
+        ]
+        while not llm.lifted:
+            await asyncio.sleep(0.001)
+        llm.answers.put_nowait("no JSON")
+        llm.answers.put_nowait(fakes["questions"].answer(question_call("a red dog", "dsg")))
+        sets = await asyncio.gather(*tasks)
+
+    assert ["miss", "coalesced"] == [found for _, found in sets]
+    assert (["bulk", "interactive"], [0, 1]) == (llm.asked, llm.lifted)
+
+
+def prompts(llm):
+    """What the LLM was asked about, in order."""
+    return [call.user.split("prompt: ")[1] for call in llm.calls]
+
+
+async def test_a_set_is_not_bound_to_the_deadline_of_who_asked_for_it_first(serve, fakes):
+    """The first caller runs out of time, and the second gets the set."""
+    llm = fakes["questions"]
+    async with serve() as client:
+        llm.hold.clear()
+        held = asyncio.create_task(post(client, "/score", dsg(item("a busy bee"))))
+        while not llm.held:
+            await asyncio.sleep(0.001)
+        hasty, patient = (
+            asyncio.create_task(post(client, "/score", {**dsg(item("a red dog")), "timeout_ms": timeout}))
+            for timeout in (200, 20_000)
+        )
+        late = await hasty
+        llm.hold.set()
+        answers = await asyncio.gather(held, patient)
+
+    assert (504, "stage questions") == (late.status_code, late.json()["detail"].rpartition("the ")[2])
+    assert [True] * 2 == ["dsg" in answer.json()["results"][0]["scores"] for answer in answers]
 
 
 async def waiting(client):

@@ -24,6 +24,7 @@ from service.telemetry import INTERACTIVE, Instruments
 
 DECODING = "greedy"
 REPEATABLE = {"transformers"}  # families that answer the same however often they are asked
+TRIES = 2  # of the others
 
 
 class Questions:
@@ -39,6 +40,7 @@ class Questions:
         self._store, self._llm, self._timeout_s = store, llm, timeout_s
         self._instruments = instruments
         self._flights: SingleFlight[QuestionSet] = SingleFlight()
+        self._writing: dict[str, Context] = {}  # of each flight: its own, since its first caller may leave
 
     async def aclose(self) -> None:
         """Stop writing."""
@@ -67,7 +69,7 @@ class Questions:
         found: Found = "hit"
         if stored is None:
             if context.lane == INTERACTIVE:
-                self.llm.lift(question_call(prompt, style))  # where a bulk request has it written already
+                self._hurry(key, prompt, style)
             stored, joined = await self._flights.do(key, lambda: self._write(key, prompt, style, context))
             found = "coalesced" if joined else "miss"
         self._instruments.cache_requests.labels("questions", found).inc()
@@ -87,10 +89,26 @@ class Questions:
         recipe = [prompt, style, template_hash(style), llm, DECODING]
         return "lookup:" + hashlib.sha256(orjson.dumps(recipe)).hexdigest()
 
+    def _hurry(self, key: str, prompt: str, style: str) -> None:
+        """Somebody urgent waits for a set that a bulk request may have written already."""
+        if context := self._writing.get(key):
+            context.lane = INTERACTIVE  # for the tries that are still to come
+            for seed in range(TRIES):
+                self.llm.lift(question_call(prompt, style, seed))
+
     async def _write(self, key: str, prompt: str, style: str, context: Context) -> QuestionSet:
+        """A set, put into the store."""
+        self._writing[key] = context.for_shared_work()
+        try:
+            written = await self._written(prompt, style, self._writing[key])
+        finally:
+            del self._writing[key]
+        return await self._store.put(key, written)
+
+    async def _written(self, prompt: str, style: str, context: Context) -> QuestionSet:
         """A set, asked for once more where the first answer is none and another may differ."""
         count = self._instruments.question_llm_calls
-        tries = 1 if self.llm.info.family in REPEATABLE else 2
+        tries = 1 if self.llm.info.family in REPEATABLE else TRIES
         for seed in range(tries):
             result = "error"
             try:
@@ -104,12 +122,13 @@ class Questions:
                     raise
             finally:
                 count.labels(result).inc()
-        return await self._store.put(key, written)
+        return written
 
     async def _generate(self, prompt: str, style: str, seed: int, context: Context) -> str:
         call = question_call(prompt, style, seed)
+        context.deadline = asyncio.get_running_loop().time() + self._timeout_s
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout_at(context.deadline):
                 [text] = await self.llm.ask([call], context)
         except TimeoutError as exc:
             raise QuestionLLMFailed(f"no answer within {self._timeout_s:g} s") from exc
