@@ -107,7 +107,9 @@ class Batch(Section):
     max_items: int = Field(32, ge=1, description="Most calls in a batch.")
     max_cost_tokens: int = Field(16_384, ge=1, description="Most tokens in a batch.")
     max_batch_ms: float = Field(
-        250, gt=0, description="How long a batch may take, told by the measured pace; one call always may."
+        250,
+        gt=0,
+        description="How long a batch may take, told by the measured pace; one call may take longer.",
     )
     linger_ms: float = Field(
         0, ge=0, description="How long a batch that is not full waits for more calls, on an idle device."

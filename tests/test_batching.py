@@ -152,6 +152,43 @@ async def test_out_of_memory_halves_the_budget_which_recovers_slowly():
     assert 8 not in sizes[:10]
 
 
+async def test_a_model_asked_single_calls_for_long_is_asked_more_at_once_when_more_wait():
+    """By a measured call of 180 ms only one would fit into 250 ms; two are tried, which tells a and b."""
+    waiting = queue(max_batch_s=0.25, max_items=32, max_cost=10_000)
+    for _ in range(100):
+        waiting.finished(cost=10, seconds=0.182)
+    for _ in range(40):
+        waiting.put(Prepared(10, None), Ticket("interactive"), now=0.0)
+    sizes = []
+    while batch := waiting.take(0.0):
+        sizes.append(len(batch))
+        waiting.finished(cost=10 * len(batch), seconds=0.18 + 0.002 * len(batch))
+
+    assert [2, 32, 6] == sizes
+
+
+async def test_where_one_call_takes_too_long_a_batch_may_take_twice_its_time():
+    """A limit that no batch can keep would have every call go alone, for good."""
+    waiting = queue(max_batch_s=0.25, max_items=99, max_cost=10_000)
+    for cost in (10, 20) * 20:
+        waiting.finished(cost, seconds=0.29 + 0.0009 * cost)
+    for _ in range(40):
+        waiting.put(Prepared(10, None), Ticket("interactive"), now=0.0)
+
+    assert 34 == len(waiting.take(0.0))
+
+
+def test_a_fixed_part_once_known_is_not_forgotten_over_batches_of_one_size():
+    """A night of single calls tells nothing of a; yesterday did."""
+    pace = Pace()
+    for cost in (10, 20) * 20:
+        pace.note(cost, seconds=1.0 + 0.1 * cost)
+    for _ in range(1000):
+        pace.note(10, seconds=2.0)
+
+    assert pytest.approx((1.0, 0.1)) == (pace.fixed, pace.slope)
+
+
 def test_a_pace_of_one_size_of_batch_knows_no_fixed_part():
     """All of it is laid on the tokens, so that larger batches are tried with care."""
     pace = Pace()

@@ -245,8 +245,10 @@ class Queue:
         self._memory = max(1.0, min(self._memory, cost / 2))
 
     def _limit(self) -> float:
-        """Tokens of the next batch."""
-        return min(self._max_cost, self._memory, self.pace.within(self._max_batch_s))
+        """Tokens of the next batch.  Where one call alone takes too long, as many as take twice its time."""
+        one = self.pace.fixed + self.pace.slope * self._typical
+        seconds = self._max_batch_s if one <= self._max_batch_s else 2 * one
+        return min(self._max_cost, self._memory, self.pace.within(seconds))
 
     def _book(self, entry: Entry, lane: str) -> None:
         """Count *entry* in *lane* and no longer where it was; "" once it was taken or its caller has gone."""

@@ -3,18 +3,21 @@
 from math import inf
 
 FADE = 0.9  # a batch counts that much less with each one after it
+LARGER = 2.5
 
 
 class Pace:
     """
     Seconds of a batch as a + b * cost: least squares over finished batches, older ones fading.
 
-    Nothing is known before the first one: any cost fits, and nothing takes time.
+    Batches of one size tell no a, so the last one that was told stays.  Nothing is known before the
+    first batch: any cost fits, and nothing takes time.
     """
 
     def __init__(self) -> None:
         self._batches = self._cost = self._seconds = self._squares = self._products = 0.0
         self._elapsed = 0.0
+        self._fixed: float | None = None
 
     def note(self, cost: int, seconds: float, gap: float = 0.0) -> None:
         """Learn from a finished batch that began *gap* seconds after the one before, with work waiting."""
@@ -23,24 +26,23 @@ class Pace:
         sums = (self._batches, self._cost, self._seconds, self._squares, self._products)
         faded = (FADE * total + term for total, term in zip(sums, terms, strict=True))
         self._batches, self._cost, self._seconds, self._squares, self._products = faded
+        mean_cost, mean_seconds = self._cost / self._batches, self._seconds / self._batches
+        spread = self._squares / self._batches - mean_cost**2
+        if spread > 1e-3 * mean_cost**2:
+            together = self._products / self._batches - mean_cost * mean_seconds
+            self._fixed = mean_seconds - max(0.0, together / spread) * mean_cost
 
     @property
     def fixed(self) -> float:
         """a, seconds that any batch takes."""
-        return max(0.0, (self._seconds - self.slope * self._cost) / self._batches) if self._batches else 0.0
+        if self._fixed is None:
+            return 0.0
+        return min(max(0.0, self._fixed), self._seconds / self._batches)
 
     @property
     def slope(self) -> float:
-        """b, seconds for each token; batches of one size tell no a, so that b has it all."""
-        if not self._cost:
-            return 0.0
-        mean = self._cost / self._batches
-        spread = self._squares / self._batches - mean * mean
-        even = self._seconds / self._cost
-        if spread < 1e-3 * mean * mean:
-            return even
-        together = self._products / self._batches - mean * self._seconds / self._batches
-        return min(even, max(0.0, together / spread))
+        """b, seconds for each token."""
+        return (self._seconds - self.fixed * self._batches) / self._cost if self._cost else 0.0
 
     @property
     def typical(self) -> float:
@@ -48,8 +50,18 @@ class Pace:
         return self._elapsed / self._batches if self._batches else 0.0
 
     def within(self, seconds: float) -> float:
-        """The largest cost of a batch that should end within *seconds*."""
-        return max(0.0, seconds - self.fixed) / self.slope if self.slope else inf
+        """
+        The largest cost of a batch that should end within *seconds*.
+
+        Until an a is known, larger batches than those so far are tried as well: else a model that was
+        only ever asked single calls would never be asked more at once.
+        """
+        if not self._batches:
+            return inf
+        fits = max(0.0, seconds - self.fixed) / self.slope if self.slope else inf
+        if self._fixed is None and self._seconds <= seconds * self._batches:
+            return max(fits, LARGER * self._cost / self._batches)
+        return fits
 
     def drains(self, cost: float) -> float:
         """Seconds in which so much waiting work is done, in batches as they have been lately."""
