@@ -187,17 +187,18 @@ def test_a_fixed_part_once_known_is_not_forgotten_over_batches_of_one_size():
         pace.note(10, seconds=2.0)
 
     assert pytest.approx((1.0, 0.1)) == (pace.fixed, pace.slope)
+    assert pytest.approx(12.0) == pace.drains(100, largest=50)
 
 
 def test_a_pace_of_one_size_of_batch_knows_no_fixed_part():
     """All of it is laid on the tokens, so that larger batches are tried with care."""
     pace = Pace()
-    assert (math.inf, 0.0) == (pace.within(1.0), pace.drains(100))
+    assert (math.inf, 0.0) == (pace.within(1.0), pace.drains(100, 1000))
 
     pace.note(cost=10, seconds=1.0)
     assert pytest.approx((0.0, 0.1, 50.0, 10.0)) == (
         pace.fixed,
         pace.slope,
         pace.within(5.0),
-        pace.drains(100),
+        pace.drains(100, 1000),
     )

@@ -339,7 +339,7 @@ async def test_the_wait_is_told_from_the_pace_of_what_is_before():
     """Waiting work at its measured rate, and what is left of the batch under way."""
     now = 0.0
     model = Words()
-    served, resident = device(model, clock=lambda: now)
+    served, resident = device(model, clock=lambda: now, limits={"max_items": 1})
     async with served:
         for _ in range(50):
             resident.queue.finished(cost=1, seconds=2.0)

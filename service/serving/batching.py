@@ -168,7 +168,8 @@ class Queue:
     def drains(self, lane: str) -> float:
         """Seconds in which what waits in *lane*, or is on its way there, will have been done."""
         coming = sum(group.calls for group in self.coming if group.lane == lane)
-        return self.pace.drains(self._cost[lane] + coming * self._typical)
+        largest = max(self._typical, min(self._limit(), self._max_items * self._typical))
+        return self.pace.drains(self._cost[lane] + coming * self._typical, largest)
 
     @property
     def waiting(self) -> str:

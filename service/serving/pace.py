@@ -63,6 +63,11 @@ class Pace:
             return max(fits, LARGER * self._cost / self._batches)
         return fits
 
-    def drains(self, cost: float) -> float:
-        """Seconds in which so much waiting work is done, in batches as they have been lately."""
-        return cost * self._elapsed / self._cost if self._cost else 0.0
+    def drains(self, cost: float, largest: float) -> float:
+        """Seconds in which so much waiting work is done, in batches of at most *largest*."""
+        if not (cost and self._batches):
+            return 0.0
+        if self._fixed is None:
+            return cost * self._elapsed / self._cost
+        gap = (self._elapsed - self._seconds) / self._batches
+        return max(1.0, cost / largest) * (self.fixed + gap) + self.slope * cost
