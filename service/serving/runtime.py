@@ -13,10 +13,11 @@ from models.openai_llm import OpenAiLLM
 from models.openai_vlm import OpenAiVlm
 from models.question_llm import QuestionLLM
 from service.serving.backend import Backend, LocalBackend
-from service.serving.batching import Queue, Shares
+from service.serving.batching import Shares
 from service.serving.cache import Cache, OutcomeCache
 from service.serving.device import Device, Resident
 from service.serving.handle import Handle
+from service.serving.queue import Queue
 from service.serving.redis_cache import RedisCache, recipe_of
 from service.serving.redis_client import RedisClient
 from service.serving.remote import RemoteBackend
