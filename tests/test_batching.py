@@ -7,8 +7,9 @@ from collections import deque
 import pytest
 
 from models.base import Prepared
-from service.serving.batching import Entry, Queue, Shares, Ticket, take_batch
+from service.serving.batching import Entry, Shares, Ticket, take_batch
 from service.serving.pace import Pace
+from service.serving.queue import Queue
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,9 @@ import torch
 
 from models.base import Likelihood, Prepared
 from service.errors import Draining, ModelFault
-from service.serving.batching import Queue, Ticket
+from service.serving.batching import Ticket
 from service.serving.device import Device, Resident
+from service.serving.queue import Queue
 from service.telemetry import Instruments
 from tests.fakes import FakeVqa, chance
 

@@ -11,10 +11,10 @@ from models.base import Image, LikelihoodCall
 from service.context import Context
 from service.errors import LaneFull, ModelFault, Overloaded
 from service.serving.backend import LocalBackend
-from service.serving.batching import Queue
 from service.serving.cache import OutcomeCache
 from service.serving.device import Device, Resident
 from service.serving.handle import BULK_KEPT_S, Handle
+from service.serving.queue import Queue
 from service.telemetry import LANES, Instruments
 from tests.fakes import GREY, FakeVqa
 
@@ -253,9 +253,9 @@ async def test_what_nobody_waits_for_any_more_is_not_prepared():
         model.prepare = slow
         first, _ = asking(handle, call("first"))
         gone, _ = asking(handle, call("gone"), call("gone too"))
-        await until(lambda: prepared and 2 == len(resident.queue.coming))
+        await until(lambda: prepared and 2 == len(resident.queue.coming.groups))
         gone.cancel()
-        await until(lambda: 1 == len(resident.queue.coming))
+        await until(lambda: 1 == len(resident.queue.coming.groups))
         door.set()
         await first
 

@@ -20,7 +20,8 @@ import torch
 
 from models.base import Model, ModelError, Prepared, is_finite
 from service.errors import Draining, ModelFault, ScoregateError
-from service.serving.batching import Entry, Queue, Shares, Ticket
+from service.serving.batching import Entry, Shares, Ticket
+from service.serving.queue import Queue
 from service.telemetry import BULK, INTERACTIVE, LANES, Instruments
 
 log = logging.getLogger("scoregate.device")
@@ -131,11 +132,12 @@ class Device:
     @contextmanager
     def expecting(self, resident: Resident, lane: str, calls: int) -> Iterator[None]:
         """While this is open, so many calls of *resident* are being prepared."""
-        coming = resident.queue.expect(lane, calls, self._clock())
+        coming = resident.queue.coming
+        group = coming.begun(lane, calls, self._clock())
         try:
             yield
         finally:
-            resident.queue.ready(coming, self._clock())
+            coming.ended(group, self._clock())
             self._work.set()
 
     def lift(self, resident: Resident, entry: Entry) -> None:
@@ -212,12 +214,13 @@ class Device:
         is ready, and to go too early an a.  Else a request's first image would go alone, and the others
         after it.
         """
-        queue, known = resident.queue, set(resident.queue.coming)
+        queue, coming = resident.queue, resident.queue.coming
+        known = coming.groups
         began, worth = self._clock(), 2 * queue.pace.fixed
         while queue.waiting and not (queue.full or self._closed or self._others_wait(resident)):
             until = queue.oldest() + queue.linger_s if queue.linger_s else 0.0
-            if queue.ready_in(known) <= worth:
-                until = max(until, began + worth, queue.came + worth)
+            if coming.ready_in(known, {queue.waiting, INTERACTIVE}) <= worth:
+                until = max(until, began + worth, coming.latest + worth)
             left = until - self._clock()
             if left <= 0:
                 return

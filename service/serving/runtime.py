@@ -1,5 +1,6 @@
 """The local runtime: every configured model in this process, each on its device."""
 
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -13,16 +14,20 @@ from models.openai_llm import OpenAiLLM
 from models.openai_vlm import OpenAiVlm
 from models.question_llm import QuestionLLM
 from service.serving.backend import Backend, LocalBackend
-from service.serving.batching import Queue, Shares
+from service.serving.batching import Shares
 from service.serving.cache import Cache, OutcomeCache
 from service.serving.device import Device, Resident
 from service.serving.handle import Handle
+from service.serving.queue import Queue
 from service.serving.redis_cache import RedisCache, recipe_of
 from service.serving.redis_client import RedisClient
 from service.serving.remote import RemoteBackend
 from service.serving.upstream import Upstream
 from service.settings import SERVES, ModelSettings, Settings, read_secret
-from service.telemetry import LANES, Instruments
+from service.telemetry import BULK, INTERACTIVE, Instruments
+
+# Of a lane's CPU threads (Linux has it for each thread): decoding for trainers gives way to everything else.
+NICE = {INTERACTIVE: 0, BULK: 5}
 
 Loaded = Model | OpenAiLLM | OpenAiVlm
 
@@ -83,7 +88,10 @@ class LocalRuntime:
     ) -> None:
         # The threads that decode and prepare, for each lane its own: bulk never stands before interactive.
         workers = settings.images.decode_workers
-        self.cpu = {lane: ThreadPoolExecutor(workers, thread_name_prefix=f"cpu-{lane}") for lane in LANES}
+        self.cpu = {
+            lane: ThreadPoolExecutor(workers, f"cpu-{lane}", initializer=os.nice, initargs=(nice,))
+            for lane, nice in NICE.items()
+        }
         self._instruments = instruments
         self._stack = AsyncExitStack()
         self._settings = settings
