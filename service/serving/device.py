@@ -26,6 +26,8 @@ from service.telemetry import BULK, INTERACTIVE, LANES, Instruments
 
 log = logging.getLogger("scoregate.device")
 
+CORES = torch.get_num_threads()  # OMP_NUM_THREADS, or all there are
+
 
 class Broken(Exception):
     """A device can't go on: what worked at the start fails now."""
@@ -52,6 +54,7 @@ class Device:
     Runs the batches of its residents, each in its turn.
 
     Args:
+        cores: that its thread computes with, on a CPU.
         on_broken: told once, in one line, when a fault sticks; the process should end then.
         clock: seconds, the event loop's by default.
     """
@@ -61,6 +64,7 @@ class Device:
         residents: Sequence[Resident],
         instruments: Instruments,
         *,
+        cores: int = 1,
         on_broken: Callable[[str], None] = lambda reason: None,
         shares: Shares | None = None,
         clock: Callable[[], float] = monotonic,
@@ -70,7 +74,7 @@ class Device:
         self._shares, self._clock = shares or Shares(), clock
         self._work = asyncio.Event()
         self._closed = self._leaving = False
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="device")
+        self._thread = ThreadPoolExecutor(1, "device", torch.set_num_threads, (cores,))
         self._task: asyncio.Task[None] | None = None
         self._progress = clock()
         self._turn = 0.0
@@ -86,6 +90,7 @@ class Device:
         for resident in self.residents:
             await self._warm(resident)
             self._instruments.model_ready.labels(resident.name).set(1)
+        compute_on_one_core()
         self._task = asyncio.create_task(self._run())
         return self
 
@@ -302,6 +307,16 @@ class Device:
     def _all_of(self, queue: Queue) -> list[Entry]:
         """Everyone who still waits."""
         return [entry for batch in iter(lambda: queue.take(self._clock()), []) for entry in batch]
+
+
+def compute_on_one_core() -> None:
+    """
+    Have this thread compute by itself, and every thread that has not computed yet.
+
+    OpenMP's threads wait for work in a busy loop, which makes small steps fast, but only while no more of
+    them are there than cores: a second thread with helpers of its own makes a batch take twice as long.
+    """
+    torch.set_num_threads(1)
 
 
 def is_out_of_memory(exc: object) -> bool:

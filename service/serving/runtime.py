@@ -16,7 +16,7 @@ from models.question_llm import QuestionLLM
 from service.serving.backend import Backend, LocalBackend
 from service.serving.batching import Shares
 from service.serving.cache import Cache, OutcomeCache
-from service.serving.device import Device, Resident
+from service.serving.device import CORES, Device, Resident, compute_on_one_core
 from service.serving.handle import Handle
 from service.serving.queue import Queue
 from service.serving.redis_cache import RedisCache, recipe_of
@@ -67,6 +67,7 @@ def load_model(name: str, settings: ModelSettings) -> Loaded:
 
 def load_models(settings: Settings) -> dict[str, Loaded]:
     """Load all models, by configured name."""
+    compute_on_one_core()
     return {name: load_model(name, model) for name, model in settings.models.items()}
 
 
@@ -115,10 +116,11 @@ class LocalRuntime:
                 continue
             place = (settings.device, model.info.role == "questions")
             groups.setdefault(place, []).append(Resident(name, model, self._queue(name)))
-        for residents in groups.values():
+        for (_, writes), residents in groups.items():
             device = Device(
                 residents,
                 self._instruments,
+                cores=1 if writes else CORES,
                 on_broken=self._on_broken,
                 shares=self._shares,
             )
