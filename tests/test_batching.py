@@ -21,9 +21,9 @@ def entry(cost=1, arrived=0.0, lane="interactive", deadline=math.inf):
     return Entry(Prepared(cost, None), Ticket(lane, deadline), arrived, outcome)
 
 
-def taken(interactive=(), bulk=(), *, shares=EVEN, credit=0.0, now=0.0, max_items=99, max_cost=99):
+def taken(interactive=(), bulk=(), *, shares=EVEN, credit=0.0, now=0.0, **limits):
     lanes = {"interactive": deque(interactive), "bulk": deque(bulk)}
-    return take_batch(lanes, shares, credit, now, max_items=max_items, max_cost=max_cost)
+    return take_batch(lanes, shares, credit, now, **{"max_items": 99, "max_cost": 99, **limits})
 
 
 def queue(**limits):
@@ -38,6 +38,18 @@ async def test_interactive_calls_go_first_and_bulk_calls_fill_what_is_left():
     early, late, bulk = entry(), entry(), entry(lane="bulk")
 
     assert [early, late, bulk] == taken([early, late], [bulk], shares=Shares(9.0, 1.0))[0]
+
+
+async def test_bulk_calls_that_fill_a_batch_make_it_take_at_most_twice_the_time():
+    """Twice a + b * 3 here; the rest of bulk is the next batch, which nobody urgent waits for."""
+    for fixed, bulk in ((0.0, 3), (4.0, 7), (100.0, 20)):
+        batch, _ = taken(
+            [entry() for _ in range(3)],
+            [entry(lane="bulk") for _ in range(20)],
+            shares=Shares(9.0, 1.0),
+            fixed=fixed,
+        )
+        assert ["interactive"] * 3 + ["bulk"] * bulk == [one.ticket.lane for one in batch]
 
 
 async def test_bulk_calls_get_their_share_of_every_batch_while_both_wait():

@@ -77,26 +77,36 @@ def take_batch(
     *,
     max_items: int,
     max_cost: float,
+    fixed: float = inf,
 ) -> tuple[list[Entry], float]:
     """
     Take the next batch off the lanes: interactive calls first, but for what bulk calls are owed.
 
-    The first entry is always taken, however costly, so that no call can block a queue for good.
+    What interactive calls leave is bulk's as well, until the batch takes twice the time that they would
+    by themselves.  The first entry is always taken, however costly, so that no call can block a queue
+    for good.
+
+    Args:
+        fixed: the tokens that take as long as the part of a batch's time which is the same for any, a / b.
 
     Returns:
         The batch, and the *credit* in tokens that bulk calls have afterwards.
     """
     batch: list[Entry] = []
-    cost = 0
+    cost = urgent = 0
     interactive, bulk = lanes[INTERACTIVE], lanes[BULK]
     while len(batch) < max_items:
         drop_gone(interactive, now)
         drop_gone(bulk, now)
         both = bool(interactive and bulk)
         lane = bulk if not interactive or (both and credit >= bulk[0].prepared.cost) else interactive
-        if not lane or (batch and cost + lane[0].prepared.cost > max_cost):
+        if not lane:
             break
         size = lane[0].prepared.cost
+        filling = lane is bulk and urgent and not both
+        if batch and cost + size > (min(max_cost, 2 * urgent + fixed) if filling else max_cost):
+            break
+        urgent += size if lane is interactive else 0
         if both:
             credit += -size if lane is bulk else size * shares.owed(now - bulk[0].arrived)
         cost += size

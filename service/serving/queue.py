@@ -107,6 +107,7 @@ class Queue:
             now,
             max_items=self._max_items,
             max_cost=self._limit(),
+            fixed=self.pace.fixed / self.pace.slope if self.pace.slope else inf,
         )
         for entry in batch:
             self._book(entry, "")
