@@ -94,12 +94,12 @@ async def test_a_second_try_hurries_too_once_an_urgent_caller_waits(fakes, tmp_p
     instruments = Instruments(["questions"])
     async with SQLiteStore(tmp_path / "sets", 9) as store:
         questions = Questions(store, llm, 60.0, instruments)
-        tasks = [
-            asyncio.create_task(questions.of("a red dog", "dsg", Context("", math.inf, lane, instruments)))
-            for lane in ("bulk", "interactive")
-        ]
-        while not llm.lifted:
-            await asyncio.sleep(0.001)
+        tasks = []
+        for lane, progress in (("bulk", llm.asked), ("interactive", llm.lifted)):
+            context = Context("", math.inf, lane, instruments)
+            tasks.append(asyncio.create_task(questions.of("a red dog", "dsg", context)))
+            while not progress:
+                await asyncio.sleep(0.001)
         llm.answers.put_nowait("no JSON")
         llm.answers.put_nowait(fakes["questions"].answer(question_call("a red dog", "dsg")))
         sets = await asyncio.gather(*tasks)

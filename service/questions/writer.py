@@ -68,9 +68,10 @@ class Questions:
         stored = await self._store.find(key)
         found: Found = "hit"
         if stored is None:
+            writing = self._writing.setdefault(key, context.for_shared_work())
             if context.lane == INTERACTIVE:
-                self._hurry(key, prompt, style)
-            stored, joined = await self._flights.do(key, lambda: self._write(key, prompt, style, context))
+                self._hurry(writing, prompt, style)
+            stored, joined = await self._flights.do(key, lambda: self._write(key, prompt, style))
             found = "coalesced" if joined else "miss"
         self._instruments.cache_requests.labels("questions", found).inc()
         context.spent("questions", monotonic() - began)
@@ -89,21 +90,19 @@ class Questions:
         recipe = [prompt, style, template_hash(style), llm, DECODING]
         return "lookup:" + hashlib.sha256(orjson.dumps(recipe)).hexdigest()
 
-    def _hurry(self, key: str, prompt: str, style: str) -> None:
+    def _hurry(self, writing: Context, prompt: str, style: str) -> None:
         """Somebody urgent waits for a set that a bulk request may have written already."""
-        if context := self._writing.get(key):
-            context.lane = INTERACTIVE  # for the tries that are still to come
-            for seed in range(TRIES):
-                self.llm.lift(question_call(prompt, style, seed))
+        writing.lane = INTERACTIVE  # for the tries that are still to come
+        for seed in range(TRIES):
+            self.llm.lift(question_call(prompt, style, seed))
 
-    async def _write(self, key: str, prompt: str, style: str, context: Context) -> QuestionSet:
+    async def _write(self, key: str, prompt: str, style: str) -> QuestionSet:
         """A set, put into the store."""
-        self._writing[key] = context.for_shared_work()
         try:
             written = await self._written(prompt, style, self._writing[key])
+            return await self._store.put(key, written)
         finally:
             del self._writing[key]
-        return await self._store.put(key, written)
 
     async def _written(self, prompt: str, style: str, context: Context) -> QuestionSet:
         """A set, asked for once more where the first answer is none and another may differ."""
