@@ -1,6 +1,7 @@
 """Pixels as the CLIP image processor makes them (8-bit bicubic, centre crop, normalise)."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import PIL.Image
@@ -34,9 +35,16 @@ class Pixels:
             if self.pad
             else resize_and_crop(rgb, self.size, self.columns_first)
         )
-        scaled = (np.asarray(square) * (1 / 255)).astype(np.float32)
-        normal = (scaled - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
-        return torch.from_numpy(normal.transpose(2, 0, 1).copy())
+        pixels, normal = np.asarray(square), levels(self.mean, self.std)
+        return torch.from_numpy(np.stack([normal[:, c].take(pixels[:, :, c]) for c in range(3)]))
+
+
+@cache
+def levels(mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
+    """What each 8-bit value becomes in each colour: (256, 3), float32."""
+    scaled = (np.arange(256) * (1 / 255)).astype(np.float32)[:, None]
+    normal: np.ndarray = (scaled - np.array(mean, np.float32)) / np.array(std, np.float32)
+    return normal
 
 
 def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: tuple[int, ...]) -> PIL.Image.Image:
