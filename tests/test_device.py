@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -234,6 +235,18 @@ async def test_a_call_dropped_as_the_device_looks_for_it_does_not_stop_the_event
 
         assert "there" == await there.outcome
         assert served.running
+
+
+async def test_nobody_but_the_device_computes_on_more_than_one_core():
+    """Helpers of other threads would keep the device's from spinning, which makes batches slow."""
+    model = Words()
+    model.answer = lambda call: torch.get_num_threads()
+    served, resident = device(model, cores=3)
+    async with served:
+        assert [3] == await outcomes_of(put(served, resident, "how many"))
+        with ThreadPoolExecutor(1) as other:
+            assert 1 == other.submit(torch.get_num_threads).result()
+        assert 1 == torch.get_num_threads()
 
 
 async def test_closing_answers_everyone_who_waits():
