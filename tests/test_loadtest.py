@@ -4,6 +4,8 @@ import ast
 import asyncio
 import hashlib
 import json
+import subprocess
+import sys
 from base64 import b64decode
 from itertools import islice
 from pathlib import Path
@@ -380,3 +382,12 @@ def test_nothing_of_the_service_imports_the_load_test(top):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not [name for name in names if name.partition(".")[0] == "loadtest"], path
+
+
+@pytest.mark.integration
+def test_the_service_is_as_fast_as_a_regression_would_not_be():
+    """`make bench-demo`: its thresholds are far from the targets, for machines with other work."""
+    command = [sys.executable, "-m", "loadtest", "--set", "bench"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
+
+    assert 0 == done.returncode, done.stdout[-2000:] + done.stderr[-2000:]
