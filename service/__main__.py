@@ -64,6 +64,7 @@ def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
     )
     server = Server(config)
     server.run()
+    gc.unfreeze()  # at the end modules are cleared, and some complain of objects that are left
     if broken:
         print(f"scoregate-server: {broken[0]}", file=sys.stderr)
     return BROKEN if broken else 0 if server.started else WRONG
