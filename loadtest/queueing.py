@@ -19,8 +19,8 @@ BATCHING = Shape(a_ms=180, b_ms=1.8, max_items=32)
 SLOWDOWN = 5  # p99 over the unloaded latency
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # of the offline rate
 
-# For both lanes, and slow enough that two cores decode twice its capacity beside the generator: else the
-# figures would be those of the cores.  A full batch takes 200 ms and the rate is 80/s.
+# For both lanes, and slow enough that even two busy cores decode twice its capacity beside the generator:
+# else the figures would be those of the cores.  A full batch takes 200 ms and the rate is 80/s.
 SHARED = Shape(a_ms=40, b_ms=10, max_items=16)
 INTERACTIVE = 25  # requests a second, a third of the capacity
 BULK = 0.25  # of 128 images, every half second: with those above, a tenth more than the capacity
