@@ -21,7 +21,7 @@ B = TypeVar("B", bound=BaseModel)
 
 REQUEST = "request"  # the multipart part that holds the JSON
 
-# Bytes that are parsed on the event loop, in less time than a way to another thread and back takes; a
+# Bytes that are parsed on the event loop: at most some 4 ms of it, where everything in them is wrong.  A
 # body may hold tens of megabytes of base64.
 SMALL = 64 * 2**10
 

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 import torch
@@ -195,15 +196,13 @@ async def test_it_waits_for_nobody_who_sets_out_later_and_for_nobody_less_urgent
     served, resident = device(model)
     async with served:
         learns(resident, fixed=60.0)
-        with served.expecting(resident, "bulk", 1):
+        with served.expecting(resident, "bulk", 1), ExitStack() as late:
             await outcomes_of(put(served, resident, "urgent", lane="interactive"))
             with served.expecting(resident, "interactive", 1):
                 entries = put(served, resident, 1, lane="interactive")
                 await until_idle()
-                late = served.expecting(resident, "interactive", 1)
-                late.__enter__()
+                late.enter_context(served.expecting(resident, "interactive", 1))
             await outcomes_of(entries)
-            late.__exit__(None, None, None)
 
     assert [["urgent"], [1]] == model.batches[2:]
 

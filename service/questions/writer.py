@@ -20,7 +20,7 @@ from service.questions.store import Store
 from service.questions.templates import SCHEMA, messages, template_hash
 from service.serving.handle import Handle
 from service.serving.single_flight import SingleFlight
-from service.telemetry import INTERACTIVE, Instruments
+from service.telemetry import BULK, INTERACTIVE, Instruments
 
 DECODING = "greedy"
 REPEATABLE = {"transformers"}  # families that answer the same however often they are asked
@@ -69,7 +69,7 @@ class Questions:
         found: Found = "hit"
         if stored is None:
             writing = self._writing.setdefault(key, context.for_shared_work())
-            if context.lane == INTERACTIVE:
+            if context.lane == INTERACTIVE and writing.lane == BULK:
                 self._hurry(writing, prompt, style)
             stored, joined = await self._flights.do(key, lambda: self._write(key, prompt, style))
             found = "coalesced" if joined else "miss"
@@ -91,7 +91,7 @@ class Questions:
         return "lookup:" + hashlib.sha256(orjson.dumps(recipe)).hexdigest()
 
     def _hurry(self, writing: Context, prompt: str, style: str) -> None:
-        """Somebody urgent waits for a set that a bulk request may have written already."""
+        """Somebody urgent waits for a set that a bulk request has written."""
         writing.lane = INTERACTIVE  # for the tries that are still to come
         for seed in range(TRIES):
             self.llm.lift(question_call(prompt, style, seed))
