@@ -47,6 +47,8 @@ OWN_MODEL = frozenset({"pickscore", "hpsv2"})
 
 MetricName = Literal["vqascore", "clipscore", "dsg", "pickscore", "hpsv2"]
 
+A_REDIS = "|".join(redis_url.SCHEMES)  # in a pattern
+
 
 class SettingsError(Exception):
     """The configuration is wrong; the message is one line that names the setting."""
@@ -202,14 +204,14 @@ class CacheSettings(Section):
 
     questions: str = Field(
         "sqlite:///~/.cache/scoregate/questions.sqlite3",
-        pattern=r"^(sqlite:///.|redis://|rediss://|unix://)",
+        pattern=rf"^(sqlite:///.|{A_REDIS})",
         repr=False,  # a Redis' address may hold a password
         description="Question sets: `sqlite:///PATH`, or a Redis that several processes share.",
     )
     questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
     scores: str = Field(
         "memory",
-        pattern=r"^(memory$|off$|redis://|rediss://|unix://)",
+        pattern=rf"^(memory$|off$|{A_REDIS})",
         repr=False,
         description="Models' answers: kept in memory, in a Redis too, or not at all.",
     )
