@@ -1,4 +1,4 @@
-"""Models: loaded weights behind one small synchronous contract (see `models.base`)."""
+"""Models: loaded weights behind one small synchronous contract (see `models.contract`)."""
 
 import os
 

@@ -10,7 +10,7 @@ import torch
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 STRIP = 256  # rows padded at a time
-LONGEST = 64  # sides; what is cut off a longer strip is far outside the centre crop
+MAX_ASPECT = 64  # longer side over shorter; what is cut off a longer strip is far outside the centre crop
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,6 @@ def resize_and_crop(rgb: PIL.Image.Image, size: int, columns_first: bool) -> PIL
 
 def middle(rgb: PIL.Image.Image) -> PIL.Image.Image:
     """The middle of a very long strip: resized whole, one of 16000x1 would take gigabytes."""
-    longest = LONGEST * min(rgb.size)
+    longest = MAX_ASPECT * min(rgb.size)
     left, top = ((side - min(side, longest)) // 2 for side in rgb.size)
     return rgb.crop((left, top, rgb.width - left, rgb.height - top)) if left or top else rgb

@@ -19,11 +19,11 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from models.demo.batches import ahead
 from models.demo.language import WORDS, sample_statement
 from models.demo.loop import Loop
 from models.demo.tokenizer import corpus
 from models.demo.vqa_samples import picture
-from models.demo.vqa_training import ahead
 from models.demo.world import Scene, sample_scene
 from models.pixels import CLIP_MEAN, CLIP_STD
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from math import exp
 from random import Random
 
-from models.base import QUESTION, CheckpointError, Image, ImageCall, LikelihoodCall, TextCall
-from models.clip import Clip
-from models.clip_flant5 import ClipFlanT5
+from models.calls import ImageCall, LikelihoodCall, TextCall
+from models.clip.model import Clip
+from models.clip_flant5.model import ClipFlanT5
+from models.contract import QUESTION, CheckpointError
 from models.demo.language import KINDS, sample_statement
 from models.demo.vqa_samples import picture
 from models.demo.world import sample_scene
+from models.image import Image
 
 BATCH = 64
 
@@ -39,7 +41,7 @@ def cases(kind: str, count: int, seed: str = "held-out") -> Iterator[Case]:
         wrong = sample_statement(kind, False, scene, random)
         if right is not None and wrong is not None:
             made += 1
-            yield Case(Image(picture(scene, random), f"{kind}-{made}"), right.text, wrong.text)
+            yield Case(Image.of(picture(scene, random), f"{kind}-{made}"), right.text, wrong.text)
 
 
 def vqa_scores(model: ClipFlanT5, asked: Sequence[tuple[Image, str]]) -> list[tuple[float, float]]:

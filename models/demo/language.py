@@ -11,7 +11,7 @@ from random import Random
 from models.demo.world import (
     COLOURS,
     LARGE,
-    MOST_THINGS,
+    MAX_THINGS,
     RELATIONS,
     SHAPES,
     SMALL,
@@ -137,7 +137,7 @@ def about(kind: str, scene: Scene, random: Random) -> Statement:
     first, second = mention(one, random), Mention(other.shape, other.colour)
     if kind == "count":
         things = matches(first, scene)
-        return Statement(kind, first, number=min(len(things), MOST_THINGS))
+        return Statement(kind, first, number=min(len(things), MAX_THINGS))
     if kind == "negation":
         return Statement(kind, random_mention(random, scene))
     if kind == "size":
@@ -168,8 +168,8 @@ def random_mention(random: Random, scene: Scene) -> Mention:
 def one_word_off(statement: Statement, scene: Scene, random: Random) -> Statement:
     """The statement with one word changed, or its two mentions changed over."""
     if statement.kind == "count":
-        near = [n for n in (statement.number - 1, statement.number + 1) if 1 <= n <= MOST_THINGS]
-        number = random.choice(near) if random.random() < 0.7 else random.randint(1, MOST_THINGS)
+        near = [n for n in (statement.number - 1, statement.number + 1) if 1 <= n <= MAX_THINGS]
+        number = random.choice(near) if random.random() < 0.7 else random.randint(1, MAX_THINGS)
         return replace(statement, number=number)
     if statement.kind == "negation":
         return replace(statement, first=mention(random.choice(scene.things), random))

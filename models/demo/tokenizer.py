@@ -8,9 +8,9 @@ from random import Random
 
 import sentencepiece
 
+from models.clip_flant5.tokenizer import SYSTEM
 from models.demo.language import KINDS, WORDS, sample_statement, scene_graph
 from models.demo.world import sample_scene
-from models.flant5_tokenizer import SYSTEM
 
 PIECES = 1500
 FIXED = 'USER ASSISTANT Yes No Does this figure show "a" Please answer yes or no Is Are there exactly the'

@@ -7,12 +7,12 @@ Seeded and resumable: stop it at any time and start it again.  State is kept und
 import argparse
 from pathlib import Path
 
-from models.clip import Clip
-from models.clip_flant5 import ClipFlanT5
+from models.checkpoints.locate import DEMO
+from models.clip.model import Clip
+from models.clip_flant5.model import ClipFlanT5
 from models.demo import clip_training, question_training, vqa_training
 from models.demo.evaluation import report
 from models.demo.language import WORDS
-from models.locate import DEMO
 
 
 def say(line: str) -> None:

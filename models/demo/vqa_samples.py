@@ -11,7 +11,8 @@ import PIL.ImageDraw
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from models.base import QUESTION
+from models.clip_flant5.tokenizer import IGNORE, Tokenizer
+from models.contract import QUESTION
 from models.demo.language import (
     KINDS,
     PLURALS,
@@ -30,7 +31,6 @@ from models.demo.world import (
     draw,
     sample_scene,
 )
-from models.flant5_tokenizer import IGNORE, Tokenizer
 from models.pixels import Pixels
 
 SIZE, PATCH = 70, 10

@@ -26,7 +26,7 @@ COLOURS = {
 }
 RELATIONS = ("left of", "right of", "above", "below")
 
-MOST_THINGS = 5
+MAX_THINGS = 5
 RADIUS = (0.06, 0.18)
 SMALL, LARGE = 0.09, 0.135  # radius up to which a thing is small, from which it is large
 TILT = 15  # degrees
@@ -87,17 +87,17 @@ def sample_scene(random: Random) -> Scene:
 def sample_looks(random: Random) -> list[tuple[str, str]]:
     """Shapes with their colours: all different, a group of equals, or near twins."""
     colours = tuple(COLOURS)
-    count = random.randint(1, MOST_THINGS)
+    count = random.randint(1, MAX_THINGS)
     looks = [(random.choice(SHAPES), random.choice(colours)) for _ in range(count)]
     mode = random.random()
     if mode < 0.4:  # equals among others
-        looks = [looks[0]] * random.randint(1, MOST_THINGS) + looks[1:]
+        looks = [looks[0]] * random.randint(1, MAX_THINGS) + looks[1:]
     elif mode < 0.6:  # one shape in several colours, or one colour on several shapes
         looks = [
             (looks[0][0], colour) if random.random() < 0.6 else (shape, looks[0][1])
             for shape, colour in looks
         ]
-    return looks[: random.randint(1, MOST_THINGS) if mode >= 0.4 else MOST_THINGS]
+    return looks[: random.randint(1, MAX_THINGS) if mode >= 0.4 else MAX_THINGS]
 
 
 def sample_background(random: Random) -> tuple[int, int, int]:

@@ -1,0 +1,90 @@
+"""Calls: one question to one model each, the unit that is cached, shared, queued and batched."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from models.image import Image
+
+
+class Call(ABC):
+    """
+    One question to one model.
+
+    Attributes:
+        cacheable: whether its outcome may be kept for whoever makes the same call later.
+    """
+
+    __slots__ = ()
+
+    cacheable: ClassVar[bool] = True
+
+    @abstractmethod
+    def content(self) -> tuple[Any, ...]:
+        """Everything that the outcome depends on beside the model; images by their digest."""
+
+    def key(self, model: tuple[str, ...]) -> bytes:
+        """The sha256 of everything that the outcome depends on; *model* names the model and its weights."""
+        return hashlib.sha256(repr((model, self.content())).encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class ImageCall(Call):
+    """Embed one image.  The outcome is an `Embedding`."""
+
+    image: Image
+
+    def content(self) -> tuple[Any, ...]:
+        """The image's digest."""
+        return ("image", self.image.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class TextCall(Call):
+    """Embed one text.  The outcome is an `Embedding`."""
+
+    text: str
+
+    def content(self) -> tuple[Any, ...]:
+        """The text."""
+        return ("text", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodCall(Call):
+    """How likely is *answer* to *question* about *image*?  The outcome is a `Likelihood`."""
+
+    image: Image
+    question: str
+    answer: str = "Yes"
+
+    def content(self) -> tuple[Any, ...]:
+        """The image's digest and both texts."""
+        return ("likelihood", self.image.digest, self.question, self.answer)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateCall(Call):
+    """
+    Answer a chat of one system and one user message.  The outcome is the model's `Text`.
+
+    Question sets have a store of their own, so these outcomes are not cached.
+
+    Attributes:
+        schema: JSON schema that the text must follow; None allows any text.
+        seed: of what little chance decoding at temperature 0 leaves.
+    """
+
+    cacheable: ClassVar[bool] = False
+
+    system: str
+    user: str
+    max_tokens: int = 1024
+    schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    seed: int = 0
+
+    def content(self) -> tuple[Any, ...]:
+        """Every field."""
+        return ("generate", self.system, self.user, self.max_tokens, repr(self.schema), self.seed)

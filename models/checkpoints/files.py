@@ -1,0 +1,99 @@
+"""The names of a checkpoint's files, in every layout that is read, and which of them hold the weights."""
+
+from pathlib import Path
+
+from models.checkpoints.configuration import read_json
+from models.checkpoints.mismatch import listed
+from models.contract import CheckpointError
+
+# --- configuration and words --------------------------------------------------------------------
+
+CONFIG = "config.json"  # of transformers, and of CLIP-FlanT5
+OPEN_CLIP_CONFIG = "open_clip_config.json"
+PREPROCESSOR = "preprocessor_config.json"
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+CLIP_WORDS = "vocab.json"  # of a CLIP's tokenizer, in older checkpoints
+PIECES = "spiece.model"  # SentencePiece's
+VISION_TOWER = "vision_tower"  # directory of another vision tower than the published CLIP-FlanT5s'
+VOCABULARY = "vocabulary.txt"  # the only words that a small model was taught
+
+# --- weights ------------------------------------------------------------------------------------
+
+# As transformers saves them, whole or sharded with an index; the first that is there is read.
+TRANSFORMERS_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+INDEX = ".index.json"  # added to the name of the whole file
+
+# In open_clip's own layout, in the order in which open_clip looks for them.
+OPEN_CLIP_WEIGHTS = (
+    "open_clip_model.safetensors",
+    "open_clip_pytorch_model.safetensors",
+    "open_clip_pytorch_model.bin",
+    "open_clip_pytorch_model.pth",
+    "model.safetensors",
+    "pytorch_model.bin",
+    "pytorch_model.pth",
+    "model.pth",
+)
+OPEN_CLIP_SUFFIXES = (".safetensors", ".bin", ".pth")  # where none of these is there, the only such file
+
+# --- what is fetched from a hub: data, never code -----------------------------------------------
+
+FETCHED_FIRST = (CONFIG, OPEN_CLIP_CONFIG)  # they tell the commit
+FETCHED_WEIGHTS = ("*.safetensors", "*pytorch_model*.bin")
+FETCHED = ("*.json", *FETCHED_WEIGHTS, "*.model")
+
+# Of a CLIP's repository, which may hold the same weights several times: the first that it has.
+CLIP_FETCHED = ("*.json", "*.txt", "*.model")
+CLIP_HUB_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")  # open_clip's own on a hub
+CLIP_FETCHED_WEIGHTS = (*CLIP_HUB_WEIGHTS, "model*.safetensors", "pytorch_model*.bin")
+
+# What the revision of a CLIP's directory is made from.
+CLIP_DATA_SUFFIXES = (".json", ".safetensors", ".bin", ".pt", ".pth", ".txt", ".model")
+
+
+def weight_files(directory: Path) -> list[Path]:
+    """
+    The files that hold the weights as transformers saves them, sharded or not; safetensors go first.
+
+    Raises:
+        CheckpointError: there is no such file, or one that the index names is missing.
+    """
+    for name in TRANSFORMERS_WEIGHTS:
+        if (directory / name).is_file():
+            return [directory / name]
+        index = directory / f"{name}{INDEX}"
+        if index.is_file():
+            return shards(index)
+    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(TRANSFORMERS_WEIGHTS)})")
+
+
+def shards(index: Path) -> list[Path]:
+    """The files that an `….index.json` names, all of them there."""
+    placed = read_json(index).get("weight_map")
+    if not isinstance(placed, dict) or not placed or not all(isinstance(s, str) for s in placed.values()):
+        raise CheckpointError(f"{index}: no weight_map of tensors to files")
+    names = sorted(set(placed.values()))
+    if any("/" in name or "\\" in name for name in names):
+        raise CheckpointError(f"{index}: a shard lies outside the checkpoint")
+    absent = [name for name in names if not (index.parent / name).is_file()]
+    if absent:
+        raise CheckpointError(f"{index}: {len(absent)} of {len(names)} shards missing: {listed(absent)}")
+    return [index.parent / name for name in names]
+
+
+def open_clip_weights(directory: Path) -> Path:
+    """
+    The file that open_clip takes the weights from.
+
+    Raises:
+        CheckpointError: there is no such file, or it could be any of several.
+    """
+    for name in OPEN_CLIP_WEIGHTS:
+        if (directory / name).is_file():
+            return directory / name
+    others = [path for path in directory.iterdir() if path.suffix in OPEN_CLIP_SUFFIXES]
+    if len(others) != 1:
+        found = f"{len(others)} other files of weights" if others else "no weights"
+        raise CheckpointError(f"{directory}: {found} found (looked for {', '.join(OPEN_CLIP_WEIGHTS)})")
+    return others[0]

@@ -1,0 +1,40 @@
+"""What `--check` says of a checkpoint before it is loaded: where it lies, and how many numbers it holds."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from models.checkpoints.locate import cached, local
+from models.checkpoints.weights import parameters
+from models.family import Plan
+
+
+def plan_checkpoint(
+    checkpoint: str, revision: str, count: Callable[[Path], int], published: Mapping[str, int]
+) -> Plan:
+    """
+    A directory, or a repository of the hub, whether in the local cache or not; no request is made.
+
+    Args:
+        count: how many numbers the weights in a directory hold, each once; it also checks what can be
+            seen of the directory without loading it.
+        published: how many numbers repositories hold that are not here yet.
+
+    Raises:
+        CheckpointError: there is no such directory, or what *count* raises.
+    """
+    if found := local(checkpoint):
+        return Plan(found.id, str(found.directory), count(found.directory))
+    at = f"{checkpoint}@{revision or 'main'}"
+    if directory := cached(checkpoint, revision):
+        return Plan(at, in_cache(directory), count(directory))
+    return Plan(at, "the hub (not in its cache)", published.get(checkpoint))
+
+
+def in_cache(path: Path) -> str:
+    """A place in the hub's local cache."""
+    return f"{path} (the hub's cache)"
+
+
+def total(files: Iterable[Path]) -> int:
+    """How many numbers the tensors of weight files hold."""
+    return sum(parameters(files).values())

@@ -1,0 +1,69 @@
+"""
+Read a checkpoint's tensors.
+
+They come from safetensors or, as published for CLIP-FlanT5, from `pytorch_model.bin`, whole or sharded.
+Nothing is ever unpickled beyond plain tensors.
+"""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+
+from models.checkpoints.files import weight_files
+from models.contract import CheckpointError
+from models.reason import in_short
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def read_weights(directory: Path) -> dict[str, torch.Tensor]:
+    """All tensors of a checkpoint, on the CPU, by name.  Raises `CheckpointError`."""
+    tensors: dict[str, torch.Tensor] = {}
+    for path in weight_files(directory):
+        tensors |= read_file(path, "cpu")
+    return tensors
+
+
+def read_file(path: Path, device: str) -> dict[str, torch.Tensor]:
+    """
+    The tensors of one file, by name; on the device "meta" only their shapes are read.
+
+    Raises:
+        CheckpointError: the file is broken, or holds something else than tensors by name.
+    """
+    try:
+        if path.suffix != ".safetensors":
+            held = torch.load(path, map_location=device, weights_only=True)
+        elif device == "meta":
+            with safe_open(path, "pt") as file:
+                names = file.keys()
+                shapes = {name: file.get_slice(name).get_shape() for name in names}
+            held = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+        else:
+            held = load_file(path, device=device)
+    except Exception as exc:  # torch and safetensors raise many kinds for a broken file
+        reason = f"{in_short(exc)} (broken or truncated)"
+        if type(exc).__name__ == "UnpicklingError":
+            # PyTorch's own message explains how to run the code in such a file.
+            reason = (
+                "not unpickled: it holds something else than plain tensors, and nothing else is unpickled"
+            )
+        raise CheckpointError(f"{path}: cannot be read as weights: {reason}") from exc
+    if not isinstance(held, dict):
+        raise CheckpointError(f"{path}: holds no weights by name")
+    inner = held.get("state_dict")  # as training scripts save it
+    tensors: dict[str, torch.Tensor] = inner if isinstance(inner, dict) else held
+    if not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
+        raise CheckpointError(f"{path}: holds something else than tensors by name")
+    return tensors
+
+
+def parameters(paths: Iterable[Path]) -> dict[str, int]:
+    """How many numbers each tensor of some weight files holds, without reading them."""
+    return {
+        name: math.prod(tensor.shape) for path in paths for name, tensor in read_file(path, "meta").items()
+    }

@@ -1,0 +1,170 @@
+"""
+CLIP (Radford et al. 2021) through open_clip: one embedding for an image, one for a text.
+
+open_clip does the loading, the preprocessing and the tokenising, so an embedding here is the one that
+open_clip's users get.
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import open_clip
+import PIL.Image
+import torch
+import torch.nn.functional as F
+
+from models.calls import ImageCall, TextCall
+from models.checkpoints.vocabulary import read_vocabulary
+from models.checkpoints.weights import DTYPES
+from models.clip import FAMILY, ClipSettings
+from models.clip.loading import load_parts
+from models.clip.source import find
+from models.contract import CheckpointError, ModelError, ModelInfo, Prepared
+from models.image import Image
+from models.outcomes import Embedding
+from models.pixels import middle
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One tower's input; inputs with equal keys have equal tensors."""
+
+    tower: Literal["image", "text"]
+    key: str
+    tensor: torch.Tensor
+    truncated: bool = False
+
+
+class Clip:
+    """
+    A loaded CLIP.
+
+    Args:
+        model: a directory in open_clip's format or in that of transformers (neither causes a request),
+            a hub id, or a name open_clip knows.
+        pretrained: for a name, open_clip's tag of the weights or a file of them.
+        resize_mode: "shortest", "longest" or "squash" in place of the checkpoint's own.
+        dtype: "float32" or "bfloat16" (layer norms stay float32 where open_clip can do that).
+
+    Raises:
+        CheckpointError: a file is missing or unreadable, or the weights don't fit the configuration.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        pretrained: str | None = None,
+        resize_mode: str | None = None,
+        dtype: str,
+        device: str,
+        id: str = "",
+        revision: str = "",
+    ) -> None:
+        found = find(model, pretrained, revision)
+        parts = load_parts(found, dtype, device, resize_mode)
+        self._device, self._dtype = torch.device(device), DTYPES[dtype]
+        self.network, self.preprocess = parts.network, parts.preprocess
+        self.tokenizer = parts.tokenizer
+        # Tokenizers of transformers keep their last settings, so each length has its own: `prepare`
+        # is thread-safe.  open_clip's has no settings, and splits a word only once.
+        simple = isinstance(self.tokenizer, open_clip.SimpleTokenizer)
+        self._roomy = self.tokenizer if simple else copy.deepcopy(self.tokenizer)
+        self._length: int = self.tokenizer.context_length
+        self._patches = count_patches(self.network.visual)
+        self._vocabulary: int = getattr(self.network, "text", self.network).vocab_size
+        self._crops = parts.crops
+        self.info = ModelInfo(
+            role=FAMILY.role,
+            family=FAMILY.name,
+            id=id or found.id,
+            revision=found.revision,
+            dtype=dtype,
+            device=device,
+            vocabulary=read_vocabulary(found.directory) if found.directory else frozenset(),
+            logit_scale=float(self.network.logit_scale.detach().exp()),
+        )
+        try:
+            self.prepare(TextCall("the tokenizers take their settings now"))
+        except ModelError as exc:
+            raise CheckpointError(f"{model}: {exc}") from exc
+
+    def prepare(self, call: ImageCall | TextCall) -> Prepared:
+        """Preprocess an image or tokenise a text; the cost is the tower's length in tokens."""
+        if isinstance(call, TextCall):
+            tokens = self.tokenizer([call.text])[0]
+            if tokens.max() >= self._vocabulary:
+                raise ModelError("the tokenizer does not fit the text tower: it writes ids the tower lacks")
+            return Prepared(self._length, Input("text", call.text, tokens, self._cuts(call.text)))
+        rgb = middle(call.image.rgb) if self._crops else call.image.rgb
+        try:
+            pixels = self.preprocess(rgb)
+        except ValueError as exc:  # some of open_clip's modes round a thin strip to no pixels
+            raise ModelError("the image is too thin for the model's preprocessing") from exc
+        return Prepared(self._patches, Input("image", call.image.digest, pixels))
+
+    def _cuts(self, text: str) -> bool:
+        """Whether the tower doesn't see all of *text*: then one more word past its end is lost too."""
+        one, more = self._roomy([text, f"{text} x"], context_length=self._length + 1)
+        return torch.equal(one, more)
+
+    @torch.inference_mode()
+    def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
+        """One pass of each tower, over the distinct images and the distinct texts."""
+        inputs: list[Input] = [prepared.data for prepared in batch]
+        towers = {"image": self.network.encode_image, "text": self.network.encode_text}
+        vectors: dict[tuple[str, str], np.ndarray | None] = {}
+        for tower, encode in towers.items():
+            tensors = {input.key: input.tensor for input in inputs if input.tower == tower}
+            if tensors:
+                rows = self._embed(encode, torch.stack(list(tensors.values())))
+                vectors |= {(tower, key): row for key, row in zip(tensors, rows, strict=True)}
+        return [outcome(vectors[input.tower, input.key], input.truncated) for input in inputs]
+
+    def _embed(
+        self, encode: Callable[[torch.Tensor], torch.Tensor], tensors: torch.Tensor
+    ) -> list[np.ndarray | None]:
+        """Unit vectors, read-only, each with memory of its own; None where one is not finite."""
+        tensors = tensors.to(self._device)
+        if tensors.is_floating_point():
+            tensors = tensors.to(self._dtype)
+        rows = F.normalize(encode(tensors).float(), dim=-1).cpu().numpy()
+        return [frozen(row) if np.isfinite(row).all() else None for row in rows]
+
+    def example(self) -> ImageCall:
+        """A grey square."""
+        return ImageCall(Image.of(PIL.Image.new("RGB", (336, 336), (128, 128, 128)), "example"))
+
+
+def load(settings: ClipSettings) -> Clip:
+    """The CLIP of a table.  Raises `CheckpointError`."""
+    return Clip(
+        settings.model or settings.checkpoint,
+        pretrained=settings.pretrained,
+        resize_mode=settings.resize_mode,
+        dtype=settings.dtype,
+        device=settings.device,
+        id=settings.id,
+        revision=settings.revision,
+    )
+
+
+def outcome(vector: np.ndarray | None, truncated: bool) -> Embedding | ModelError:
+    """An embedding, or the error that takes its place."""
+    return ModelError("the model's output is not finite") if vector is None else Embedding(vector, truncated)
+
+
+def frozen(row: np.ndarray) -> np.ndarray:
+    """A read-only copy: a cached row must not keep its whole batch in memory."""
+    copied = row.copy()
+    copied.flags.writeable = False
+    return copied
+
+
+def count_patches(visual: Any) -> int:
+    """Patches of an image, or pieces of 16x16 pixels where the tower has no patches."""
+    sizes = np.broadcast_to(visual.image_size, 2) // np.broadcast_to(getattr(visual, "patch_size", 16), 2)
+    return int(sizes.prod())

@@ -1,0 +1,60 @@
+"""What `--check` says of a CLIP."""
+
+from pathlib import Path
+
+import open_clip
+import torch
+from huggingface_hub import try_to_load_from_cache
+
+from models.checkpoints.files import CLIP_HUB_WEIGHTS, open_clip_weights, weight_files
+from models.checkpoints.plan import in_cache, plan_checkpoint, total
+from models.clip import ClipSettings
+from models.clip.source import HUB, LOCAL, has_own_layout
+from models.contract import CheckpointError
+from models.family import Plan
+
+# What repositories hold, in numbers: those of the profiles, so that memory is known before a download.
+PUBLISHED = {
+    "timm/vit_large_patch14_clip_224.openai": 427_616_513,
+    "timm/vit_large_patch14_clip_336.openai": 427_944_193,
+}
+
+
+def plan(settings: ClipSettings) -> Plan:
+    """
+    What would be loaded.
+
+    Raises:
+        CheckpointError: it can be seen that this will not work.
+        RuntimeError: torch knows no such device.
+    """
+    torch.device(settings.device)
+    if settings.pretrained:
+        return plan_named(settings.model, settings.pretrained)
+    checkpoint = (settings.model or settings.checkpoint).removeprefix(LOCAL).removeprefix(HUB)
+    return plan_checkpoint(checkpoint, settings.revision, count, PUBLISHED)
+
+
+def count(directory: Path) -> int:
+    """How many numbers the weights hold, in either layout."""
+    files = [open_clip_weights(directory)] if has_own_layout(directory) else weight_files(directory)
+    return total(files)
+
+
+def plan_named(model: str, pretrained: str) -> Plan:
+    """A model that open_clip knows by name, with a tag of its weights or a file of them."""
+    loads, name, weights = f"{model}, {pretrained}", model.replace("/", "-"), Path(pretrained).expanduser()
+    if name not in open_clip.list_models():
+        raise CheckpointError(f"{loads}: no name that open_clip knows")
+    known = open_clip.get_pretrained_cfg(name, pretrained)
+    if not known and weights.is_file():
+        return Plan(model, str(weights), total([weights]))
+    if not known:
+        raise CheckpointError(f"{loads}: no weights that open_clip knows, and no file")
+    repository, _, file = known.get("hf_hub", "").rpartition("/")
+    for name in [file] if file else CLIP_HUB_WEIGHTS:
+        path = repository and try_to_load_from_cache(repository, name)
+        if isinstance(path, str) and path:
+            return Plan(loads, in_cache(Path(path)), total([Path(path)]))
+    where = f"the hub's {repository}" if repository else known.get("url", "open_clip's own place")
+    return Plan(loads, f"{where} (not in the cache)", PUBLISHED.get(repository))

@@ -1,0 +1,156 @@
+"""
+CLIP-FlanT5: the VQA model of VQAScore (Lin et al. 2024, "Evaluating Text-to-Visual Generation with
+Image-to-Text Generation", section 3 and appendix D).
+
+    pixels -> CLIP vision tower, layer -2, no CLS -> MLP projector -> T5 encoder -> T5 decoder
+
+Reference implementation: t2v_metrics 3.0, `CLIPT5Model.forward`.  Its constants and its order of
+steps are kept to the letter, since published scores depend on them; each surprising one is named
+where it stands.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from math import isfinite
+from operator import itemgetter
+from pathlib import Path
+
+import PIL.Image
+import torch
+
+from models.calls import LikelihoodCall
+from models.checkpoints.locate import locate
+from models.checkpoints.revision import revision_of
+from models.checkpoints.vocabulary import read_vocabulary
+from models.checkpoints.weights import DTYPES
+from models.clip_flant5 import FAMILY, ClipFlanT5Settings
+from models.clip_flant5.features import FeatureCache
+from models.clip_flant5.forward import Forward
+from models.clip_flant5.layout import FILES, read_layout
+from models.clip_flant5.network import load_network
+from models.clip_flant5.tokenizer import CONTEXT_LENGTH, EOS, Text
+from models.contract import QUESTION, ModelError, ModelInfo, Prepared
+from models.image import Image
+from models.outcomes import Likelihood
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One (image, question, answer) ready for the device."""
+
+    digest: str
+    pixels: torch.Tensor
+    text: tuple[tuple[int, ...], tuple[int, ...]]
+    labels: tuple[int, ...]
+    truncated: bool
+
+
+class ClipFlanT5:
+    """
+    A loaded CLIP-FlanT5.
+
+    Args:
+        directory: a checkpoint in the published layout; `vision_tower/` beside the weights may hold
+            another tower's `config.json` and `preprocessor_config.json`.
+        dtype: "float32", or "bfloat16" for weights and matrix products.
+        compile: run the network's blocks through `torch.compile`.
+        features_mb: memory for the features of images seen before, in MiB on the device.
+
+    Raises:
+        CheckpointError: a file is missing or unreadable, or the weights don't fit the configuration.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        dtype: str,
+        device: str,
+        id: str = "",
+        revision: str = "",
+        compile: bool = False,
+        features_mb: int = 0,
+    ) -> None:
+        layout = read_layout(directory)
+        self.tokenizer, self.pixels = layout.tokenizer, layout.pixels
+        network = load_network(directory, layout)
+        self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], compile=compile)
+        self._seen = FeatureCache(features_mb * 2**20)
+        self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
+        self._yes, self._no = (self.tokenizer.encode(word)[0] for word in ("Yes", "No"))
+        self.info = ModelInfo(
+            role=FAMILY.role,
+            family=FAMILY.name,
+            id=id or directory.name,
+            revision=revision or revision_of(directory, FILES),
+            dtype=dtype,
+            device=device,
+            vocabulary=read_vocabulary(directory),
+        )
+
+    def prepare(self, call: LikelihoodCall) -> Prepared:
+        """Resize the image and tokenise the texts; the cost is the encoder's and the answer's length."""
+        before, after = self.tokenizer.around_image(call.question)
+        if not call.answer.strip():
+            raise ModelError("the answer is empty")
+        pair = Pair(
+            digest=call.image.digest,
+            pixels=call.image.once(self.pixels, self.pixels),
+            text=(tuple(before), tuple(after)),
+            labels=tuple(self.tokenizer.encode(call.answer)[:CONTEXT_LENGTH]),
+            truncated=after[-1] != EOS,
+        )
+        return Prepared(len(before) + self._patches + len(after) + len(pair.labels), pair)
+
+    @torch.inference_mode()
+    def score(self, batch: Sequence[Prepared]) -> list[Likelihood | ModelError]:
+        """One vision pass per distinct image, one encoder pass per distinct (image, question)."""
+        pairs: list[Pair] = [prepared.data for prepared in batch]
+        images = {pair.digest: pair.pixels for pair in pairs}
+        asked: dict[tuple[str, Text], list[int]] = {}
+        for number, pair in enumerate(pairs):
+            asked.setdefault((pair.digest, pair.text), []).append(number)
+
+        seen = self._seen.of(images, self.forward.features)
+        features = torch.stack([seen[digest] for digest, _ in asked])
+        states, padding = self.forward.encode(features, [text for _, text in asked])
+        answers = [[pairs[number].labels for number in numbers] for numbers in asked.values()]
+        logits = self.forward.logits(states, padding, answers)
+        order = [number for numbers in asked.values() for number in numbers]
+        outcomes = self._likelihoods(logits, [pairs[number] for number in order])
+        return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=itemgetter(0))]
+
+    def _likelihoods(self, logits: torch.Tensor, pairs: Sequence[Pair]) -> Iterator[Likelihood | ModelError]:
+        """Outcomes of *pairs* from the logits of all their answers' tokens, one pair after the other."""
+        wanted = [(token, self._yes, self._no) for pair in pairs for token in pair.labels]
+        chosen = logits.gather(-1, torch.tensor(wanted).to(logits.device))
+        log_probs = iter((chosen - logits.logsumexp(-1, keepdim=True)).tolist())
+        for pair in pairs:
+            tokens = list(islice(log_probs, len(pair.labels)))
+            if not all(map(isfinite, chain.from_iterable(tokens))):
+                yield ModelError("the model's output is not finite")
+                continue
+            _, yes, no = tokens[0]
+            yield Likelihood(tuple(token for token, _, _ in tokens), yes, no, pair.truncated)
+
+    def example(self) -> LikelihoodCall:
+        """A grey square."""
+        return LikelihoodCall(
+            Image.of(PIL.Image.new("RGB", (336, 336), (128, 128, 128)), "example"),
+            QUESTION.replace("{}", "a red circle"),
+        )
+
+
+def load(settings: ClipFlanT5Settings) -> ClipFlanT5:
+    """The CLIP-FlanT5 of a table.  Raises `CheckpointError`."""
+    found = locate(settings.checkpoint, settings.revision)
+    return ClipFlanT5(
+        found.directory,
+        dtype=settings.dtype,
+        device=settings.device,
+        id=settings.id or found.id,
+        revision=found.revision or settings.revision,
+        compile=settings.compile,
+        features_mb=settings.features_mb,
+    )

@@ -1,0 +1,73 @@
+"""A tokenizer for the demo question LLM: the world's words whole, and whole what every answer repeats."""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from pydoc_data.topics import topics  # ordinary English that every Python carries
+from random import Random
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from models.demo.language import PLURALS
+from models.demo.question_prompts import KNOWN, PICTURED, pair
+from models.question_llm.prompt import user_message
+
+SEED = 5  # of the tokenizer, the batches and the weights
+
+PIECES = 896  # of the tokenizer, JSON fragments not counted
+CONTEXT = 2048
+BOS, EOS, PAD = "<s>", "</s>", "<pad>"
+USER, ASSISTANT = "<|user|>", "<|assistant|>"
+SPECIAL = (PAD, BOS, EOS, USER, ASSISTANT, *(f"<|spare_{n}|>" for n in range(8)))
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}{% if message.role == 'user' %}"
+    f"{USER}{{{{ message.content }}}}{ASSISTANT}"
+    "{% endif %}{% endfor %}"
+)
+# What every answer repeats: one token each, so that a question costs about seven.
+FRAGMENT = re.compile(
+    r'\{"questions":\[|\{"id":\d,"kind":"[^"]+","text":"|\?","depends_on":\[|\]\}(?:,|\]\})|\]\}'
+    r"|Is there (?:a|no|exactly)|Are there exactly|Is the(?= )"
+)
+
+
+def corpus(random: Random) -> Iterator[str]:
+    """The world's words, as prompts and answers have them, and some English."""
+    words = {*KNOWN, *PLURALS.values()}
+    for word in sorted(words):
+        yield from [f" {word} {word.capitalize()}"] * 2000
+    yield from [user_message("dsg", "")] * 2000
+    yield from (" ".join(["", *random.choices(PICTURED, k=8)]) for _ in range(500))
+    yield from chain.from_iterable(text.splitlines() for text in topics.values())
+
+
+def train_tokenizer(directory: Path) -> None:
+    """Write a byte-level BPE tokenizer: it has a piece for every byte, so no text is unknown."""
+    random = Random(SEED)
+    words = Tokenizer(models.BPE())
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=PIECES,
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    words.train_from_iterator(corpus(random), trainer)
+    answers = (pair(random)[1] for _ in range(20_000))
+    fragments = sorted({found for text in answers for found in FRAGMENT.findall(text)})
+    words.add_tokens([AddedToken(text, normalized=False) for text in fragments])
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": CONTEXT,
+        "clean_up_tokenization_spaces": False,
+        "bos_token": BOS,
+        "eos_token": EOS,
+        "pad_token": PAD,
+        "chat_template": TEMPLATE,
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    words.save(str(directory / "tokenizer.json"))
+    (directory / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")

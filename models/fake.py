@@ -1,0 +1,132 @@
+"""
+The family `fake`: models without weights, for tests and load tests only.
+
+A fake answers from a hash of the call, so that equal calls get equal answers and others do not.  It
+computes nothing: what is left is the service.  With `fixed_ms` and `per_call_ms` it holds its device
+for as long as a real model would: what is left is queueing.
+"""
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Sequence
+from math import cos, log, sin
+from typing import Any
+
+import numpy as np
+import PIL.Image
+from pydantic import Field
+
+from models.calls import Call, GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.contract import ModelInfo, Prepared
+from models.family import Family, Plan
+from models.image import Image
+from models.outcomes import Embedding, Likelihood, Outcome, Text
+from models.settings import Batch, ModelSettings
+
+COST = 10  # tokens of every call
+GREY = Image.of(PIL.Image.new("RGB", (8, 8), (128, 128, 128)), "grey")
+EXAMPLES: dict[str, Call] = {
+    "clip": TextCall("grey"),
+    "vqa": LikelihoodCall(GREY, "Is it grey?"),
+    "questions": GenerateCall("", "style: example\nprompt: a grey square"),
+}
+
+
+class FakeSettings(ModelSettings):
+    """How long a fake takes."""
+
+    fixed_ms: float = Field(0, ge=0, description="Time of a batch, whatever is in it.")
+    per_call_ms: float = Field(0, ge=0, description="Time that each call of a batch adds.")
+    device: str = Field("cpu", description="Models on one device take turns.")
+    timeout_s: float = Field(60, gt=0, description="Role questions: time for one question set.")
+    batch: Batch = Batch()
+
+
+class FakeModel:
+    """A model of any role, see the module."""
+
+    def __init__(self, role: str, *, fixed_s: float = 0.0, per_call_s: float = 0.0, id: str = "") -> None:
+        self.info = ModelInfo(
+            role=role,
+            family="fake",
+            id=id or f"fake-{role}",
+            revision="1",
+            dtype="float32",
+            device="cpu",
+            logit_scale=100.0 if role == "clip" else None,
+            generates=role == "questions",
+        )
+        self._fixed_s, self._per_call_s = fixed_s, per_call_s
+
+    def prepare(self, call: Any) -> Prepared:
+        """Every call costs the same; its image is decoded, as any model does."""
+        if isinstance(call, ImageCall | LikelihoodCall):
+            call.image.rgb.load()
+        return Prepared(COST, call)
+
+    def score(self, batch: Sequence[Prepared]) -> list[Any]:
+        """Sleep on the device's thread, as a kernel would keep it, then answer."""
+        if seconds := self._fixed_s + self._per_call_s * len(batch):
+            time.sleep(seconds)
+        return [self.answer(prepared.data) for prepared in batch]
+
+    def answer(self, call: Any) -> Any:
+        """The outcome of one call, from its content alone."""
+        return answer(call)
+
+    def example(self) -> Any:
+        """A call of the role."""
+        return EXAMPLES[self.info.role]
+
+
+def answer(call: Call) -> Outcome:
+    """What every fake says to *call*."""
+    match call:
+        case LikelihoodCall(image, question):
+            yes = chance(image.digest, question)
+            return Likelihood((log(yes), log(0.9)), log(yes), log(1 - yes))
+        case GenerateCall(user=user):
+            return Text(questions(user.split("prompt: ", 1)[-1]))
+        case ImageCall(image):
+            angle = chance(image.digest)
+        case TextCall(text):
+            angle = chance(text)
+        case _:
+            raise TypeError(f"a fake has no answer to a {type(call).__name__}")
+    return Embedding(np.array([cos(angle), sin(angle)], np.float32))
+
+
+def chance(*parts: str) -> float:
+    """A number in (0, 1) that depends on nothing but *parts*."""
+    digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
+    return (int.from_bytes(digest[:6]) + 1) / (2**48 + 2)
+
+
+def questions(prompt: str) -> str:
+    """A question for every noun after an article, with the word before it."""
+    nouns = dict.fromkeys(re.findall(r"\ban? (\w+ \w+)", prompt))
+    asked = [
+        {"id": number, "kind": "entity", "text": f"Is there a {noun}?", "depends_on": []}
+        for number, noun in enumerate(nouns, 1)
+    ]
+    return json.dumps({"questions": asked})
+
+
+def load(settings: FakeSettings) -> FakeModel:
+    """The fake of a table."""
+    return FakeModel(
+        settings.role,
+        fixed_s=settings.fixed_ms / 1000,
+        per_call_s=settings.per_call_ms / 1000,
+        id=settings.id,
+    )
+
+
+def plan(settings: FakeSettings) -> Plan:
+    """Nothing is loaded."""
+    return Plan(settings.id or f"fake-{settings.role}", "no weights", 0)
+
+
+FAMILY = Family("fake", role="", settings=FakeSettings, loader="models.fake:load", planner="models.fake:plan")

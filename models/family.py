@@ -1,0 +1,84 @@
+"""A family of models, declared once: its role, the settings it understands, and what loads it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from models.contract import CheckpointError, Model, RemoteModel
+from models.settings import ModelSettings
+
+Loaded = Model | RemoteModel
+
+# What a loader may raise: torch says RuntimeError to an unknown device, a config.json may lack anything,
+# and another package's loader may not be there.
+FAULTS = (
+    CheckpointError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    KeyError,
+    TypeError,
+    ImportError,
+    AttributeError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """
+    What `--check` says of one model: what it *loads*, from *where*, and how many *numbers* it holds.
+
+    *numbers* is None where that is not known before a download; *remote* models take no memory here.
+    """
+
+    loads: str
+    where: str
+    numbers: int | None = None
+    remote: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """
+    Attributes:
+        name: `family` in a table under `models`.
+        role: what its models are for; empty where the table says it (`fake`).
+        settings: the tables that the family understands.
+        loader: "package.module:function", imported when the first model is loaded.  The function takes
+            a table and returns the model.
+        planner: the same for `--check`: takes a table and returns its `Plan`, and loads nothing.
+        required: whether the service is ready only when a model of this family serves, unless its
+            table says otherwise.
+    """
+
+    name: str
+    role: str
+    settings: type[ModelSettings]
+    loader: str
+    planner: str = ""
+    required: bool = True
+
+    def load(self, name: str, settings: ModelSettings) -> Loaded:
+        """The model of the table *name*.  Raises `CheckpointError`, which names the table."""
+        model: Loaded = called(name, self.loader, settings)
+        return model
+
+    def plan(self, name: str, settings: ModelSettings) -> Plan:
+        """What would be loaded.  Raises `CheckpointError` where it can be seen not to work."""
+        if not self.planner:
+            return Plan(settings.id or name, self.loader)
+        plan: Plan = called(name, self.planner, settings)
+        return plan
+
+
+def called(name: str, place: str, settings: ModelSettings) -> Any:
+    """What the function at *place* makes of a table."""
+    try:
+        module, _, function = place.partition(":")
+        work: Callable[[ModelSettings], Any] = getattr(import_module(module), function)
+        return work(settings)
+    except FAULTS as exc:
+        known = isinstance(exc, CheckpointError | RuntimeError)
+        reason = str(exc).partition("\n")[0] if known else repr(exc)
+        raise CheckpointError(f"models.{name}: {reason}") from exc

@@ -1,0 +1,34 @@
+"""Models behind an OpenAI-compatible HTTP API, such as vLLM's: question LLMs and decoder VLMs."""
+
+from pydantic import Field
+
+from models.contract import QUESTION
+from models.family import Family
+from models.settings import RemoteSettings
+
+
+class VlmSettings(RemoteSettings):
+    """A vision-language model."""
+
+    question: str = Field(
+        QUESTION,
+        pattern=r"^[^{}]*\{\}[^{}]*$",
+        description="How it is asked whether it sees a text, `{}`.",
+    )
+
+
+LLM = Family(
+    "openai",
+    role="questions",
+    settings=RemoteSettings,
+    loader="models.openai.llm:load",
+    planner="models.openai.plan:plan",
+    required=False,
+)
+VLM = Family(
+    "openai_vlm",
+    role="vqa",
+    settings=VlmSettings,
+    loader="models.openai.vlm:load",
+    planner="models.openai.plan:plan",
+)

@@ -1,0 +1,66 @@
+"""
+A question LLM behind an OpenAI-compatible HTTP API, such as vLLM's.
+
+Answers are bound to a JSON schema by `response_format`.  (`guided_json` is ignored without a word by
+newer vLLM servers.)
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from models.calls import GenerateCall
+from models.contract import ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.openai import LLM
+from models.openai.chat import first_choice
+from models.outcomes import Text
+from models.settings import RemoteSettings
+
+
+class OpenAiLLM(RemoteModel):
+    """
+    A chat model of that API.
+
+    Args:
+        model: the name that the server knows it by.
+        extra_body: fields added to every request.
+        id, revision: what scores are labelled with.
+    """
+
+    def __init__(
+        self, model: str, *, extra_body: Mapping[str, Any], id: str = "", revision: str = ""
+    ) -> None:
+        self._model, self._extra = model, dict(extra_body)
+        self.info = ModelInfo(LLM.role, LLM.name, id or model, revision, "", "remote", generates=True)
+
+    def prepare(self, call: GenerateCall) -> Prepared:
+        """The request's body."""
+        body = {
+            **self._extra,
+            "model": self._model,
+            "messages": [
+                {"role": "system", "content": call.system},
+                {"role": "user", "content": call.user},
+            ],
+            "temperature": 0,
+            "seed": call.seed,
+            "max_tokens": call.max_tokens,
+        }
+        if call.schema is not None:
+            schema = {"name": "answer", "strict": True, "schema": call.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return Prepared(call.max_tokens, body)
+
+    async def answer(self, prepared: Prepared, post: Post) -> Text:
+        """What the model wrote.  Raises `UpstreamError` where it was cut short or is not text."""
+        choice = first_choice(await post("chat/completions", prepared.data))
+        text = choice.get("message", {}).get("content")
+        if choice.get("finish_reason") != "stop" or not isinstance(text, str):
+            raise UpstreamError(f"the answer did not end within {prepared.cost} tokens, or is no text")
+        return Text(text)
+
+
+def load(settings: RemoteSettings) -> OpenAiLLM:
+    """The model of a table; its server is not asked."""
+    return OpenAiLLM(
+        settings.model, extra_body=settings.extra_body, id=settings.id, revision=settings.revision
+    )

@@ -1,0 +1,22 @@
+"""A causal language model run through transformers, in the role `questions`."""
+
+from pydantic import Field
+
+from models.family import Family
+from models.settings import LocalSettings
+
+
+class QuestionLLMSettings(LocalSettings):
+    """A checkpoint as transformers saves it."""
+
+    timeout_s: float = Field(60, gt=0, description="Time for one question set, waiting included.")
+
+
+FAMILY = Family(
+    "transformers",
+    role="questions",
+    settings=QuestionLLMSettings,
+    loader="models.question_llm.model:load",
+    planner="models.question_llm.plan:plan",
+    required=False,
+)

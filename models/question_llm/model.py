@@ -1,0 +1,126 @@
+"""
+A causal language model that writes question sets, run through transformers.
+
+Any checkpoint will do that `AutoModelForCausalLM` loads without code of its own and whose tokenizer
+is a fast one with a chat template.  Real ones are better served by vLLM in a process of their own;
+this is the embedded default, which carries the demo's tiny Llama.
+
+Decoding is greedy and one call at a time: padding would change the last bits of the logits, and now
+and then a word, with the company a call happens to be in.  Where a call brings a JSON schema, tokens
+that would leave it are masked (llguidance, which vLLM uses for the same).
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from models.calls import GenerateCall
+from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, weight_files
+from models.checkpoints.locate import locate
+from models.checkpoints.revision import revision_of
+from models.checkpoints.vocabulary import read_vocabulary
+from models.checkpoints.weights import DTYPES
+from models.contract import CheckpointError, ModelError, ModelInfo, Prepared
+from models.outcomes import Text
+from models.question_llm import FAMILY, QuestionLLMSettings
+from models.question_llm.grammar import Allowed, load_grammar_words
+from models.question_llm.network import end_tokens, load_network
+from models.question_llm.prompt import user_message
+from models.question_llm.tokenizer import ChatTokenizer
+
+FILES = (CONFIG, TOKENIZER, TOKENIZER_CONFIG)
+
+
+class QuestionLLM:
+    """
+    A chat model on one device.
+
+    Args:
+        directory: a checkpoint as transformers saves it, weights in safetensors.
+        dtype: "float32" or "bfloat16".
+        device: where PyTorch puts it: "cpu", "cuda:0".
+        id, revision: what scores are labelled with; by default the directory's name and a digest.
+
+    Raises:
+        CheckpointError: naming the file that is missing or cannot be used.
+    """
+
+    def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
+        for name in FILES:
+            if not (directory / name).is_file():
+                raise CheckpointError(f"{directory / name}: missing")
+        weight_files(directory)
+        self._tokenizer = ChatTokenizer(directory)
+        self._network = load_network(directory, DTYPES[dtype]).to(device).eval()
+        self._context: int = self._network.config.max_position_embeddings
+        self._ends = end_tokens(self._network, self._tokenizer.loaded)
+        self._grammar_words = load_grammar_words(self._tokenizer.loaded, self._network.config.vocab_size)
+        self.info = ModelInfo(
+            role=FAMILY.role,
+            family=FAMILY.name,
+            id=id or directory.name,
+            revision=revision or revision_of(directory, FILES),
+            dtype=dtype,
+            device=device,
+            vocabulary=read_vocabulary(directory),
+            generates=True,
+            repeatable=True,
+        )
+
+    def prepare(self, call: GenerateCall) -> Prepared:
+        """
+        Token ids of the chat, `data` is (ids, max_tokens, schema); `cost` counts the first two.
+
+        Raises:
+            ModelError: where the chat and `max_tokens` of answer do not fit the context.
+        """
+        ids = self._tokenizer.encode(call.system, call.user)
+        cost = len(ids) + call.max_tokens
+        if cost > self._context:
+            raise ModelError(
+                f"the prompt is too long: {len(ids)} tokens and {call.max_tokens} for the answer"
+                f" do not fit the question model's context of {self._context}"
+            )
+        return Prepared(cost, (ids, call.max_tokens, call.schema))
+
+    @torch.inference_mode()
+    def score(self, batch: Sequence[Prepared]) -> list[Text | ModelError]:
+        """Each answer, or the error that takes its place."""
+        return [self._answer(*prepared.data) for prepared in batch]
+
+    def _answer(self, ids: list[int], max_tokens: int, schema: Mapping[str, Any] | None) -> Text | ModelError:
+        """The likeliest token that the schema allows, one after another."""
+        allowed = Allowed(self._grammar_words, schema) if schema is not None else None
+        written: list[int] = []
+        fresh, cache = ids, None
+        while len(written) < max_tokens:
+            step = torch.tensor([fresh], device=self.info.device)
+            output = self._network(step, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            logits = output.logits[0, -1].float().cpu()
+            token = int((allowed.mask(logits) if allowed else logits).argmax())
+            if token in self._ends:
+                return Text(self._tokenizer.decode(written))
+            if allowed:
+                allowed.take(token)
+            written.append(token)
+            fresh, cache = [token], output.past_key_values
+        return ModelError(f"the answer did not end within {max_tokens} tokens")
+
+    def example(self) -> GenerateCall:
+        """A short prompt of the usual form, of no style in particular."""
+        user = user_message("", "a red circle left of a blue square")
+        return GenerateCall("Write yes/no questions about the prompt as JSON.", user)
+
+
+def load(settings: QuestionLLMSettings) -> QuestionLLM:
+    """The question LLM of a table.  Raises `CheckpointError`."""
+    found = locate(settings.checkpoint, settings.revision)
+    return QuestionLLM(
+        found.directory,
+        dtype=settings.dtype,
+        device=settings.device,
+        id=settings.id or found.id,
+        revision=found.revision or settings.revision,
+    )

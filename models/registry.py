@@ -1,0 +1,22 @@
+"""
+All families of models.
+
+The ones in this repository are declared in the packages below `models`; other packages bring theirs by
+entry points of the group `scoregate.models`.  No weights and no torch are needed to know them.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+
+from models import clip, clip_flant5, fake, openai, question_llm
+from models.family import Family
+from models.plugins import with_plugins
+
+GROUP = "scoregate.models"
+OWN = (clip.FAMILY, clip_flant5.FAMILY, openai.VLM, question_llm.FAMILY, openai.LLM, fake.FAMILY)
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """Every family by name.  Raises `PluginError` for a package's that cannot be used."""
+    return with_plugins({family.name: family for family in OWN}, GROUP, Family)

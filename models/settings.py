@@ -1,0 +1,72 @@
+"""
+The settings of a model: what every table under `models` understands, and what loaders add to it.
+
+A family names the class of its tables.  A table that holds a setting of another family is refused.
+"""
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Section(BaseModel):
+    """A frozen table that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Batch(Section):
+    """How much one batch may hold."""
+
+    max_items: int = Field(32, ge=1, description="Most calls in a batch.")
+    max_cost_tokens: int = Field(16_384, ge=1, description="Most tokens in a batch.")
+    max_batch_ms: float = Field(
+        250,
+        gt=0,
+        description="How long a batch may take, told by the measured cost; one call may take longer.",
+    )
+    linger_ms: float = Field(
+        0, ge=0, description="How long a batch that is not full waits for more calls, on an idle device."
+    )
+
+
+class ModelSettings(Section):
+    """What a table of any family understands."""
+
+    role: str = Field(description="What it is for; the table's name where it names a role.")
+    family: str = Field(description="Which loader reads it, or which API serves it.")
+    id: str = Field("", description="The name that scores carry; the checkpoint's by default.")
+    revision: str = Field("", description="Revision; for a directory a hash of its weights.")
+    required: bool | None = Field(
+        None, description="Not ready without it; default: true, but false for role questions."
+    )
+
+
+class LocalSettings(ModelSettings):
+    """A model of this process."""
+
+    checkpoint: str = Field(
+        "", description="Directory, `demo:NAME` for a shipped one, or a hub id `owner/name`."
+    )
+    device: str = Field("cpu", description="torch device.")
+    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Weights and arithmetic.")
+    batch: Batch = Batch()
+
+
+class RemoteSettings(ModelSettings):
+    """A model behind another server's API."""
+
+    base_url: str = Field("", pattern=r"^(https?://[^@\s]+)?$", description="The API's address, to `/v1`.")
+    model: str = Field("", description="The name that the server knows the model by.")
+    api_key_env: str = Field("", description="The variable that holds the server's key.")
+    timeout_s: float = Field(60, gt=0, description="Time for one request, all its tries included.")
+    max_in_flight: int = Field(64, ge=1, description="Most requests at once.")
+    extra_body: dict[str, Any] = Field(
+        {"chat_template_kwargs": {"enable_thinking": False}}, description="Fields added to every request."
+    )
+
+    @model_validator(mode="after")
+    def _names_its_server(self) -> Self:
+        if not (self.base_url and self.model):
+            raise ValueError(f"family {self.family!r} needs base_url and model")
+        return self

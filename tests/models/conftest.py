@@ -1,0 +1,31 @@
+"""A machine without a network, and an architecture that open_clip knows by name."""
+
+import json
+import socket
+
+import open_clip
+import pytest
+
+from tests.support.clip_checkpoints import PLAIN, TINY
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """No socket can be made."""
+
+    def refuse(*_, **__):
+        raise AssertionError("a socket was made")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def known(tmp_path):
+    """A small architecture among those that open_clip knows by name."""
+    path = tmp_path / f"{TINY}.json"
+    path.write_text(json.dumps(PLAIN))
+    open_clip.add_model_config(path)
+    yield TINY
+    open_clip.factory._MODEL_CONFIG_PATHS.remove(path)
+    del open_clip.factory._MODEL_CONFIGS[TINY]

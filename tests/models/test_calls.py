@@ -1,0 +1,65 @@
+"""Calls: their keys tell apart whatever could change an outcome, and nothing else."""
+
+import pytest
+
+from models.calls import GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.image import Image
+
+MODEL = ("vqa", "tiny", "1")
+SCHEMA = {"type": "object"}
+
+
+def calls():
+    """One of each, made anew; the bytes of an image count by their digest alone."""
+    return {
+        "image": ImageCall(Image(b"a")),
+        "text": TextCall("a"),
+        "likelihood": LikelihoodCall(Image(b"a"), "Is it a?"),
+        "generate": GenerateCall("system", "user"),
+    }
+
+
+@pytest.mark.parametrize("kind", calls())
+def test_equal_calls_have_equal_keys(kind):
+    """In any process: 32 bytes made of their content."""
+    one, other = calls()[kind], calls()[kind]
+
+    assert one.key(MODEL) == other.key(MODEL)
+    assert 32 == len(one.key(MODEL))
+
+
+OTHERS = [
+    *calls().values(),
+    ImageCall(Image(b"b")),
+    ImageCall(Image(b"a", "b")),
+    TextCall("b"),
+    TextCall(""),
+    LikelihoodCall(Image(b"b"), "Is it a?"),
+    LikelihoodCall(Image(b"a"), "Is it b?"),
+    LikelihoodCall(Image(b"a"), "Is it a?", "No"),
+    GenerateCall("", "systemuser"),
+    GenerateCall("system", "user", 5),
+    GenerateCall("system", "user", schema=SCHEMA),
+    GenerateCall("system", "user", seed=1),
+]
+
+
+def test_calls_that_differ_in_anything_have_other_keys():
+    """Kind, image, texts, schema, seed; and the model that is asked."""
+    keys = {call.key(model) for call in OTHERS for model in (MODEL, ("vqa", "tiny", "2"), ("clip", "tiny"))}
+
+    assert 3 * len(OTHERS) == len(keys)
+
+
+def test_an_image_counts_by_its_digest(monkeypatch):
+    """Nothing is decoded for a key."""
+    monkeypatch.setattr("models.image.decode", None)
+
+    assert ImageCall(Image(b"a", "d")).key(MODEL) == ImageCall(Image(b"b", "d")).key(MODEL)
+
+
+def test_what_an_llm_wrote_is_not_cached():
+    """Question sets have a store of their own."""
+    assert {"image": True, "text": True, "likelihood": True, "generate": False} == {
+        kind: call.cacheable for kind, call in calls().items()
+    }

@@ -1,0 +1,85 @@
+"""The family `fake`: no weights, the same answers always, and the time that it is told to take."""
+
+import json
+
+import pytest
+
+from models.calls import GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.fake import GREY, FakeModel
+from models.family import Plan
+from models.image import Image, ImageError
+from models.registry import families
+
+
+def fake(role, **values):
+    family = families()["fake"]
+    return family.load("ours", family.settings(family="fake", role=role, **values))
+
+
+def score(model, *calls):
+    return model.score([model.prepare(call) for call in calls])
+
+
+@pytest.mark.parametrize("role", ["clip", "vqa", "questions"])
+def test_a_fake_of_each_role_answers_its_example(role):
+    """And says what it is."""
+    model = fake(role)
+    [outcome] = score(model, model.example())
+
+    assert outcome.is_finite()
+    assert (role, "fake", f"fake-{role}@1") == (model.info.role, model.info.family, model.info.label)
+    assert (role == "questions") == model.info.generates
+
+
+def test_equal_calls_get_equal_answers_and_others_do_not():
+    """From the content alone, whichever instance is asked."""
+    calls = [LikelihoodCall(GREY, text) for text in ("Is it red?", "Is it blue?")]
+    first, second = score(FakeModel("vqa"), *calls)
+
+    assert [second, first, first] == score(fake("vqa"), calls[1], calls[0], calls[0])
+    assert first != second
+    assert all(outcome.log_p_yes < 0 and outcome.log_p_no < 0 for outcome in (first, second))
+
+
+def test_embeddings_are_unit_vectors_of_the_content():
+    """Of an image's digest, or of a text."""
+    image, text, other = score(fake("clip"), ImageCall(GREY), TextCall("grey"), TextCall("red"))
+
+    assert 1 == pytest.approx(float(image.vector @ image.vector))
+    assert 1 == pytest.approx(float(image.vector @ text.vector))  # the image's digest is "grey"
+    assert 1 > float(text.vector @ other.vector)
+
+
+def test_questions_are_about_the_nouns_of_the_prompt():
+    """Each asked for once."""
+    [text] = score(fake("questions"), GenerateCall("", "style: s\nprompt: a red cat, an old dog, a red cat"))
+
+    asked = json.loads(text.text)["questions"]
+    assert ["Is there a red cat?", "Is there a old dog?"] == [question["text"] for question in asked]
+    assert [1, 2] == [question["id"] for question in asked]
+
+
+def test_a_batch_takes_the_time_that_the_table_says(monkeypatch):
+    """Milliseconds of a batch, and of each call in it."""
+    slept = []
+    monkeypatch.setattr("models.fake.time.sleep", slept.append)
+    model = fake("vqa", fixed_ms=20, per_call_ms=5)
+    score(model, *[LikelihoodCall(GREY, "Is it?")] * 4)
+    score(fake("vqa"), LikelihoodCall(GREY, "Is it?"))
+
+    assert [0.04] == pytest.approx(slept)
+
+
+def test_a_fake_looks_at_its_images():
+    """A broken one fails where it would with any model."""
+    with pytest.raises(ImageError):
+        fake("vqa").prepare(LikelihoodCall(Image(b"broken"), "Is it?"))
+
+
+def test_a_fake_plans_to_load_nothing():
+    """`--check` says so."""
+    family = families()["fake"]
+
+    assert Plan("fake-vqa", "no weights", 0) == family.plan(
+        "ours", family.settings(family="fake", role="vqa")
+    )

@@ -1,0 +1,119 @@
+"""Pictures: bytes that decode themselves, once, when somebody looks at the pixels."""
+
+import copy
+import hashlib
+import io
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import models.image
+from models.image import Image, ImageError
+
+
+def noise(width=31, height=17):
+    pixels = np.random.default_rng(3).integers(0, 256, (height, width, 3), np.uint8)
+    return PIL.Image.fromarray(pixels)
+
+
+def encoded(picture, format="PNG", **options):
+    buffer = io.BytesIO()
+    picture.save(buffer, format, **options)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """How often pixels were decoded, as a list that grows."""
+    times, decode = [], models.image.decode
+    monkeypatch.setattr(models.image, "decode", lambda data: times.append(len(data)) or decode(data))
+    return times
+
+
+def test_a_picture_in_memory_becomes_an_image_of_the_same_pixels():
+    """Lossless; the digest is the one given, or that of the bytes."""
+    image = Image.of(noise())
+
+    assert noise().tobytes() == image.rgb.tobytes()
+    assert hashlib.sha256(image.encoded).hexdigest() == image.digest
+    assert "named" == Image.of(noise(), "named").digest
+
+
+@pytest.mark.parametrize("again", [lambda image: pickle.loads(pickle.dumps(image)), copy.deepcopy])
+def test_an_image_reaches_another_process_with_its_digest_and_pixels(again, decoded):
+    """As the bytes it came in: what was decoded or made of them stays behind."""
+    image = Image(encoded(noise(), "JPEG"), "named")
+    image.once("size", lambda rgb: rgb.size)
+    sent = again(image)
+
+    assert ("named", image.encoded) == (sent.digest, sent.encoded)
+    assert image.rgb.tobytes() == sent.rgb.tobytes()
+    assert 2 == len(decoded)
+
+
+def test_the_header_alone_tells_the_size(decoded):
+    """No pixel is decoded for it, nor for the digest."""
+    image = Image(encoded(noise(31, 17), "WEBP"))
+
+    assert ((31, 17), 64) == (image.size, len(image.digest))
+    assert [] == decoded
+    assert 0 == image.decode_s
+
+
+def test_pixels_are_decoded_once_whoever_looks(decoded):
+    """Eight threads that prepare its calls; what they make of the pixels is made once too."""
+    image, made = Image.of(noise(200, 200)), []
+
+    def make(rgb):
+        made.append(rgb.size)
+        return rgb.tobytes()
+
+    with ThreadPoolExecutor(8) as threads:
+        looks = [threads.submit(image.once, "bytes", make) for _ in range(8)]
+        seen = {look.result() for look in looks}
+
+    assert {noise(200, 200).tobytes()} == seen
+    assert (1, 1) == (len(decoded), len(made))
+    assert image.decode_s > 0
+
+
+def test_a_released_image_decodes_again(decoded):
+    """Its pixels and what was made of them take no memory in between."""
+    image, made = Image.of(noise()), []
+    for _ in range(2):
+        image.once("width", lambda rgb: made.append(rgb.width))
+        image.release()
+
+    assert (2, 2) == (len(decoded), len(made))
+    assert noise().tobytes() == image.rgb.tobytes()
+
+
+BROKEN = {
+    "no picture": b"<html>",
+    "nothing": b"",
+    "half of one": encoded(noise(400, 300), "JPEG")[:5000],
+    "half of another": encoded(noise(400, 300))[:5000],
+    "a format nobody sends": encoded(noise(), "PPM"),
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
+def test_a_broken_picture_is_an_image_error(data):
+    """Each time that somebody looks, and in words that quote none of it."""
+    image = Image(data)
+    for _ in range(2):
+        with pytest.raises(ImageError, match=r"^the (bytes|JPEG|PNG)"):
+            _ = image.rgb
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1", "I;16"])
+def test_pixels_are_rgb_whatever_the_file_holds(mode):
+    """As Pillow converts them."""
+    picture = noise().convert("L" if mode == "I;16" else mode)
+    if mode == "I;16":
+        picture = PIL.Image.fromarray(np.asarray(picture).astype(np.uint16))
+
+    assert "RGB" == Image(encoded(picture)).rgb.mode

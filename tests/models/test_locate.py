@@ -1,0 +1,108 @@
+"""Where a checkpoint is looked for: directories first, then the hub's local cache, then the hub."""
+
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+
+from models.checkpoints.locate import DEMO, cached, locate
+from models.contract import CheckpointError
+
+COMMIT = "3b4a6b1b618f4e286f5353b5b5147a3ae7d9ec55"
+OTHER = "1" * 40
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty local cache of the hub, and no way to the hub itself."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "hub"
+
+
+def snapshot(cache: Path, *files: str, commit: str = COMMIT, newest: bool = True) -> Path:
+    """A commit of `owner/name` in the cache."""
+    repository = cache / "models--owner--name"
+    directory = repository / "snapshots" / commit
+    directory.mkdir(parents=True)
+    for path in (directory / file for file in files):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    if newest:
+        (repository / "refs").mkdir()
+        (repository / "refs" / "main").write_text(commit)
+    return directory
+
+
+def test_a_directory_goes_before_a_hub_id_of_that_name(cache, tmp_path):
+    """No request is made for what lies here."""
+    (tmp_path / "owner" / "name").mkdir(parents=True)
+
+    found = locate("owner/name", COMMIT)
+    assert (Path("owner/name"), "name", "") == (found.directory, found.id, found.revision)
+    assert DEMO / "clip" == locate("demo:clip").directory
+
+
+@pytest.mark.parametrize("revision", [COMMIT, COMMIT[:7], "", "main"])
+def test_what_is_in_the_cache_needs_no_hub(cache, revision):
+    """A whole commit, its beginning, and a branch; scores are labelled with the commit."""
+    directory = snapshot(cache, "config.json", "pytorch_model.bin")
+
+    found = locate("owner/name", revision)
+    assert (directory, "owner/name", COMMIT) == (found.directory, found.id, found.revision)
+    assert directory == cached("owner/name", revision)
+
+
+def test_a_commit_in_the_cache_is_found_whatever_is_newest(cache):
+    """An abbreviated one stands for the newest only, since the hub knows no others."""
+    old = snapshot(cache, "config.json", "model.safetensors", newest=False)
+    snapshot(cache, "config.json", "model.safetensors", commit=OTHER)
+
+    assert old == locate("owner/name", COMMIT).directory
+    with pytest.raises(CheckpointError, match=f"newest commit is {OTHER}, not {COMMIT[:7]}"):
+        locate("owner/name", COMMIT[:7])
+    assert cached("owner/name", COMMIT[:7]) is None
+
+
+@pytest.mark.parametrize("files", [(), ("config.json", "spiece.model")])
+def test_a_cache_without_weights_holds_no_checkpoint(cache, files):
+    """What was never fetched, or only in part."""
+    snapshot(cache, *files)
+
+    assert cached("owner/name", COMMIT) is None
+
+
+@pytest.mark.parametrize("revision", [COMMIT, ""])
+def test_a_hub_that_cannot_be_reached_is_one_line(cache, revision):
+    """It names the repository; HF_HUB_OFFLINE, or no network."""
+    with pytest.raises(CheckpointError, match=r"^owner/name: no such directory, and not to be had: ") as told:
+        locate("owner/name", revision)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("checkpoint", ["", "demo:nothing", "/srv/nothing", "a/b/c", "nothing"])
+def test_what_can_be_no_hub_id_is_never_asked_for(cache, monkeypatch, checkpoint):
+    """A path that is not there is an error at once."""
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", None)  # would fail in another way
+
+    with pytest.raises(CheckpointError, match="no such directory"):
+        locate(checkpoint)
+
+
+def test_only_data_is_fetched_and_that_of_one_commit(cache, monkeypatch):
+    """First the configuration, which tells the commit; then weights and words of the same, and no code."""
+    asked = []
+
+    def download(repository, revision=None, allow_patterns=()):
+        asked.append((revision, set(allow_patterns)))
+        return str(cache / "snapshots" / COMMIT)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    locate("owner/name", "main")
+
+    (first, small), (second, all_of_it) = asked
+    assert ("main", COMMIT) == (first, second)
+    assert {"config.json", "open_clip_config.json"} == small
+    assert not any(Path("modeling.py").match(pattern) for pattern in all_of_it)

@@ -1,0 +1,102 @@
+"""A fake OpenAI-compatible server on a real socket, for the faults that a sound one doesn't have."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
+
+
+class FakeOpenAI:
+    """
+    Answers `POST chat/completions` with `chat(body)` and keeps what it was sent.
+
+    `models` is what it lists, `tokens` what `/tokenize` knows (None: it has no such route).
+    """
+
+    def __init__(self) -> None:
+        self.models: Answer = (200, {"object": "list", "data": [{"id": "m"}]})
+        self.tokens: dict[str, list[int]] | None = {"Yes": [5], "No": [6], "maybe so": [7, 8]}
+        self.chat: Callable[[dict[str, Any]], Answer] = lambda body: (200, said("{}"))
+        self.bodies: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.gone = threading.Event()  # stops answers without end
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    @contextmanager
+    def running(self) -> Iterator["FakeOpenAI"]:
+        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.gone.set()
+            self._server.shutdown()
+            self._server.server_close()
+            thread.join()
+
+
+def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
+    """The request handler of *fake*."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            assert "/v1/models" == self.path
+            self._send(fake.models)
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            if self.path == "/tokenize":
+                known = fake.tokens
+                self._send((404, {}) if known is None else (200, {"tokens": known[body["prompt"]]}))
+                return
+            assert "/v1/chat/completions" == self.path
+            fake.headers.append({name.lower(): value for name, value in self.headers.items()})
+            fake.bodies.append(body)
+            self._send(fake.chat(body))
+
+        def _send(self, answer: Answer) -> None:
+            status, content = answer
+            self.close_connection = True
+            self.send_response(status)
+            self.send_header("connection", "close")
+            if isinstance(content, dict | str):
+                data = (content if isinstance(content, str) else json.dumps(content)).encode()
+                self.send_header("content-length", str(len(data)))
+                content = [data]
+            self.end_headers()
+            try:
+                for chunk in content:
+                    self.wfile.write(chunk)
+            except OSError:
+                pass  # the other side has heard enough
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+def said(text: str | None, finish: str = "stop") -> dict[str, Any]:
+    """A chat completion that says *text*."""
+    return {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": finish}]}
+
+
+def weighed(**logprobs: float) -> dict[str, Any]:
+    """A chat completion with those log-probabilities for its first token; `id5` is token 5."""
+    entries = [
+        {"token": f"token_id:{name[2:]}" if name.startswith("id") else name, "logprob": value}
+        for name, value in logprobs.items()
+    ]
+    return {
+        "choices": [{"message": {"content": "Yes"}, "logprobs": {"content": [{"top_logprobs": entries}]}}]
+    }

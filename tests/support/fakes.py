@@ -1,0 +1,78 @@
+"""The family `fake` with switches: its models can be held, fail, and keep what they were given."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from models import fake
+from models.calls import GenerateCall
+from models.contract import Prepared
+from models.fake import GREY, chance
+from models.outcomes import Text
+
+__all__ = ["GREY", "FakeClip", "FakeModel", "FakeQuestionLLM", "FakeVqa", "chance"]
+
+HELD_S = 10  # at most, so that a test that fails ends
+
+
+class FakeModel(fake.FakeModel):
+    """
+    Scores batches with `answer(call)`.
+
+    Attributes:
+        batches: the calls of each batch that was scored.
+        hold: while it is cleared, a batch waits on its device.
+        held: whether one does.
+        fault: what to raise for a batch that holds a call, None for nothing.
+    """
+
+    role = "vqa"
+
+    def __init__(self) -> None:
+        super().__init__(self.role)
+        self.batches: list[list[Any]] = []
+        self.hold = threading.Event()
+        self.hold.set()
+        self.held = False
+        self.fault: Callable[[Any], Exception | None] = lambda call: None
+
+    def score(self, batch: Sequence[Prepared]) -> list[Any]:
+        calls = [prepared.data for prepared in batch]
+        self.held = not self.hold.is_set()
+        self.hold.wait(HELD_S)
+        self.held = False
+        self.batches.append(calls)
+        for call in calls:
+            if fault := self.fault(call):
+                raise fault
+        return super().score(batch)
+
+    @property
+    def calls(self) -> list[Any]:
+        """Every call but the warm-up's."""
+        example = self.example()
+        return [call for batch in self.batches for call in batch if call != example]
+
+
+class FakeVqa(FakeModel):
+    """P(Yes) from the image's digest and the question."""
+
+
+class FakeClip(FakeModel):
+    """A unit vector from the content."""
+
+    role = "clip"
+
+
+class FakeQuestionLLM(FakeModel):
+    """Asks for every noun after an article; `texts` overrides what it writes for a prompt."""
+
+    role = "questions"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: dict[str, str] = {}
+
+    def answer(self, call: GenerateCall) -> Text:
+        prompt = call.user.split("prompt: ", 1)[1]
+        return Text(self.texts[prompt]) if prompt in self.texts else super().answer(call)

@@ -1,0 +1,110 @@
+"""A LLaVA checkpoint, tiny and random, in the layout that vLLM loads; and what transformers says of it."""
+
+from pathlib import Path
+
+import PIL.Image
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+from transformers import (
+    CLIPImageProcessor,
+    CLIPVisionConfig,
+    LlamaConfig,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    LlavaProcessor,
+    PreTrainedTokenizerFast,
+)
+
+SIDE, PATCH = 56, 4  # 196 patches: more than one block of vLLM's cache, which holds 128 tokens on a CPU
+SPECIAL = ["<pad>", "<s>", "</s>", "<unk>", "<image>"]
+TEMPLATE = (
+    "{% for message in messages %}{% for part in message['content'] %}"
+    "{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}"
+    "{% endfor %}{% endfor %}"
+)
+
+
+def make_llava(directory: Path) -> None:
+    """Write the checkpoint."""
+    torch.manual_seed(0)
+    processor = make_processor()
+    config = LlavaConfig(
+        vision_config=CLIPVisionConfig(
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            image_size=SIDE,
+            patch_size=PATCH,
+            projection_dim=32,
+        ),
+        text_config=LlamaConfig(
+            vocab_size=len(processor.tokenizer),
+            hidden_size=64,
+            intermediate_size=128,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            head_dim=32,
+            max_position_embeddings=2048,
+            bos_token_id=1,
+            eos_token_id=2,
+            pad_token_id=0,
+            initializer_range=0.2,
+        ),
+        image_token_index=SPECIAL.index("<image>"),
+        vision_feature_layer=-2,
+        vision_feature_select_strategy="default",
+    )
+    model = LlavaForConditionalGeneration(config).eval()
+    model.save_pretrained(directory)
+    rename(directory / "model.safetensors")
+    processor.save_pretrained(directory)
+
+
+def make_processor() -> LlavaProcessor:
+    """Characters are words, but for the labels."""
+    characters = [chr(code) for code in range(32, 127)]
+    words = {word: n for n, word in enumerate([*SPECIAL, "Yes", "No", *characters])}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"Yes|No|[\s\S]"), "isolated")
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        bos_token="<s>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        additional_special_tokens=["<image>"],
+    )
+    pixels = CLIPImageProcessor(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE})
+    return LlavaProcessor(
+        pixels,
+        fast,
+        patch_size=PATCH,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=TEMPLATE,
+    )
+
+
+def rename(weights: Path) -> None:
+    """Give the vision weights the prefix that vLLM looks for."""
+    tensors = load_file(weights)
+    old, new = "vision_tower.", "vision_tower.vision_model."
+    renamed = {
+        f"{new}{name.removeprefix(old)}" if name.startswith(old) else name: tensor
+        for name, tensor in tensors.items()
+    }
+    save_file(renamed, weights, {"format": "pt"})
+
+
+@torch.no_grad()
+def label_probabilities(directory: Path, rgb: PIL.Image.Image, question: str) -> tuple[float, float]:
+    """P("Yes") and P("No") as the first token, by transformers, in float32."""
+    processor = LlavaProcessor.from_pretrained(directory)
+    model = LlavaForConditionalGeneration.from_pretrained(directory, dtype=torch.float32)
+    inputs = processor(images=rgb, text=f"<image>{question}", return_tensors="pt")
+    first = model(**inputs).logits[0, -1].softmax(-1)
+    yes, no = processor.tokenizer.convert_tokens_to_ids(["Yes", "No"])
+    return float(first[yes]), float(first[no])

@@ -1,0 +1,79 @@
+"""A real vLLM (its CPU build) as a process, in the environment that `make vllm` builds."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
+STARTED_WITHIN_S = 300
+
+
+class VLLM:
+    """One server with one model, known as `m`."""
+
+    def __init__(self, checkpoint: Path, port: int, log: Path) -> None:
+        assert PYTHON.exists(), "the tests start a real vLLM: run `make vllm` first"
+        self.url = f"http://127.0.0.1:{port}"
+        self.base_url = f"{self.url}/v1"
+        self._log = log
+        self._command = [
+            *(str(PYTHON), "-m", "vllm.entrypoints.openai.api_server"),
+            *("--model", str(checkpoint), "--served-model-name", "m", "--dtype", "float32"),
+            *("--host", "127.0.0.1", "--port", str(port), "--max-model-len", "2048"),
+            *("--enforce-eager", "--scheduling-policy", "priority"),
+        ]
+        self.start()
+
+    def start(self) -> None:
+        """Start the process, for the first time or after `kill`."""
+        environment = {
+            **os.environ,
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+            "VLLM_NO_USAGE_STATS": "1",
+            "HF_HUB_OFFLINE": "1",
+        }
+        with self._log.open("ab") as output:
+            # A group of its own: the engine is a child, and must not outlive its server.
+            self.process = subprocess.Popen(
+                self._command, env=environment, stdout=output, stderr=output, start_new_session=True
+            )
+
+    def wait(self) -> None:
+        """Until it answers."""
+        deadline = time.monotonic() + STARTED_WITHIN_S
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self._log.read_text()[-3000:]
+            try:
+                if httpx.get(f"{self.url}/health", trust_env=False).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.2)
+        raise AssertionError(self._log.read_text()[-3000:])
+
+    def kill(self) -> None:
+        """kill -9, the engine with it."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+
+    def counter(self, name: str) -> float:
+        """The value of one of its Prometheus counters."""
+        lines = httpx.get(f"{self.url}/metrics", trust_env=False).text.splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+
+
+@contextmanager
+def vllm(checkpoint: Path, port: int, log: Path) -> Iterator[VLLM]:
+    """A server that is killed in the end."""
+    server = VLLM(checkpoint, port, log)
+    try:
+        yield server
+    finally:
+        server.kill()
