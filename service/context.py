@@ -1,10 +1,13 @@
 """What a call carries of the request it belongs to."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import monotonic
 from typing import Literal
 
+from service.lanes import BULK, INTERACTIVE
 from service.telemetry import Instruments
 
 Found = Literal["hit", "miss", "coalesced"]
@@ -20,7 +23,7 @@ class Context:
         request_id: echoed in the answer and the log.
         deadline: on the event loop's clock (`loop.time()`, seconds).
         lane: "interactive" or "bulk".
-        traceparent: the caller's trace (W3C Trace Context), passed on to upstreams; empty: none.
+        traceparent: the caller's trace (W3C Trace Context), passed on to upstreams; may be empty.
         lookups: of one metric's cacheable calls, what came of each: "hit", "miss" or "coalesced".
         stage: of one metric, what it last waited for.
         slowest: per stage, the longest that any one item or call of this request spent, in seconds.
@@ -37,6 +40,7 @@ class Context:
         default_factory=lambda: dict.fromkeys(("decode", "questions", "queue", "model"), 0.0)
     )
     began: float = field(default_factory=monotonic)
+    _promotions: set[Callable[[], None]] = field(default_factory=set)
 
     def elapsed(self) -> float:
         """Seconds since the request began."""
@@ -49,6 +53,22 @@ class Context:
     def for_shared_work(self) -> "Context":
         """The request's names and lane for work that others may join: deadline and timings are its own."""
         return Context(self.request_id, inf, self.lane, self.instruments, self.traceparent)
+
+    def promote(self) -> None:
+        """Make the work interactive, with all that it waits for now: somebody urgent has joined it."""
+        if self.lane == BULK:
+            self.lane = INTERACTIVE
+            for promote in tuple(self._promotions):
+                promote()
+
+    @contextmanager
+    def promoting(self, promote: Callable[[], None]) -> Iterator[None]:
+        """Have *promote* called if the work is promoted while this is open."""
+        self._promotions.add(promote)
+        try:
+            yield
+        finally:
+            self._promotions.discard(promote)
 
     def looked_up(self, cache: str, result: str) -> None:
         """Note what came of looking for one call's outcome."""

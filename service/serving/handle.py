@@ -5,51 +5,31 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from models.calls import Call
+from models.contract import Prepared
+from models.outcomes import Outcome
 from service.context import Context
 from service.errors import Draining, ScoregateError
-from service.serving.backend import Backend
-from service.serving.batching import Ticket
-from service.serving.cache import Cache, is_kept, key_of
-from service.telemetry import BULK, INTERACTIVE
+from service.lanes import BULK, INTERACTIVE
+from service.serving.backends.contract import Backend, Result, StartedCall
+from service.serving.cache.contract import Cache
+from service.serving.shared_call import SharedCall, stage
 
 BULK_KEPT_S = 10.0  # how long a bulk call whose caller has left is kept for one who asks the same
-
-
-class Flight:
-    """
-    One call under way, for all who ask it at the same time.
-
-    Attributes:
-        outcome: theirs.
-        work: the backend's, once it has begun.
-        launch: what prepares it together with the rest of its *group*.
-        waiting: how many they are.
-    """
-
-    launch: asyncio.Task[None]
-    group: Sequence["Flight"]
-
-    def __init__(self, key: bytes, call: Any, context: Context) -> None:
-        self.key, self.call = key, call
-        self.ticket = Ticket(context.lane, context.deadline)
-        self.outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.work: asyncio.Future[Any] | None = None
-        self.waiting = 0
-
-    def land(self, outcome: Any) -> None:
-        """Give everyone the outcome."""
-        if not self.outcome.done():
-            self.outcome.set_result(outcome)
 
 
 class Handle:
     """
     One configured model: answered before? under way already? else its backend is asked.
 
-    Equal calls share one flight.  It belongs to none of its callers: when the first one leaves, it goes
-    on for the others; its lane is the most urgent of theirs, and each of them keeps a deadline of his
-    own.  When all have left, interactive work is dropped at once, and bulk work is kept some seconds,
-    since trainers send the same body again after a timeout and should not start again at the back.
+    Equal calls share one `SharedCall`.  It belongs to none of its callers: its lane is the most urgent of
+    theirs, and each of them keeps a deadline of its own.  When all have left, interactive work is dropped
+    at once, and bulk work is kept some seconds, since trainers send the same body again after a timeout
+    and should not start again at the back.
+
+    Args:
+        cache: where its outcomes are kept, if anywhere; not used for a model without a revision.
+        call_later: the event loop's, unless a test brings its own.
     """
 
     def __init__(
@@ -63,18 +43,18 @@ class Handle:
         # The name tells apart models that an operator gave one id and revision.
         self._model = (backend.name, backend.info.label, backend.info.dtype)
         self._call_later = call_later
-        self._flights: dict[bytes, Flight] = {}
-        self._launches: set[asyncio.Task[None]] = set()
+        self._shared: dict[bytes, SharedCall] = {}
+        self._preparing: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @property
     def under_way(self) -> int:
         """Calls that were begun and have no outcome yet."""
-        return len(self._flights)
+        return len(self._shared)
 
     @property
     def missing(self) -> str:
-        """Why the model can't be asked now; empty where it can."""
+        """Why the model cannot be asked now; empty where it can."""
         return self._backend.missing
 
     def admit(self, context: Context) -> None:
@@ -87,150 +67,150 @@ class Handle:
     async def aclose(self) -> None:
         """Begin nothing new, and let what is being prepared be answered by the backend."""
         self._closed = True
-        await asyncio.gather(*self._launches, return_exceptions=True)
+        await asyncio.gather(*self._preparing, return_exceptions=True)
 
-    async def ask(self, calls: Sequence[Any], context: Context) -> list[Any]:
+    async def ask(self, calls: Sequence[Call], context: Context) -> list[Any]:
         """
         Ask a group at once: one outcome per call, in order.
 
         An exception is an outcome (always a `ScoregateError`), so one failed call never cancels its
-        siblings.
+        siblings.  If *context* is promoted meanwhile, so is every call that it waits for.
         """
-        keys = [key_of(self._model, call) for call in calls]
-        kept = await self._find(keys, calls, context)
-        fresh: list[Flight] = []
-        flights: list[Flight | None] = [
-            None if found is not None else self._join(key, call, context, fresh)
-            for key, call, found in zip(keys, calls, kept, strict=True)
+        keys = [call.key(self._model) for call in calls]
+        found = await self._find(keys, calls, context)
+        fresh: list[SharedCall] = []
+        shared = [
+            None if outcome is not None else self._join(key, call, context, fresh)
+            for key, call, outcome in zip(keys, calls, found, strict=True)
         ]
-        self._note(calls, flights, fresh, context)
+        self._count_lookups(calls, shared, fresh, context)
         if fresh:
-            self._launch(fresh, context)
-        joined = [flight for flight in flights if flight]
-        try:
-            # One wait for all: a group of outcomes, not an exception of the first.
-            if joined:
-                await asyncio.wait([flight.outcome for flight in joined])
-        except asyncio.CancelledError:
-            context.stage = stage(joined)
-            raise
-        finally:
-            for flight in joined:
-                self._leave(flight)
-        for flight in joined:
-            context.spent("queue", flight.ticket.waited)
-            context.spent("model", flight.ticket.ran)
+            self._start(fresh, context)
+        await self._wait([call for call in shared if call is not None], context)
         return [
-            flight.outcome.result() if flight else found for flight, found in zip(flights, kept, strict=True)
+            outcome if call is None else call.result.result().outcome
+            for call, outcome in zip(shared, found, strict=True)
         ]
 
-    async def _find(self, keys: Sequence[bytes], calls: Sequence[Any], context: Context) -> list[Any]:
-        if self._cache is None or not any(map(is_kept, calls)):
+    async def _find(self, keys: Sequence[bytes], calls: Sequence[Call], context: Context) -> list[Any]:
+        """The outcome of each call that was answered before, else None."""
+        if self._cache is None or not any(call.cacheable for call in calls):
             return [None] * len(keys)
         context.stage = stage([])
         return await self._cache.find(keys)
 
-    def _note(
+    def _count_lookups(
         self,
-        calls: Sequence[Any],
-        flights: Sequence[Flight | None],
-        fresh: Sequence[Flight],
+        calls: Sequence[Call],
+        shared: Sequence[SharedCall | None],
+        fresh: Sequence[SharedCall],
         context: Context,
     ) -> None:
-        """What came of looking for each call's outcome; without a cache there is nothing to miss."""
-        new = {id(flight) for flight in fresh}
-        for call, flight in zip(calls, flights, strict=True):
-            way = "hit" if flight is None else "miss" if id(flight) in new else "coalesced"
-            if is_kept(call) and (way != "miss" or self._cache is not None):
+        """Note what came of looking for each call's outcome; without a cache there is nothing to miss."""
+        new = {id(call) for call in fresh}
+        for call, under_way in zip(calls, shared, strict=True):
+            way = "hit" if under_way is None else "miss" if id(under_way) in new else "coalesced"
+            if call.cacheable and (way != "miss" or self._cache is not None):
                 context.looked_up("scores", way)
 
-    def _join(self, key: bytes, call: Any, context: Context, fresh: list[Flight]) -> Flight:
-        """The call's flight, which is among *fresh* where it has yet to begin."""
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = Flight(key, call, context)
-            fresh.append(flight)
-        elif context.lane == INTERACTIVE:
-            self._lift(flight)
-        flight.ticket.deadline = max(flight.ticket.deadline, context.deadline)
-        flight.waiting += 1
-        return flight
+    async def _wait(self, shared: Sequence[SharedCall], context: Context) -> None:
+        """Wait for the results of *shared* on behalf of one caller, and note the time they took."""
 
-    def lift(self, call: Any) -> None:
-        """Somebody urgent waits for *call*, without asking it himself; if it is under way, it hurries."""
-        if flight := self._flights.get(key_of(self._model, call)):
-            self._lift(flight)
+        def promote() -> None:
+            for call in shared:
+                call.promote()
 
-    def _lift(self, flight: Flight) -> None:
-        if flight.ticket.lane == BULK:
-            flight.ticket.lane = INTERACTIVE
-            if flight.work is not None:
-                self._backend.lift(flight.work)
+        try:
+            if shared:  # one wait for all: a group of results, not an exception of the first
+                with context.promoting(promote):
+                    await asyncio.wait([call.result for call in shared])
+        except asyncio.CancelledError:
+            context.stage = stage(shared)
+            raise
+        finally:
+            for call in shared:
+                self._leave(call)
+        for call in shared:
+            result = call.result.result()
+            context.spent("queue", result.waited_s)
+            context.spent("model", result.ran_s)
 
-    def _leave(self, flight: Flight) -> None:
-        flight.waiting -= 1
-        if flight.waiting or flight.outcome.done():
-            return
-        if flight.ticket.lane == BULK and not self._closed:
-            later = self._call_later or asyncio.get_running_loop().call_later
-            flight.ticket.deadline += BULK_KEPT_S
-            later(BULK_KEPT_S, lambda: self._drop(flight))
+    # --- callers come and go ----------------------------------------------------------------------
+
+    def _join(self, key: bytes, call: Call, context: Context, fresh: list[SharedCall]) -> SharedCall:
+        """The shared call, which is added to *fresh* where it has yet to be prepared."""
+        shared = self._shared.get(key)
+        if shared is None:
+            shared = self._shared[key] = SharedCall(key, call, context.lane, context.deadline)
+            fresh.append(shared)
         else:
-            self._drop(flight)
+            if context.lane == INTERACTIVE:
+                shared.promote()
+            shared.extend(context.deadline)
+        shared.callers += 1
+        return shared
 
-    def _drop(self, flight: Flight) -> None:
-        """Give up a flight that nobody waits for."""
-        if flight.waiting or flight.outcome.done():
+    def _leave(self, shared: SharedCall) -> None:
+        shared.callers -= 1
+        if shared.callers or shared.result.done():
             return
-        flight.outcome.cancel()
-        if flight.work is not None:
-            flight.work.cancel()
-        elif all(sibling.outcome.done() for sibling in flight.group):
-            flight.launch.cancel()
-        self._forget(flight)
+        if shared.lane == BULK and not self._closed:
+            later = self._call_later or asyncio.get_running_loop().call_later
+            shared.extend(shared.deadline + BULK_KEPT_S)
+            later(BULK_KEPT_S, partial(self._drop, shared))
+        else:
+            self._drop(shared)
 
-    def _forget(self, flight: Flight) -> None:
-        if self._flights.get(flight.key) is flight:
-            del self._flights[flight.key]
+    def _drop(self, shared: SharedCall) -> None:
+        """Give up a call, unless somebody waits for it again or it has been answered."""
+        if not shared.callers and not shared.result.done():
+            shared.give_up()
+            self._forget(shared)
 
-    def _launch(self, flights: list[Flight], context: Context) -> None:
-        task = asyncio.create_task(self._begin(flights, context))
-        self._launches.add(task)
-        task.add_done_callback(self._launches.discard)
-        for flight in flights:
-            flight.launch, flight.group = task, flights
+    def _forget(self, shared: SharedCall) -> None:
+        if self._shared.get(shared.key) is shared:
+            del self._shared[shared.key]
 
-    async def _begin(self, flights: list[Flight], context: Context) -> None:
+    # --- the work ---------------------------------------------------------------------------------
+
+    def _start(self, group: list[SharedCall], context: Context) -> None:
+        task = asyncio.create_task(self._prepare_and_start(group, context))
+        self._preparing.add(task)
+        task.add_done_callback(self._preparing.discard)
+        for shared in group:
+            shared.preparing, shared.group = task, group
+
+    async def _prepare_and_start(self, group: list[SharedCall], context: Context) -> None:
         """Prepare a group together and put it before the device at once, so that it shares batches."""
-        prepared = await self._backend.prepare([flight.call for flight in flights], context.lane)
-        for flight, made in zip(flights, prepared, strict=True):
-            if flight.outcome.done():  # everyone has left in the meantime
+        prepared = await self._backend.prepare([shared.call for shared in group], context.lane)
+        for shared, made in zip(group, prepared, strict=True):
+            if shared.result.done():  # everyone has left in the meantime
                 continue
             try:
-                if isinstance(made, ScoregateError):
-                    raise made
-                # Once more: others may have come before it while it was prepared.
-                self._admit(flight.ticket.lane, flight.ticket.deadline)
-                flight.work = self._backend.start(made, flight.ticket, context)
+                shared.started = self._start_one(shared, made, context)
             except ScoregateError as refusal:
-                self._forget(flight)
-                flight.land(refusal)
+                self._forget(shared)
+                shared.answer(Result(refusal))
             else:
-                flight.work.add_done_callback(partial(self._land, flight))
+                shared.started.result.add_done_callback(partial(self._finish, shared))
 
-    def _land(self, flight: Flight, work: asyncio.Future[Any]) -> None:
-        self._forget(flight)
-        if work.cancelled():
-            flight.land(Draining())
+    def _start_one(
+        self, shared: SharedCall, prepared: Prepared | ScoregateError, context: Context
+    ) -> StartedCall:
+        """Raises `ScoregateError` where the call cannot be prepared or is refused."""
+        if isinstance(prepared, ScoregateError):
+            raise prepared
+        # Once more: others may have come before it while it was prepared.
+        self._admit(shared.lane, shared.deadline)
+        return self._backend.start(prepared, shared.lane, shared.deadline, context)
+
+    def _finish(self, shared: SharedCall, finished: "asyncio.Future[Result]") -> None:
+        """Keep the outcome and hand it to everyone who waits."""
+        self._forget(shared)
+        if finished.cancelled():
+            shared.answer(Result(Draining()))
             return
-        outcome = work.result()
-        if self._cache is not None and is_kept(flight.call) and not isinstance(outcome, Exception):
-            self._cache.keep(flight.key, outcome)
-        flight.land(outcome)
-
-
-def stage(flights: Sequence[Flight]) -> str:
-    """How far a group has come."""
-    if any(flight.ticket.begun for flight in flights):
-        return "model"
-    return "queue" if any(flight.work for flight in flights) else "decode"
+        result = finished.result()
+        if self._cache is not None and shared.call.cacheable and isinstance(result.outcome, Outcome):
+            self._cache.keep(shared.key, result.outcome)
+        shared.answer(result)

@@ -8,12 +8,12 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Bundler(Generic[A, B]):
+class BatchLoader(Generic[A, B]):
     """
-    Has *work* done on whatever waits, all of it at once, one bundle after the other.
+    Has *work* done on whatever waits, all of it at once, one batch after the other.
 
-    Whoever asks in the same turn of the event loop shares a bundle, and so do all who ask while one
-    is under way.  *work* answers each of a bundle, in order; what it raises reaches all of them.
+    Whoever asks in the same turn of the event loop shares a batch, and so do all who ask while one is
+    under way.  *work* answers each question of a batch, in order; what it raises reaches all of them.
     """
 
     def __init__(self, work: Callable[[Sequence[A]], Awaitable[Sequence[B]]]) -> None:
@@ -21,10 +21,10 @@ class Bundler(Generic[A, B]):
         self._waiting: list[tuple[A, asyncio.Future[B]]] = []
         self._worker: asyncio.Task[None] | None = None
 
-    def ask(self, one: A) -> "asyncio.Future[B]":
-        """The answer to *one*, to be awaited or not."""
+    def load(self, question: A) -> "asyncio.Future[B]":
+        """The answer to *question*, to be awaited or not."""
         answer: asyncio.Future[B] = asyncio.get_running_loop().create_future()
-        self._waiting.append((one, answer))
+        self._waiting.append((question, answer))
         if self._worker is None:
             self._worker = asyncio.create_task(self._run())
         return answer
@@ -36,15 +36,15 @@ class Bundler(Generic[A, B]):
 
     async def _run(self) -> None:
         while self._waiting:
-            bundle, self._waiting = self._waiting, []
-            waiting = [future for _, future in bundle]
+            batch, self._waiting = self._waiting, []
+            futures = [future for _, future in batch]
             try:
-                answers = await self._work([one for one, _ in bundle])
-                for future, answer in zip(waiting, answers, strict=True):
+                answers = await self._work([question for question, _ in batch])
+                for future, answer in zip(futures, answers, strict=True):
                     if not future.done():  # whoever asked may have left
                         future.set_result(answer)
             except Exception as exc:
-                for future in waiting:
+                for future in futures:
                     if not future.done():
                         future.set_exception(exc)
         self._worker = None

@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import orjson
 
-from models.base import UpstreamError
+from models.contract import UpstreamError
 
 TRIES = 3
 BACKOFF_S = 0.25  # doubled with every try
 CONNECT_S = 5.0
-MOST_BYTES = 8 * 2**20  # of an answer
-AGAIN = {429, 502, 503, 504}  # statuses that pass by themselves
+MAX_BYTES = 8 * 2**20  # of an answer
+PASSING = {429, 502, 503, 504}  # statuses of faults that may pass by themselves
 
 
 class Upstream:
@@ -74,7 +74,7 @@ class Upstream:
                     try:
                         return await self._once("POST", path, content, sent)
                     except UpstreamError as error:
-                        if error.status not in AGAIN and error.status != 0:
+                        if error.status not in PASSING and error.status != 0:
                             raise
                     await self._sleep(wait * random.uniform(0.5, 1.5))
                 return await self._once("POST", path, content, sent)
@@ -82,7 +82,7 @@ class Upstream:
             raise UpstreamError(f"no answer within {self._timeout_s:g} s") from exc
 
     async def missing(self, model: str) -> str:
-        """Why *model* can't be asked now; empty where it can."""
+        """Why *model* cannot be asked now; empty where it can."""
         try:
             async with asyncio.timeout(min(CONNECT_S, self._timeout_s)):
                 listed = (await self._once("GET", "models")).get("data")
@@ -107,7 +107,7 @@ class Upstream:
                 read = bytearray()
                 async for chunk in answer.aiter_bytes():
                     read += chunk
-                    if len(read) > MOST_BYTES:
+                    if len(read) > MAX_BYTES:
                         raise UpstreamError("answered without end", answer.status_code)
         except httpx.HTTPError as exc:
             raise UpstreamError(f"cannot be reached ({type(exc).__name__})") from exc
@@ -115,9 +115,9 @@ class Upstream:
         if status != HTTPStatus.OK:
             raise UpstreamError(f"answered {status}", status)
         try:
-            told = orjson.loads(bytes(read))
+            parsed = orjson.loads(bytes(read))
         except orjson.JSONDecodeError as exc:
             raise UpstreamError("answered with something that is not JSON", status) from exc
-        if not isinstance(told, dict):
+        if not isinstance(parsed, dict):
             raise UpstreamError("answered with something that is not a JSON object", status)
-        return told
+        return parsed

@@ -1,52 +1,38 @@
 """
 Outcomes kept in memory: a call that was answered before never reaches its model again.
 
-A call's key is made of the model and of the call's content, images by the digest of their bytes.  What
-is kept is the model's answer, not a score, so all options of a metric share it.
+What is kept is the model's outcome, not a score, so all options of a metric share it.
 """
 
-import hashlib
 import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from models.base import GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.outcomes import Outcome
 
 ENTRY = 200  # bytes that the ordered dict takes for an entry, over key and value
 
 
-class Cache(Protocol):
-    """Where outcomes are kept; a place that fails has nothing, and is no error."""
-
-    async def find(self, keys: Sequence[bytes]) -> list[Any]:
-        """The outcome under each key, or None."""
-        ...
-
-    def keep(self, key: bytes, outcome: Any) -> None:
-        """Keep *outcome*, at once for those who ask this process."""
-        ...
-
-
 class OutcomeCache:
-    """The latest answers, as many as fit into *max_bytes*; the least recently used leave first."""
+    """The latest outcomes, as many as fit into *max_bytes*; the least recently used leave first."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes
-        self._outcomes: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
+        self._outcomes: OrderedDict[bytes, tuple[Outcome, int]] = OrderedDict()
         self.bytes = 0  # of all entries, as `size_of` counts them
 
     def __len__(self) -> int:
         return len(self._outcomes)
 
-    async def find(self, keys: Sequence[bytes]) -> list[Any]:
+    async def find(self, keys: Sequence[bytes]) -> list[Outcome | None]:
         """The outcome under each key, or None, without letting go of the event loop."""
         return [self.get(key) for key in keys]
 
-    def get(self, key: bytes) -> Any | None:
+    def get(self, key: bytes) -> Outcome | None:
         """The outcome under *key*, or None."""
         found = self._outcomes.get(key)
         if found is None:
@@ -54,7 +40,7 @@ class OutcomeCache:
         self._outcomes.move_to_end(key)
         return found[0]
 
-    def keep(self, key: bytes, outcome: Any) -> None:
+    def keep(self, key: bytes, outcome: Outcome) -> None:
         """Keep *outcome* if it fits at all, and let go of what no longer does."""
         size = ENTRY + size_of(key) + size_of(outcome)
         if size > self._max:
@@ -65,30 +51,8 @@ class OutcomeCache:
         while self.bytes > self._max:
             self._drop(self._outcomes.popitem(last=False)[1])
 
-    def _drop(self, entry: tuple[Any, int] | None) -> None:
+    def _drop(self, entry: tuple[Outcome, int] | None) -> None:
         self.bytes -= entry[1] if entry else 0
-
-
-def is_kept(call: Any) -> bool:
-    """Whether answers to *call* are kept here; question sets have a store of their own."""
-    return not isinstance(call, GenerateCall)
-
-
-def key_of(model: tuple[str, ...], call: Any) -> bytes:
-    """The sha256 of everything the answer depends on."""
-    content: tuple[Any, ...]
-    match call:
-        case ImageCall(image):
-            content = ("image", image.digest)
-        case TextCall(text):
-            content = ("text", text)
-        case LikelihoodCall(image, question, answer):
-            content = ("likelihood", image.digest, question, answer)
-        case GenerateCall():
-            content = ("generate", repr(call))
-        case _:
-            raise TypeError(f"a {type(call).__name__} has no key")
-    return hashlib.sha256(repr((model, content)).encode()).digest()
 
 
 def size_of(value: Any) -> int:

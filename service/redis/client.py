@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Self, TypeVar
 
-from service.redis_url import shown
+from service.concurrency.watcher import Watcher
+from service.redis.url import shown
 from service.telemetry import Instruments
 
 log = logging.getLogger("scoregate.redis")
@@ -67,31 +68,33 @@ class RedisClient:
             retry=Retry(NoBackoff(), 1),
         )
         self._refusal = ResponseError
-        self._errors = (RedisError, OSError, TimeoutError, ValueError)  # ValueError: what speaks is no Redis
+        self._errors = (
+            RedisError,
+            OSError,
+            TimeoutError,
+            ValueError,
+        )  # ValueError: what answers is not a Redis
         self._name = f"the Redis of the cache {cache}, {shown(url)},"
         self._count = instruments.cache_errors.labels(cache)
-        self._timeout_s, self._sleep = timeout_s, sleep
+        self._timeout_s = timeout_s
         self._slots = asyncio.Semaphore(CONNECTIONS)
         self._missing = ""
         self._refusals: set[str] = set()  # that the log has told
-        self._watcher: asyncio.Task[None] | None = None
+        self._watcher = Watcher(self.look, WATCH_S, sleep)
 
     @property
     def missing(self) -> str:
-        """Why it can't be asked now; empty where it can."""
+        """Why it cannot be asked now; empty where it can."""
         return self._missing and f"cannot be asked: {self._missing}"
 
     async def __aenter__(self) -> Self:
         """Look once, then keep watching."""
-        await self.look()
-        self._watcher = asyncio.create_task(self._watch())
+        await self._watcher.start()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Close the connections."""
-        if self._watcher is not None:
-            self._watcher.cancel()
-            await asyncio.gather(self._watcher, return_exceptions=True)
+        await self._watcher.aclose()
         with suppress(*self._errors):
             await self._redis.aclose()
 
@@ -118,11 +121,6 @@ class RedisClient:
             self._found(str(failed))
         else:
             self._found("")
-
-    async def _watch(self) -> None:
-        while True:
-            await self._sleep(WATCH_S)
-            await self.look()
 
     async def _bounded(self, work: Callable[[Any], Awaitable[T]]) -> T:
         try:

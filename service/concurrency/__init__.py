@@ -1,0 +1,1 @@
+"""Work that several callers share or limit; knows nothing of models, metrics or HTTP."""

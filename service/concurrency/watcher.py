@@ -1,0 +1,38 @@
+"""Something that is looked at again and again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+
+class Watcher:
+    """
+    Does *look* once when it is started, and then every *every_s* seconds until it is closed.
+
+    Args:
+        sleep: how to wait between two looks (tests).
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], Awaitable[None]],
+        every_s: float,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._look, self._every_s, self._sleep = look, every_s, sleep
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Look once, then keep watching."""
+        await self._look()
+        self._task = asyncio.create_task(self._watch())
+
+    async def aclose(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while True:
+            await self._sleep(self._every_s)
+            await self._look()

@@ -1,0 +1,31 @@
+"""Prepare calls on a CPU thread, and turn what a model raises into errors of the service."""
+
+from collections.abc import Sequence
+
+from models.calls import Call
+from models.contract import Model, ModelError, Prepared, RemoteModel
+from models.image import ImageError
+from service.errors import CallRefused, ImageUndecodable, ModelFault, ScoregateError
+
+
+def prepare_all(
+    model: Model | RemoteModel, name: str, calls: Sequence[Call]
+) -> list[Prepared | ScoregateError]:
+    """Each call prepared by the model *name*, or why it cannot be."""
+    return [prepare_one(model, name, call) for call in calls]
+
+
+def prepare_one(model: Model | RemoteModel, name: str, call: Call) -> Prepared | ScoregateError:
+    """One call prepared by the model *name*, or why it cannot be."""
+    try:
+        return model.prepare(call)
+    except ScoregateError as exc:
+        return exc
+    except ImageError as exc:
+        return ImageUndecodable(str(exc))
+    except ModelError as exc:
+        return CallRefused(str(exc))
+    except Exception as exc:
+        fault = ModelFault(f"the model {name} failed to prepare this call")
+        fault.__cause__ = exc
+        return fault

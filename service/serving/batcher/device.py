@@ -1,0 +1,249 @@
+"""
+A device and its one owner thread.
+
+The thread runs the batches of every model on the device, one at a time; two threads on one GPU, or on
+two cores, would only slow each other down.  Deciding and answering happen on the event loop.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import Any, Self
+
+import torch
+
+from models.contract import ModelError, Prepared
+from models.outcomes import Outcome
+from service.errors import Draining, ModelFault, ScoregateError
+from service.lanes import LANES
+from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.cores import compute_on_one_core
+from service.serving.batcher.scheduler import Resident, Scheduler, Turn
+from service.telemetry import Instruments
+
+log = logging.getLogger("scoregate.device")
+
+
+class Broken(Exception):
+    """A device can't go on: what worked at the start fails now."""
+
+
+class Device:
+    """
+    Runs the batches of its residents, each in its turn.
+
+    Args:
+        cores: that its thread computes with, on a CPU.
+        on_broken: told once, in one line, when a fault sticks; the process should end then.
+        clock: seconds, the event loop's by default.
+    """
+
+    def __init__(
+        self,
+        residents: Sequence[Resident],
+        instruments: Instruments,
+        *,
+        cores: int = 1,
+        on_broken: Callable[[str], None] = lambda reason: None,
+        shares: Shares | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.residents = tuple(residents)
+        self._instruments, self._on_broken, self._clock = instruments, on_broken, clock
+        self._scheduler = Scheduler(self.residents, shares or Shares(), clock())
+        self._work = asyncio.Event()  # something has come or become ready
+        self._closed = self._leaving = False
+        self._thread = ThreadPoolExecutor(1, "device", torch.set_num_threads, (cores,))
+        self._task: asyncio.Task[None] | None = None
+        for resident in self.residents:
+            for lane in LANES:
+                depth = instruments.queue_depth.labels(resident.name, lane)
+                depth.set_function(partial(resident.queue.depth, lane))
+
+    async def __aenter__(self) -> Self:
+        """Score every model's example, then start serving."""
+        for resident in self.residents:
+            await self._warm(resident)
+            self._instruments.model_ready.labels(resident.name).set(1)
+        compute_on_one_core()
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Take nothing new, answer what waits with `Draining`, and stop."""
+        self._closed = self._leaving = True
+        self._work.set()
+        if self._task is not None:
+            await self._task
+        self._thread.shutdown()
+        self._show_not_ready()
+
+    def _show_not_ready(self) -> None:
+        for resident in self.residents:
+            self._instruments.model_ready.labels(resident.name).set(0)
+
+    async def _warm(self, resident: Resident) -> None:
+        """Twice: the first run pays for what is only paid once, the second is the first one observed."""
+        example = resident.model.prepare(resident.model.example())
+        for _ in range(2):
+            began = self._clock()
+            [outcome] = await self._on_thread(resident, [example])
+            if isinstance(outcome, Exception):
+                raise ModelFault(f"{resident.name}: the example failed: {outcome}")
+        resident.queue.finished(example.cost, self._clock() - began)
+
+    async def _on_thread(self, resident: Resident, batch: list[Prepared]) -> Sequence[Any]:
+        loop = asyncio.get_running_loop()
+        outcomes: Sequence[Any] = await loop.run_in_executor(self._thread, resident.model.score, batch)
+        return outcomes
+
+    # --- what waits -----------------------------------------------------------------------------
+
+    def submit(self, resident: Resident, prepared: Prepared, lane: str, deadline: float = inf) -> QueuedCall:
+        """Queue one call of *resident*.  Raises `Draining` where the device takes no more."""
+        if self._closed:
+            raise Draining
+        result = asyncio.get_running_loop().create_future()
+        call = QueuedCall(prepared, lane, self._clock(), result, deadline)
+        self._scheduler.put(resident, call)
+        self._work.set()
+        return call
+
+    @contextmanager
+    def expecting(self, resident: Resident, lane: str, calls: int) -> Iterator[None]:
+        """While this is open, so many calls of *resident* are being prepared."""
+        pending = resident.queue.pending
+        group = pending.begin(lane, calls, self._clock())
+        try:
+            yield
+        finally:
+            pending.end(group, self._clock())
+            self._work.set()
+
+    def wait_s(self, lane: str) -> float:
+        """Predicted seconds in which what waits in *lane* now will have been done."""
+        return self._scheduler.wait_s(lane, self._clock())
+
+    def stalled_for(self) -> float:
+        """Seconds since the last finished batch while work waits or runs; 0 when idle."""
+        if not self.running and not self._leaving:
+            return inf  # the loop ended by itself
+        return self._scheduler.stalled_s(self._clock())
+
+    @property
+    def running(self) -> bool:
+        """Whether batches are being run."""
+        return self._task is not None and not self._task.done()
+
+    # --- the loop -------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        turn: Turn | None = None
+        reason: ScoregateError = Draining()
+        try:
+            while not self._closed:
+                resident = self._scheduler.next()
+                if resident is None:
+                    await self._wait_for_work(inf)
+                    continue
+                await self._fill(resident)
+                if turn := self._scheduler.begin(resident, self._clock()):
+                    await self._score(turn, turn.batch)
+                    self._scheduler.end(turn, self._clock())
+                else:  # all had left, and are discounted by callbacks that have yet to run
+                    await asyncio.sleep(0)
+        except Broken as exc:
+            reason = ModelFault(str(exc))
+            log.critical("device broken", exc_info=exc)
+            self._on_broken(str(exc))
+        finally:  # however the loop ends, nobody is left waiting
+            self._closed = True
+            waiting = [call for resident in self.residents for call in self._all_of(resident)]
+            for call in (*(turn.batch if turn else ()), *waiting):
+                call.answer(reason)
+            if not self._leaving:
+                self._show_not_ready()
+
+    async def _fill(self, resident: Resident) -> None:
+        """Let a batch that is not full wait for as long as that pays, see `Scheduler.waits_until`."""
+        known, since = resident.queue.pending.groups, self._clock()
+        while not self._closed:
+            left_s = self._scheduler.waits_until(resident, known, since) - self._clock()
+            if left_s <= 0:
+                return
+            await self._wait_for_work(left_s)
+
+    async def _wait_for_work(self, seconds: float) -> None:
+        """Return when something has come or become ready, after *seconds* at the latest."""
+        self._work.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds if seconds < inf else None):
+                await self._work.wait()
+
+    async def _score(self, turn: Turn, batch: list[QueuedCall]) -> None:
+        """Run a batch, or a half of one, and answer it; halve it until the bad call stands alone."""
+        resident, began = turn.resident, self._clock()
+        cost = sum(call.prepared.cost for call in batch)
+        for call in batch:
+            call.begin(began)
+        try:
+            outcomes = await self._on_thread(resident, [call.prepared for call in batch])
+            if len(outcomes) != len(batch):
+                raise ModelFault(f"{len(batch)} calls in, {len(outcomes)} outcomes out")
+        except Exception as exc:
+            if is_out_of_memory(exc):
+                resident.queue.ran_out_of_memory(cost)
+            if len(batch) > 1 and not isinstance(exc, ModelFault):
+                middle = len(batch) // 2
+                await self._score(turn, batch[:middle])
+                await self._score(turn, batch[middle:])
+                return
+            log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
+            await self._check(resident, exc)
+            outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(batch)
+        else:
+            resident.queue.finished(cost, self._clock() - began, turn.gap_s)
+        self._answer(resident.name, batch, outcomes, self._clock() - began)
+
+    async def _check(self, resident: Resident, exc: Exception) -> None:
+        """Raises `Broken` where even the example, which worked at the start, fails now."""
+        example = resident.model.prepare(resident.model.example())
+        try:
+            [outcome] = await self._on_thread(resident, [example])
+        except Exception as worse:
+            outcome = worse
+        if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
+            fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
+            raise Broken(f"the model {resident.name} fails on everything since {fault}") from exc
+
+    def _answer(self, name: str, batch: list[QueuedCall], outcomes: Sequence[Any], ran_s: float) -> None:
+        self._scheduler.answered(self._clock())
+        show = self._instruments
+        show.batch_size.labels(name).observe(len(batch))
+        show.batch_duration.labels(name).observe(ran_s)
+        for call, outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, ModelError):
+                outcome = ModelFault(str(outcome))
+            elif isinstance(outcome, Outcome) and not outcome.is_finite():
+                outcome = ModelFault(f"the model {name} gave a number that is not finite")
+            result = "error" if isinstance(outcome, Exception) else "ok"
+            if call.result.done():
+                result = "cancelled"
+            show.calls.labels(name, call.lane, result).inc()
+            show.queue_wait.labels(name, call.lane).observe(call.waited_s)
+            call.answer(outcome, ran_s)
+
+    def _all_of(self, resident: Resident) -> list[QueuedCall]:
+        """Everyone who still waits."""
+        batches = iter(lambda: resident.queue.take(self._clock()), [])
+        return [call for batch in batches for call in batch]
+
+
+def is_out_of_memory(exc: object) -> bool:
+    """Whether a smaller batch may succeed."""
+    return isinstance(exc, MemoryError | torch.OutOfMemoryError)

@@ -1,0 +1,1 @@
+"""Where models' outcomes are kept, so that equal calls need not be made again."""

@@ -1,0 +1,43 @@
+"""What many want a share of."""
+
+import asyncio
+
+import pytest
+
+from service.concurrency.budget import Budget
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_budget_is_never_overdrawn_and_serves_in_order():
+    """The fourth waits until the first has given back; one who leaves holds nothing."""
+    budget = Budget(10)
+    most = 0
+
+    async def work(amount):
+        nonlocal most
+        async with budget.hold(amount):
+            most = max(most, budget.held)
+            await asyncio.sleep(0)
+
+    tasks = [asyncio.create_task(work(amount)) for amount in (4, 4, 4, 10, 1, 1)]
+    await asyncio.sleep(0)
+    tasks[3].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert 0 == budget.held
+    assert most <= 10
+
+
+async def test_the_urgent_get_their_share_of_a_budget_first():
+    """Whoever has the most patience waits, also where he came first."""
+    budget, order = Budget(10), []
+
+    async def work(name, urgent):
+        async with budget.hold(10, urgent):
+            order.append(name)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(work("first", False), work("patient", False), work("urgent", True))
+
+    assert ["first", "urgent", "patient"] == order

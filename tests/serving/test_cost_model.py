@@ -1,0 +1,33 @@
+"""How long a batch takes, learnt from those before it."""
+
+import math
+
+import pytest
+
+from service.serving.batcher.cost_model import CostModel
+
+
+def test_a_fixed_part_once_known_is_not_forgotten_over_batches_of_one_size():
+    """A night of single calls tells nothing of it; yesterday did."""
+    model = CostModel()
+    for cost in (10, 20) * 20:
+        model.observe(cost, seconds=1.0 + 0.1 * cost)
+    for _ in range(1000):
+        model.observe(10, seconds=2.0)
+
+    assert pytest.approx((1.0, 0.1)) == (model.fixed_s, model.per_token_s)
+    assert pytest.approx(12.0) == model.drain_s(100, largest=50)
+
+
+def test_batches_of_one_size_tell_no_fixed_part():
+    """All of it is laid on the tokens, so that larger batches are tried with care."""
+    model = CostModel()
+    assert (math.inf, 0.0) == (model.largest_within(1.0), model.drain_s(100, 1000))
+
+    model.observe(cost=10, seconds=1.0)
+    assert pytest.approx((0.0, 0.1, 50.0, 10.0)) == (
+        model.fixed_s,
+        model.per_token_s,
+        model.largest_within(5.0),
+        model.drain_s(100, 1000),
+    )

@@ -1,0 +1,174 @@
+"""The turns of a device's models, without a device, an event loop or a clock."""
+
+import math
+from concurrent.futures import Future
+
+import pytest
+
+from models.contract import Prepared
+from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import Resident, Scheduler
+
+
+def scheduler(models=1, shares=None, **limits):
+    """A scheduler of so many models, and its residents."""
+    limits = {"max_items": 4, "max_cost": 1000, "max_waiting": 10_000, **limits}
+    residents = [Resident(f"m{n}", None, Queue(**limits)) for n in range(models)]
+    return Scheduler(residents, shares or Shares(), 0.0), *residents
+
+
+def put(turns, resident, *, lane="interactive", now=0.0, cost=1):
+    call = QueuedCall(Prepared(cost, None), lane, now, Future())
+    turns.put(resident, call)
+    return call
+
+
+def learns(resident, *, fixed_s, per_token_s=0.0):
+    for cost in (1, 2) * 50:
+        resident.queue.finished(cost, fixed_s + per_token_s * cost)
+
+
+def run(turns, resident, now, seconds):
+    """A batch that takes so long; the calls in it."""
+    turn = turns.begin(resident, now)
+    for call in turn.batch:
+        call.begin(now)
+        call.answer("outcome", seconds)
+    turns.answered(now + seconds)
+    turns.end(turn, now + seconds)
+    return turn.batch
+
+
+def test_the_model_that_was_charged_least_comes_next():
+    """Seconds over weight: after one second of interactive work comes the other model, of bulk work too."""
+    turns, first, second = scheduler(2, max_items=1)
+    for _ in range(3):
+        put(turns, first)
+        put(turns, second, lane="bulk")
+    order, now = [], 0.0
+    while resident := turns.next():
+        order.append(resident.name)
+        run(turns, resident, now, 1.0)
+        now += 1.0
+
+    assert ["m0", "m1", "m0", "m0", "m1", "m1"] == order
+    assert pytest.approx((3 / 9, 3.0)) == (first.charged, second.charged)
+
+
+def test_a_model_saves_up_no_turns_while_it_has_no_work():
+    """Who comes late starts where the others stand."""
+    turns, first, second = scheduler(2, max_items=1)
+    put(turns, first)
+    run(turns, first, 0.0, 90.0)
+    put(turns, first, now=90.0)
+    run(turns, first, 90.0, 9.0)
+    put(turns, second, now=99.0)
+
+    assert pytest.approx(10.0) == second.charged
+    assert turns.next() is second
+
+
+def test_a_full_batch_and_one_that_nobody_is_on_the_way_to_go_at_once():
+    """And so does one whose callers have all left."""
+    turns, resident = scheduler(max_items=2, linger_s=60.0)
+    learns(resident, fixed_s=1.0)
+    gone = put(turns, resident)
+    gone.result.cancel()
+    assert -math.inf == turns.waits_until(resident, resident.queue.pending.groups, 0.0)
+
+    put(turns, resident)
+    put(turns, resident)
+    assert -math.inf == turns.waits_until(resident, resident.queue.pending.groups, 0.0)
+
+    turns, resident = scheduler()
+    learns(resident, fixed_s=1.0)
+    put(turns, resident)
+    assert -math.inf == turns.waits_until(resident, resident.queue.pending.groups, 0.0)
+
+
+def test_an_unfull_batch_has_one_wait_for_company_and_for_pending_calls():
+    """The longer of both: `linger_s` from the first arrival, and twice the fixed part for known calls."""
+    turns, resident = scheduler(linger_s=3.0)
+    pending = resident.queue.pending
+    put(turns, resident, now=10.0)
+    assert 13.0 == turns.waits_until(resident, pending.groups, 11.0)
+
+    learns(resident, fixed_s=4.0)
+    group = pending.begin("interactive", 2, 11.0)
+    known = pending.groups
+    assert pytest.approx(19.0) == turns.waits_until(resident, known, 11.0)
+    pending.begin("interactive", 1, 12.0)
+    pending.end(group, 12.0)
+    assert 13.0 == turns.waits_until(resident, known, 11.0), "who set out later is not waited for"
+
+
+def test_nobody_waits_while_another_model_has_work():
+    """The device is there for all."""
+    turns, first, second = scheduler(2, linger_s=60.0)
+    put(turns, first)
+    assert 60.0 == turns.waits_until(first, first.queue.pending.groups, 0.0)
+    put(turns, second)
+    assert -math.inf == turns.waits_until(first, first.queue.pending.groups, 0.0)
+
+
+def test_a_turn_tells_for_how_long_the_device_let_work_wait_before_it():
+    """From the end of the last turn, or from the first arrival where that came later."""
+    turns, resident = scheduler(max_items=1)
+    put(turns, resident, now=1.0)
+    put(turns, resident, now=1.5)
+    assert 1.0 == turns.begin(resident, 2.0).gap_s
+
+    turns, resident = scheduler(max_items=1)
+    put(turns, resident, now=1.0)
+    put(turns, resident, now=1.5)
+    run(turns, resident, 1.0, 2.0)
+    assert 0.25 == turns.begin(resident, 3.25).gap_s
+
+
+def test_what_all_callers_have_left_is_no_turn():
+    """Nobody is charged for it."""
+    turns, resident = scheduler()
+    put(turns, resident).result.cancel()
+
+    assert turns.begin(resident, 1.0) is None
+    assert (0.0, True) == (resident.charged, turns.idle)
+
+
+def test_waits_are_predicted_from_what_runs_and_what_waits():
+    """Batches of two, of 1 s and 0.5 s a call; the one that runs is said to end 1 s after it began."""
+    turns, resident = scheduler(max_items=2)
+    learns(resident, fixed_s=1.0, per_token_s=0.5)
+    for _ in range(6):
+        put(turns, resident)
+    turns.begin(resident, 0.0)
+
+    assert pytest.approx((2.0 + 4.0, 1.0 + 4.0)) == (
+        turns.wait_s("interactive", 0.0),
+        turns.wait_s("interactive", 1.0),
+    )
+    assert pytest.approx(4.0) == turns.wait_s("interactive", 100.0), "it is late, and nobody knows how late"
+
+
+def test_a_result_comes_with_its_own_timings():
+    """Seconds in the queue and seconds in the batch."""
+    turns, resident = scheduler()
+    call = put(turns, resident, now=1.0)
+    run(turns, resident, 3.0, 0.5)
+
+    assert ("outcome", 2.0, 0.5) == (
+        call.result.result().outcome,
+        call.result.result().waited_s,
+        call.result.result().ran_s,
+    )
+
+
+def test_standing_still_is_told_from_being_idle():
+    """It counts from the last answer, or from the call that ended the idleness."""
+    turns, resident = scheduler(max_items=1)
+    assert 0.0 == turns.stalled_s(3600.0)
+    put(turns, resident, now=3600.0)
+    put(turns, resident, now=3601.0)
+    assert 5.0 == turns.stalled_s(3605.0)
+    run(turns, resident, 3605.0, 1.0)
+    assert 2.0 == turns.stalled_s(3608.0)

@@ -1,0 +1,89 @@
+"""Requests to a server: tries and bounds, and what a table must say of it."""
+
+import httpx
+import pytest
+
+from models.contract import UpstreamError
+from service.serving.backends.upstream import MAX_BYTES, Upstream
+from service.serving.loading import load_models
+from service.settings import SettingsError
+from service.settings.tree import Settings
+
+pytestmark = pytest.mark.anyio
+
+
+def scripted(*answers):
+    """A transport that gives those answers in turn, and the times waited between them."""
+    left, waits = list(answers), []
+
+    def answer(request):
+        given = left.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    upstream = Upstream(
+        "http://x/v1", timeout_s=5, max_in_flight=1, transport=httpx.MockTransport(answer), sleep=sleep
+    )
+    return upstream, waits, left
+
+
+async def test_what_passes_by_itself_is_tried_again():
+    """Refused connections and overload, each wait about twice the last."""
+    upstream, waits, left = scripted(
+        httpx.ConnectError("refused"), httpx.Response(503), httpx.Response(200, json={"fine": 1})
+    )
+
+    assert {"fine": 1} == await upstream.post("chat/completions", {})
+    assert [] == left
+    assert 0.12 <= waits[0] <= 0.38
+    assert 0.25 <= waits[1] <= 0.75
+    await upstream.aclose()
+
+
+async def test_a_server_that_stays_away_is_given_up():
+    """After three tries, with the last one's reason."""
+    upstream, waits, left = scripted(*[httpx.ConnectError("refused")] * 4)
+
+    with pytest.raises(UpstreamError, match=r"cannot be reached \(ConnectError\)"):
+        await upstream.post("chat/completions", {})
+    assert (2, 1) == (len(waits), len(left))
+    await upstream.aclose()
+
+
+async def test_an_answer_is_read_up_to_a_bound():
+    """A body larger than the bound is no answer."""
+    upstream, _, _ = scripted(httpx.Response(200, content=b" " * (MAX_BYTES + 1)))
+
+    with pytest.raises(UpstreamError, match="without end"):
+        await upstream.post("chat/completions", {})
+    await upstream.aclose()
+
+
+def settings(**table):
+    return Settings.model_validate({"models": {"questions": {"family": "openai", **table}}})
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"model": "m"},
+        {"base_url": "http://x/v1"},
+        {"base_url": "x/v1", "model": "m"},
+        {"base_url": "http://user:secret@x/v1", "model": "m"},
+    ],
+)
+def test_a_remote_model_needs_an_address_and_a_name(table):
+    """And the address holds no secret: keys come from the environment."""
+    with pytest.raises(ValueError, match="base_url"):
+        settings(**table)
+
+
+def test_a_key_that_is_not_there_ends_the_start(monkeypatch):
+    """The variable is named; its value never is."""
+    monkeypatch.delenv("LLM_KEY", raising=False)
+    with pytest.raises(SettingsError, match="LLM_KEY is not set"):
+        load_models(settings(base_url="http://x/v1", model="m", api_key_env="LLM_KEY"))
