@@ -1,25 +1,19 @@
 """`python -m service [--config FILE] [--check]`: load, then serve."""
 
 import argparse
-import gc
-import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
-import uvicorn
-
-from models.base import CheckpointError
+from models.contract import CheckpointError
+from models.plugins import PluginError
 from service import __version__
-from service.app import create_app
 from service.check import check
 from service.errors import ScoregateError
+from service.launch import WRONG, serve
 from service.logs import configure_logging
-from service.serving.runtime import Loaded, load_models
-from service.settings import Settings, SettingsError, load_settings
-
-WRONG, BROKEN = 2, 3  # exit statuses: what was configured can't be served; what was served can't any more
+from service.serving.loading import load_models
+from service.settings import SettingsError
+from service.settings.load import load_settings
 
 
 def main() -> None:
@@ -36,53 +30,10 @@ def main() -> None:
             print(check(settings), end="")
             return
         status = serve(settings, load_models(settings))
-    except (SettingsError, CheckpointError, ScoregateError) as exc:
+    except (SettingsError, PluginError, CheckpointError, ScoregateError) as exc:
         print(f"scoregate-server: {exc}", file=sys.stderr)
         sys.exit(WRONG)
     sys.exit(status)
-
-
-def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
-    """The exit status: 0 after SIGTERM or Ctrl-C, once everything that was accepted is answered."""
-    broken: list[str] = []
-
-    def on_broken(reason: str) -> None:
-        """A supervisor can restart the process; nothing else helps."""
-        broken.append(reason)
-        server.should_exit = True
-
-    app = create_app(settings, models, on_broken)
-    # What is there now stays: a pass of the collector over all modules would be somebody's latency.
-    gc.collect()
-    gc.freeze()
-    config = uvicorn.Config(
-        app,
-        host=settings.server.host,
-        port=settings.server.port,
-        timeout_graceful_shutdown=settings.server.grace_s,
-        log_config=None,
-    )
-    server = Server(config)
-    server.run()
-    gc.unfreeze()  # at the end modules are cleared, and some complain of objects that are left
-    if broken:
-        print(f"scoregate-server: {broken[0]}", file=sys.stderr)
-    return BROKEN if broken else 0 if server.started else WRONG
-
-
-class Server(uvicorn.Server):
-    """Ends by itself after a signal; uvicorn's own dies of the signal once it has finished."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Let SIGTERM and SIGINT ask for the end while serving."""
-        signals = (signal.SIGTERM, signal.SIGINT)
-        before = {number: signal.signal(number, self.handle_exit) for number in signals}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 if __name__ == "__main__":

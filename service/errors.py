@@ -178,7 +178,7 @@ class Overloaded(ScoregateError):
 
 
 class ModelFault(ScoregateError):
-    """A model broke its contract: wrong length, an exception, a number that is none."""
+    """A model broke its contract: wrong length, an exception, a number that is not finite."""
 
     status, code, title = 500, "model_fault", "Model fault"
 

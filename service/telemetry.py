@@ -5,17 +5,18 @@ Label values are closed sets and all of them exist from the start, so that a rat
 has not moved yet is 0, not absent.  Never a prompt, a key, a request id or an image in a label.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_asgi_app
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from service import errors
+from service.lanes import LANES
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-INTERACTIVE, BULK = LANES = ("interactive", "bulk")
 STAGES = ("decode", "questions", "queue", "model", "total")
 ROUTES = (
     "/score",
@@ -100,7 +101,7 @@ class Instruments:
         )
         self.question_llm_calls = counter(
             "scoregate_question_llm_calls_total",
-            "Calls of the question LLM; invalid ones answered with something that is no question set.",
+            "Calls of the question LLM; invalid ones answered with something that is not a question set.",
             ("result",),
         )
         self.rejections = counter(
@@ -151,6 +152,7 @@ class Instruments:
         """The text that Prometheus scrapes."""
         return generate_latest(self.registry)
 
-    def serve(self, host: str, port: int) -> None:
-        """Answer scrapes on a port of their own until the process ends."""
-        start_http_server(port, host, self.registry)
+    def app(self) -> Callable[..., Any]:
+        """An ASGI app that answers scrapes, for a port of its own."""
+        app: Callable[..., Any] = make_asgi_app(self.registry)
+        return app

@@ -11,10 +11,11 @@ import httpx
 import PIL.Image
 import pytest
 
-from service.app import create_app
-from service.settings import Settings
-from tests.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
-from tests.redis_server import RedisServer, redis_server
+from service.bootstrap import Service
+from service.http.app import create_app
+from service.settings.tree import Settings
+from tests.support.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
+from tests.support.redis_server import RedisServer, redis_server
 
 Client = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
@@ -38,12 +39,16 @@ def serve(fakes: dict[str, FakeModel], tmp_path: Path) -> Client:
         families = {"clip": "open_clip", "vqa": "clip_flant5", "questions": "transformers"}
         batch = {"max_batch_ms": 60_000}  # tests hold the fakes, and their pace means nothing
         tree = {
-            "models": {name: {"family": families[name], "batch": batch} for name in fakes},
+            "models": {
+                name: {"family": families.get(name, "fake"), "role": fake.info.role, "batch": batch}
+                for name, fake in fakes.items()
+            },
             "cache": {"questions": f"sqlite:///{tmp_path}/questions.sqlite3"},
             **tables,
         }
-        app = create_app(Settings.model_validate(tree), fakes)
-        async with app.router.lifespan_context(app):
+        service = Service(Settings.model_validate(tree), fakes)
+        app = create_app(service)
+        async with service:
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
                 yield client

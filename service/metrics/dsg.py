@@ -5,9 +5,20 @@ from typing import Literal
 
 from service.context import Found
 from service.errors import Invalid
-from service.metrics.base import Item, Models, Score
+from service.fields import Template
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.models import Models
+from service.questions.given import GivenSet
 from service.questions.sets import Question, QuestionSet, ordered
-from service.schemas import DsgOptions
+from service.questions.styles.dsg import DSG
+
+
+class DsgOptions(MetricOptions):
+    """Options of `dsg`."""
+
+    dependencies: Literal["direct", "transitive", "none"] = "direct"
+    question: Template = "{} Please answer yes or no."
+    question_set: GivenSet | None = None
 
 
 async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
@@ -51,10 +62,10 @@ async def questions_for(item: Item, models: Models, options: DsgOptions) -> tupl
     """The pinned set, the one brought along, or the prompt's own."""
     given = options.question_set
     if given is None:
-        return await models.questions.of(item.prompt, "dsg")
+        return await models.questions.of(item.prompt, DSG)
     if isinstance(given, list):
         asked = tuple(question.question() for question in given)
-        return QuestionSet(item.prompt, "dsg", asked, {"source": "request"}), None
+        return QuestionSet(item.prompt, DSG.name, asked, {"source": "request"}), None
     pinned = await models.questions.pinned(given)
     if pinned.prompt != item.prompt:
         raise Invalid("question_set: that set was written for another prompt")
@@ -79,3 +90,15 @@ def moot(
         if deciding:
             zeroed[question.id] = deciding
     return zeroed
+
+
+metric = Metric(
+    "dsg",
+    dsg,
+    options=DsgOptions,
+    roles=("vqa",),
+    may_use=("questions",),
+    range=(0, 1),
+    paper="Cho et al. 2024, arXiv 2310.18235",
+    style=DSG,
+)

@@ -1,7 +1,15 @@
 """PickScore (Kirstain et al. 2023, "Pick-a-Pic"): a CLIP trained on which of two images people chose."""
 
-from service.metrics.base import Item, Models, Score
-from service.schemas import PickScoreOptions
+from typing import Literal
+
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.models import Models
+
+
+class PickScoreOptions(MetricOptions):
+    """Options of `pickscore`."""
+
+    scale: Literal["cosine", "logit"] = "cosine"
 
 
 async def pickscore(item: Item, models: Models, options: PickScoreOptions) -> Score:
@@ -16,3 +24,14 @@ async def pickscore(item: Item, models: Models, options: PickScoreOptions) -> Sc
     value = scale * cosine if options.scale == "logit" else cosine
     details = {"cosine": cosine, "logit_scale": scale, "scale": options.scale}
     return Score(value, details, warnings=warnings)
+
+
+metric = Metric(
+    "pickscore",
+    pickscore,
+    options=PickScoreOptions,
+    roles=("clip",),
+    range=(-1, 1),
+    paper="Kirstain et al. 2023, arXiv 2305.01569",
+    own_model=True,
+)

@@ -1,10 +1,21 @@
 """VQAScore (Lin et al. 2024, "Evaluating Text-to-Visual Generation with Image-to-Text Generation")."""
 
 from math import exp
+from typing import Literal
 
-from models.base import Likelihood
-from service.metrics.base import Item, Models, Score
-from service.schemas import VqaScoreOptions
+from models.outcomes import Likelihood
+from service.fields import Prompt, Template
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.models import Models
+
+
+class VqaScoreOptions(MetricOptions):
+    """Options of `vqascore`."""
+
+    question: Template | None = None
+    answer: Prompt = "Yes"
+    output: Literal["probability", "logit"] = "probability"
+    normalization: Literal["reference", "product", "first_token"] = "reference"
 
 
 async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Score:
@@ -39,3 +50,14 @@ def likelihood(answer: Likelihood, normalization: str) -> float:
     if normalization == "first_token":
         return exp(log_probs[0])
     return exp(sum(log_probs) / (len(log_probs) if normalization == "reference" else 1))
+
+
+metric = Metric(
+    "vqascore",
+    vqascore,
+    options=VqaScoreOptions,
+    roles=("vqa",),
+    range=(0, 1),
+    paper="Lin et al. 2024, arXiv 2404.01291",
+    default=True,
+)

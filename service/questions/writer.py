@@ -2,43 +2,44 @@
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
 from time import monotonic
 
 import orjson
 
-from models.base import GenerateCall
+from models.calls import GenerateCall
+from models.outcomes import Text
+from service.concurrency.single_flight import SingleFlight
 from service.context import Context, Found
 from service.errors import (
     CallRefused,
-    NotReady,
+    NoQuestions,
     QuestionLLMFailed,
     ScoregateError,
     UnknownQuestionSet,
 )
-from service.questions.sets import QuestionSet, parse
-from service.questions.store import Store
-from service.questions.templates import SCHEMA, messages, template_hash
+from service.lanes import INTERACTIVE
+from service.questions.sets import Question, QuestionSet, check
+from service.questions.stores.contract import Store
+from service.questions.style import Style
 from service.serving.handle import Handle
-from service.serving.single_flight import SingleFlight
-from service.telemetry import BULK, INTERACTIVE, Instruments
+from service.telemetry import Instruments
 
 DECODING = "greedy"
-REPEATABLE = {"transformers"}  # families that answer the same however often they are asked
-TRIES = 2  # of the others
+TRIES = 2  # of a model that may answer otherwise when it is asked once more
 
 
-class Questions:
-    """Question sets by prompt; each is written once, however many requests arrive together."""
+class QuestionWriter:
+    """
+    Question sets by prompt; each is written once, however many requests arrive together.
 
-    def __init__(
-        self,
-        store: Store,
-        llm: Handle | None,
-        timeout_s: float,
-        instruments: Instruments,
-    ) -> None:
-        self._store, self._llm, self._timeout_s = store, llm, timeout_s
-        self._instruments = instruments
+    Args:
+        timeouts_s: seconds for one set, by the LLM's configured name.
+    """
+
+    def __init__(self, store: Store, timeouts_s: Mapping[str, float], instruments: Instruments) -> None:
+        self._store, self._timeouts_s, self._instruments = store, timeouts_s, instruments
         self._flights: SingleFlight[QuestionSet] = SingleFlight()
         self._writing: dict[str, Context] = {}  # of each flight: its own, since its first caller may leave
 
@@ -46,32 +47,25 @@ class Questions:
         """Stop writing."""
         await self._flights.aclose()
 
-    @property
-    def llm(self) -> Handle:
-        """The question LLM.  Raises `NotReady` where none is configured."""
-        if self._llm is None:
-            raise NotReady("no question LLM is configured")
-        return self._llm
-
-    async def of(self, prompt: str, style: str, context: Context) -> tuple[QuestionSet, Found]:
+    async def of(self, prompt: str, style: Style, llm: Handle, context: Context) -> tuple[QuestionSet, Found]:
         """
         The set for *prompt* and how it was found.
 
         Raises:
             QuestionLLMFailed: the LLM answered badly or too late.
             NoQuestions: it found nothing to ask.
-            NotReady: no question LLM is configured, or the store failed.
+            NotReady: the store failed.
         """
         began = monotonic()
         context.stage = "questions"
-        key = self.lookup_key(prompt, style)
+        key = lookup_key(prompt, style, llm.info.label)
         stored = await self._store.find(key)
         found: Found = "hit"
         if stored is None:
             writing = self._writing.setdefault(key, context.for_shared_work())
-            if context.lane == INTERACTIVE and writing.lane == BULK:
-                self._hurry(writing, prompt, style)
-            stored, joined = await self._flights.do(key, lambda: self._write(key, prompt, style))
+            if context.lane == INTERACTIVE:
+                writing.promote()
+            stored, joined = await self._flights.do(key, lambda: self._write(key, prompt, style, llm))
             found = "coalesced" if joined else "miss"
         self._instruments.cache_requests.labels("questions", found).inc()
         context.spent("questions", monotonic() - began)
@@ -84,63 +78,82 @@ class Questions:
             raise UnknownQuestionSet(f"no question set {id} is stored here")
         return stored
 
-    def lookup_key(self, prompt: str, style: str) -> str:
-        """Names a request for a set: everything the answer depends on."""
-        llm = self.llm.info.label
-        recipe = [prompt, style, template_hash(style), llm, DECODING]
-        return "lookup:" + hashlib.sha256(orjson.dumps(recipe)).hexdigest()
-
-    def _hurry(self, writing: Context, prompt: str, style: str) -> None:
-        """Somebody urgent waits for a set that a bulk request has written."""
-        writing.lane = INTERACTIVE  # for the tries that are still to come
-        for seed in range(TRIES):
-            self.llm.lift(question_call(prompt, style, seed))
-
-    async def _write(self, key: str, prompt: str, style: str) -> QuestionSet:
+    async def _write(self, key: str, prompt: str, style: Style, llm: Handle) -> QuestionSet:
         """A set, put into the store."""
         try:
-            written = await self._written(prompt, style, self._writing[key])
-            return await self._store.put(key, written)
+            questions = await self._written(prompt, style, llm, self._writing[key])
+            provenance = {"llm": llm.info.label, "template": style.hash, "decoding": DECODING}
+            return await self._store.put(key, QuestionSet(prompt, style.name, questions, provenance))
         finally:
             del self._writing[key]
 
-    async def _written(self, prompt: str, style: str, context: Context) -> QuestionSet:
-        """A set, asked for once more where the first answer is none and another may differ."""
-        count = self._instruments.question_llm_calls
-        tries = 1 if self.llm.info.family in REPEATABLE else TRIES
-        for seed in range(tries):
-            result = "error"
+    async def _written(
+        self, prompt: str, style: Style, llm: Handle, context: Context
+    ) -> tuple[Question, ...]:
+        """Questions, asked for once more where the first answer is bad and another may differ."""
+        bad = BadAnswer()
+        for seed in range(1 if llm.info.repeatable else TRIES):
             try:
-                text = await self._generate(prompt, style, seed, context)
-                result = "invalid"
-                written = parse(text, prompt, style, self._provenance(style))
-                result = "ok"
-                break
-            except QuestionLLMFailed:
-                if result == "error" or seed == tries - 1:
-                    raise
-            finally:
-                count.labels(result).inc()
-        return written
+                return await self._attempt(prompt, style, llm, seed, context)
+            except BadAnswer as exc:
+                bad = exc
+        raise QuestionLLMFailed(f"the question LLM's answer is not a question set: {bad}") from bad
 
-    async def _generate(self, prompt: str, style: str, seed: int, context: Context) -> str:
-        call = question_call(prompt, style, seed)
-        context.deadline = asyncio.get_running_loop().time() + self._timeout_s
+    async def _attempt(
+        self, prompt: str, style: Style, llm: Handle, seed: int, context: Context
+    ) -> tuple[Question, ...]:
+        """The questions of one try.  Raises `BadAnswer` where the LLM answered with something else."""
+        timeout_s = self._timeouts_s[llm.name]
+        context.deadline = asyncio.get_running_loop().time() + timeout_s
+        result = "error"
+
+        async def ask(call: GenerateCall) -> str:
+            nonlocal result
+            result = "error"
+            text = await generated(llm, replace(call, seed=seed), context)
+            result = "invalid"  # until it has been read
+            return text
+
         try:
             async with asyncio.timeout_at(context.deadline):
-                [text] = await self.llm.ask([call], context)
+                questions = checked(await style.write(ask, prompt))
+            result = "ok"
+            return questions
+        except (ValueError, KeyError, TypeError) as exc:
+            reason = str(exc) if type(exc) is ValueError else "not the JSON that was asked for"
+            raise BadAnswer(reason) from exc
         except TimeoutError as exc:
-            raise QuestionLLMFailed(f"no answer within {self._timeout_s:g} s") from exc
-        if isinstance(text, CallRefused):
-            raise text  # the prompt's fault, and no use in asking again
-        if isinstance(text, ScoregateError):
-            raise QuestionLLMFailed(text.detail) from text
-        return str(text)
-
-    def _provenance(self, style: str) -> dict[str, str]:
-        return {"llm": self.llm.info.label, "template": template_hash(style), "decoding": DECODING}
+            raise QuestionLLMFailed(f"no answer within {timeout_s:g} s") from exc
+        finally:
+            self._instruments.question_llm_calls.labels(result).inc()
 
 
-def question_call(prompt: str, style: str, seed: int = 0) -> GenerateCall:
-    """What the question LLM is asked for a prompt's set."""
-    return GenerateCall(*messages(prompt, style), schema=SCHEMA, seed=seed)
+class BadAnswer(Exception):
+    """The LLM answered with something that is not a question set; the message says why."""
+
+
+def lookup_key(prompt: str, style: Style, llm: str) -> str:
+    """Names a request for a set: everything the answer depends on."""
+    recipe = [prompt, style.name, style.hash, llm, DECODING]
+    return "lookup:" + hashlib.sha256(orjson.dumps(recipe)).hexdigest()
+
+
+def checked(questions: tuple[Question, ...]) -> tuple[Question, ...]:
+    """Questions that make a set.  Raises `ValueError`, or `NoQuestions` where there are none."""
+    check(questions)
+    if not questions:
+        raise NoQuestions("the question LLM found nothing in this prompt to ask about")
+    return questions
+
+
+async def generated(llm: Handle, call: GenerateCall, context: Context) -> str:
+    """What the LLM wrote.  Raises `QuestionLLMFailed`, or `CallRefused` where the prompt is at fault."""
+    [outcome] = await llm.ask([call], context)
+    match outcome:
+        case CallRefused():
+            raise outcome  # asking again would not help
+        case ScoregateError():
+            raise QuestionLLMFailed(outcome.detail) from outcome
+        case Text(text):
+            return text
+    raise QuestionLLMFailed("the question LLM's answer is not a text")

@@ -1,0 +1,127 @@
+"""The service: its parts, and the life they share."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Self
+
+from models.family import Loaded
+from service.concurrency.cpu_threads import cpu_threads
+from service.engine import Engine
+from service.items import Pictures
+from service.metrics.assignment import assign
+from service.metrics.registry import metrics
+from service.questions.stores.contract import Store
+from service.questions.stores.redis import RedisStore
+from service.questions.stores.sqlite import SQLiteStore
+from service.questions.writer import QuestionWriter
+from service.redis.client import RedisClient
+from service.serving.local import LocalRuntime
+from service.serving.runtime import Runtime
+from service.settings import SettingsError
+from service.settings.tree import Settings
+from service.telemetry import Instruments
+
+READY = "ready"
+SET_TIMEOUT_S = 60.0  # of question LLMs whose family has no such setting
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """How each model and each cache in a Redis stands, and the *reasons* why requests can't be served."""
+
+    models: Mapping[str, str]
+    caches: Mapping[str, str]
+    reasons: list[str]
+
+
+class Service:
+    """
+    Everything that the apps on it need.
+
+    Opened, the parts start in the order of what needs what: connections to Redis, devices (loaded models
+    are warmed before anything is served), then the store, then the question writer.  They close in
+    reverse: the writer must not outlive the store, nor anything the devices that answer it.
+
+    Args:
+        models: the loaded models by configured name.
+        on_broken: told, in one line, when a device can't go on and the process should end.
+
+    Raises:
+        SettingsError: a metric's table names what isn't there.
+    """
+
+    questions: QuestionWriter
+    engine: Engine
+
+    def __init__(
+        self,
+        settings: Settings,
+        models: Mapping[str, Loaded],
+        on_broken: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        self.settings, self.metrics = settings, metrics()
+        self.instruments = Instruments(models)
+        self.redis = {
+            cache: RedisClient(cache, url, self.instruments) for cache, url in settings.cache.redis.items()
+        }
+        self.cpu = cpu_threads(settings.images.decode_workers)
+        self.pictures = Pictures(settings.images, self.cpu)
+        assigned, shared = assign(self.metrics, settings), self.redis.get("scores")
+        self.runtime: Runtime = LocalRuntime(
+            models, settings, assigned, self.cpu, self.instruments, on_broken, shared
+        )
+        self.draining = False
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Start everything."""
+        async with AsyncExitStack() as starting:  # what has started is closed where something fails
+            starting.callback(self._stop_threads)
+            for client in self.redis.values():
+                await starting.enter_async_context(client)
+            await starting.enter_async_context(self.runtime)
+            store = await self._open_store(starting)
+            self.questions = QuestionWriter(store, self._set_timeouts_s(), self.instruments)
+            starting.push_async_callback(self.questions.aclose)
+            self.engine = Engine(self.metrics, self.runtime, self.questions, self.pictures, self.cpu)
+            self._stack = starting.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close everything, in reverse."""
+        self.draining = True
+        await self._stack.aclose()
+
+    async def _open_store(self, starting: AsyncExitStack) -> Store:
+        cache = self.settings.cache
+        if client := self.redis.get("questions"):
+            return RedisStore(client, cache.questions_in_memory)
+        try:
+            store = SQLiteStore(cache.questions_path, cache.questions_in_memory)
+            return await starting.enter_async_context(store)
+        except OSError as exc:
+            raise SettingsError(f"cache.questions: {cache.questions_path}: {exc}") from exc
+
+    def _set_timeouts_s(self) -> dict[str, float]:
+        """Seconds for one question set, by the question LLM's configured name."""
+        return {
+            name: getattr(table, "timeout_s", SET_TIMEOUT_S) for name, table in self.settings.models.items()
+        }
+
+    def _stop_threads(self) -> None:
+        for pool in self.cpu.values():
+            pool.shutdown()
+
+    def readiness(self) -> Readiness:
+        """Whether requests can be served, and if not, why."""
+        models = {name: handle.missing or READY for name, handle in self.runtime.handles.items()}
+        reasons = [
+            f"models.{name}: {state}"
+            for name, state in models.items()
+            if state != READY and self.settings.is_required(name)
+        ]
+        if self.draining:
+            reasons.append("shutting down")
+        caches = {cache: client.missing or READY for cache, client in self.redis.items()}
+        return Readiness(models, caches, reasons)

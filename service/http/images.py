@@ -1,0 +1,54 @@
+"""Wire types of images: as base64, as a file part, by address, or several of these as frames."""
+
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, StringConstraints
+
+from service.fields import Strict, branch
+
+MAX_FRAMES = 64
+
+
+class ImageData(Strict):
+    """An image as base64, or as a `data:` URI that holds base64."""
+
+    data: str
+
+
+class ImagePart(Strict):
+    """An image in a file part of the same multipart body."""
+
+    part: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+
+
+class ImageUrl(Strict):
+    """An image to be fetched, where the operator allows it."""
+
+    url: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+
+
+def image_form(value: Any) -> str:
+    """Which of its forms an image has, so that an error speaks of that form alone."""
+    if isinstance(value, str):
+        return "<base64>"
+    if isinstance(value, dict):
+        return next((f"<{key}>" for key in ("part", "url") if key in value), "<data>")
+    return "<frames>" if isinstance(value, list) else "<data>"
+
+
+Picture = Annotated[
+    Annotated[str, branch("<base64>")]
+    | Annotated[ImageData, branch("<data>")]
+    | Annotated[ImagePart, branch("<part>")]
+    | Annotated[ImageUrl, branch("<url>")],
+    Discriminator(image_form),
+]
+Frames = Annotated[list[Picture], Field(min_length=1, max_length=MAX_FRAMES, fail_fast=True)]
+WireImage = Annotated[
+    Annotated[str, branch("<base64>")]
+    | Annotated[ImageData, branch("<data>")]
+    | Annotated[ImagePart, branch("<part>")]
+    | Annotated[ImageUrl, branch("<url>")]
+    | Annotated[Frames, branch("<frames>")],
+    Discriminator(image_form),
+]

@@ -1,0 +1,1 @@
+"""Endpoints: parse, call, return."""

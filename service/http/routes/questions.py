@@ -1,0 +1,61 @@
+"""`POST /questions` and `GET /questions/{id}`."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service.concurrency.disconnect import while_connected
+from service.errors import ScoregateError
+from service.http import body
+from service.http.context import context_of
+from service.http.openapi import documented
+from service.http.problems import entry
+from service.http.requests import QuestionsRequest
+from service.http.responses import QuestionsAnswer, SetEntry
+from service.http.routing import json_response, requests_of, service_of
+from service.lanes import INTERACTIVE
+from service.questions.sets import QuestionSet
+
+router = APIRouter()
+
+
+@router.post("/questions", **documented(QuestionsAnswer, QuestionsRequest))
+async def questions(request: Request) -> Response:
+    """Write, or find, the question sets of prompts."""
+    service = service_of(request)
+    wanted, _ = await body.read(request, requests_of(request).questions, service.settings.server)
+    context = context_of(service, request, wanted.timeout_ms, INTERACTIVE)
+    style, llm = service.engine.style(wanted.style)
+    work = service.engine.question_sets(wanted.prompts, style, llm, context)
+    outcomes = await while_connected(request.receive, work)
+    failed = [outcome for outcome in outcomes if isinstance(outcome, ScoregateError)]
+    if len(failed) == len(outcomes):
+        raise failed[0]
+    content = {
+        "request_id": context.request_id,
+        "sets": [
+            {"prompt": prompt, "style": wanted.style, "error": entry(outcome)}
+            if isinstance(outcome, ScoregateError)
+            else {**set_entry(outcome[0]), "cached": outcome[1] == "hit"}
+            for prompt, outcome in zip(wanted.prompts, outcomes, strict=True)
+        ],
+        "models": {llm.name: llm.info.label},
+    }
+    return json_response(content)
+
+
+def set_entry(questions: QuestionSet) -> dict[str, Any]:
+    """A set as the API shows it."""
+    return {
+        "prompt": questions.prompt,
+        "style": questions.style,
+        "id": questions.id,
+        "questions": [question.content() for question in questions.questions],
+        "provenance": questions.provenance,
+    }
+
+
+@router.get("/questions/{id}", **documented(SetEntry))
+async def questions_by_id(request: Request, id: str) -> Response:
+    """A stored question set."""
+    return json_response(set_entry(await service_of(request).questions.pinned(id)))

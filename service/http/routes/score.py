@@ -1,0 +1,57 @@
+"""`POST /score`."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service.concurrency.disconnect import while_connected
+from service.http import body
+from service.http.context import context_of
+from service.http.openapi import documented
+from service.http.problems import entry
+from service.http.requests import ScoreRequest
+from service.http.responses import ScoreAnswer
+from service.http.routing import json_response, requests_of, service_of
+from service.http.translate import check_metrics, items_of, options_of
+from service.report import ItemReport
+
+router = APIRouter()
+
+
+@router.post("/score", **documented(ScoreAnswer, ScoreRequest))
+async def score(request: Request) -> Response:
+    """Score images against prompts."""
+    service = service_of(request)
+    wanted, parts = await body.read(request, requests_of(request).score, service.settings.server)
+    items = items_of(wanted, parts)
+    request.state.lane, request.state.items = wanted.priority, len(items)
+    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
+    check_metrics(wanted, service.engine)
+    work = service.engine.score(items, wanted.metrics, options_of(wanted), context)
+    report = await while_connected(request.receive, work)
+    report.raise_if_failed()
+    timings = context.timings_ms()
+    content = {
+        "request_id": context.request_id,
+        "results": [result(index, item, wanted.explain) for index, item in enumerate(report.items)],
+        "partial": report.partial,
+        **({"warnings": report.warnings} if report.warnings else {}),
+        "models": report.models,
+        "timings_ms": timings,
+    }
+    stages = ", ".join(f"{stage};dur={ms}" for stage, ms in timings.items())
+    return json_response(content, headers={"Server-Timing": stages})
+
+
+def result(index: int, item: ItemReport, explain: bool) -> dict[str, Any]:
+    """One item's entry of the answer."""
+    scores, errors = item.scores, item.errors
+    cache = {name: score.cache for name, score in scores.items() if score.cache}
+    return {
+        "index": index,
+        **({"id": item.item.id} if item.item.id is not None else {}),
+        "scores": {name: score.value for name, score in scores.items()},
+        **({"errors": {name: entry(error) for name, error in errors.items()}} if errors else {}),
+        **({"cache": cache} if cache else {}),
+        **({"details": {name: score.details for name, score in scores.items()}} if explain else {}),
+    }

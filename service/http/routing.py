@@ -1,0 +1,28 @@
+"""How routes reach the service, and write what it said."""
+
+from typing import Any
+
+import orjson
+from fastapi import Request, Response
+
+from service.bootstrap import Service
+from service.http.requests import Requests
+
+
+def service_of(request: Request) -> Service:
+    """The service that this app runs."""
+    service: Service = request.app.state.service
+    return service
+
+
+def requests_of(request: Request) -> Requests:
+    """The requests that this app takes."""
+    requests: Requests = request.app.state.requests
+    return requests
+
+
+def json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """JSON, written once and not validated again."""
+    return Response(
+        orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY), status, headers, "application/json"
+    )

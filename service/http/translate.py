@@ -1,0 +1,72 @@
+"""A request's wire types as what the engine works on."""
+
+from collections.abc import Iterator, Mapping
+
+from service.engine import Engine
+from service.errors import Fault, Invalid, UnknownMetric
+from service.http.images import ImageData, ImagePart, ImageUrl, WireImage
+from service.http.problems import MAX_FAULTS
+from service.http.requests import ScoreRequest
+from service.items import Picture, UnopenedItem
+from service.metrics.contract import MetricOptions
+from service.sources import Base64, Encoded, Url
+
+Parts = Mapping[str, bytes]
+
+
+def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
+    """
+    The items of a request, in order.
+
+    Items that name the same file part share its picture.
+
+    Raises:
+        Invalid: an image names a file part that isn't there; every such place is named.
+    """
+    form = "/items/{}" if request.items is not None else "/images/{}"
+    pictures = {name: Picture(Encoded(data)) for name, data in parts.items()}
+    items, faults = [], []
+    for index, item in enumerate(request.all_items()):
+        place, frames = form.format(index), []
+        for suffix, image in frames_of(item.image):
+            if isinstance(image, ImagePart) and image.part not in pictures:
+                at = f"{place}/image{suffix}" if request.items is not None else f"{place}{suffix}"
+                faults.append(Fault(f"{at}/part", "missing_part", "there is no file part of that name"))
+                continue
+            frames.append(pictures[image.part] if isinstance(image, ImagePart) else picture_of(image))
+        items.append(UnopenedItem(item.prompt, frames, item.id, place))
+    if faults:
+        raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])
+    return items
+
+
+def frames_of(image: WireImage) -> Iterator[tuple[str, str | ImageData | ImagePart | ImageUrl]]:
+    """An item's pictures, each with its place below the item's image."""
+    if isinstance(image, list):
+        yield from ((f"/{frame}", picture) for frame, picture in enumerate(image))
+    else:
+        yield "", image
+
+
+def picture_of(image: str | ImageData | ImageUrl) -> Picture:
+    """A picture that is not a file part."""
+    if isinstance(image, ImageUrl):
+        return Picture(Url(image.url))
+    return Picture(Base64(image if isinstance(image, str) else image.data))
+
+
+def options_of(request: ScoreRequest) -> dict[str, MetricOptions]:
+    """The options of each metric that is asked for."""
+    given = request.options
+    return {name: getattr(given, name) for name in request.metrics if hasattr(given, name)}
+
+
+def check_metrics(request: ScoreRequest, engine: Engine) -> None:
+    """Raises `UnknownMetric` where a metric is not served; every one is named."""
+    faults = [
+        Fault(f"/metrics/{index}", "unknown_metric", reason)
+        for index, name in enumerate(request.metrics)
+        if (reason := engine.absent(name))
+    ]
+    if faults:
+        raise UnknownMetric(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)

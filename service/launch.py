@@ -1,0 +1,107 @@
+"""Serve the apps of a service until a signal asks for the end."""
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from models.family import Loaded
+from service.bootstrap import Service
+from service.http.app import create_app
+from service.ports import Port, bound
+from service.settings.sections import Server as ServerSettings
+from service.settings.tree import Settings
+
+STOPPED, WRONG, BROKEN = 0, 2, 3
+"""Exit statuses: stopped as asked; what was configured can't be served; what was served can't any more."""
+
+
+def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
+    """
+    The exit status, once everything that was accepted is answered.
+
+    Raises:
+        SettingsError: a port is taken, or a file that the settings name cannot be used.
+        ScoregateError: a model failed on its example.
+    """
+    broken: list[str] = []
+
+    def on_broken(reason: str) -> None:
+        """A supervisor can restart the process; nothing else helps."""
+        broken.append(reason)
+        public.should_exit = True
+
+    service = Service(settings, models, on_broken)
+    public = Server(config(create_app(service), settings.server))
+    # What is there now stays: a pass of the collector over all modules would be somebody's latency.
+    gc.collect()
+    gc.freeze()
+    with public.capture_signals(), asyncio.Runner(loop_factory=public.config.get_loop_factory()) as runner:
+        runner.run(run(service, public))
+    gc.unfreeze()  # at the end modules are cleared, and some complain of objects that are left
+    if broken:
+        print(f"scoregate-server: {broken[0]}", file=sys.stderr)
+    return BROKEN if broken else STOPPED
+
+
+async def run(service: Service, public: "Server") -> None:
+    """Open the service, then the ports; close them the other way round."""
+    settings = service.settings.server
+    with ExitStack() as ports:
+        port = ports.enter_context(bound("server.port", settings.host, settings.port))
+        private: list[tuple[Private, Port]] = []
+        if settings.metrics_port is not None:
+            scraped = ports.enter_context(bound("server.metrics_port", settings.host, settings.metrics_port))
+            private.append((Private(config(service.instruments.app(), settings)), scraped))
+        async with service:
+            if public.should_exit:
+                return
+            opened = port.open()
+            beside = [(server, port.open()) for server, port in private]
+            async with asyncio.TaskGroup() as group:
+                for server, held in beside:
+                    group.create_task(server.serve([held]))
+                await public.serve([opened])
+                for server, _ in beside:
+                    server.should_exit = True
+
+
+def config(app: ASGIApp, server: ServerSettings) -> uvicorn.Config:
+    """How uvicorn serves *app*; its life is not the service's, which several apps share."""
+    return uvicorn.Config(
+        app,
+        host=server.host,
+        port=server.port,
+        timeout_graceful_shutdown=server.grace_s,
+        log_config=None,
+        lifespan="off",
+    )
+
+
+class Server(uvicorn.Server):
+    """Ends by itself after a signal; uvicorn's own dies of the signal once it has finished."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let SIGTERM and SIGINT ask for the end while serving."""
+        signals = (signal.SIGTERM, signal.SIGINT)
+        before = {number: signal.signal(number, self.handle_exit) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class Private(uvicorn.Server):
+    """A server beside the public one, which ends it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the public server's."""
+        yield

@@ -1,0 +1,104 @@
+"""The models of one request, as a metric asks them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from models.calls import Call, ImageCall, LikelihoodCall, TextCall
+from models.image import Image
+from models.outcomes import Likelihood
+from service.context import Context, Found
+from service.errors import ModelFault, ScoregateError
+from service.questions.sets import QuestionSet
+from service.questions.style import Style
+from service.questions.writer import QuestionWriter
+from service.serving.handle import Handle
+
+
+class Vqa:
+    """A VQA model on behalf of one request."""
+
+    def __init__(self, handle: Handle, context: Context) -> None:
+        self._handle, self._context = handle, context
+
+    @property
+    def question(self) -> str:
+        """How the model is best asked whether it sees a text, `{}`."""
+        return self._handle.info.question
+
+    async def ask(self, image: Image, questions: Sequence[str], answer: str) -> list[Likelihood]:
+        """How likely *answer* is to each question.  Raises the first call's error, after all ended."""
+        calls = [LikelihoodCall(image, question, answer) for question in questions]
+        return results(await self._handle.ask(calls, self._context))
+
+
+class Clip:
+    """A CLIP model on behalf of one request."""
+
+    def __init__(self, handle: Handle, context: Context) -> None:
+        self._handle, self._context = handle, context
+
+    async def cosine(self, image: Image, text: str) -> tuple[float, tuple[str, ...]]:
+        """The cosine of an image's and a text's embedding, and what the caller should know about it."""
+        calls = [ImageCall(image), TextCall(text)]
+        seen, read = results(await self._handle.ask(calls, self._context))
+        cut = ("the prompt was cut at CLIP's context length",) if read.truncated else ()
+        return float(np.dot(seen.vector.astype(float), read.vector.astype(float))), cut
+
+    @property
+    def logit_scale(self) -> float:
+        """What the checkpoint's training multiplied cosines by.  Raises `ModelFault` where it is unknown."""
+        scale = self._handle.info.logit_scale
+        if scale is None:
+            raise ModelFault(f"the model {self._handle.name} has no logit scale")
+        return scale
+
+
+class Questions:
+    """Question sets on behalf of one request."""
+
+    def __init__(self, writer: QuestionWriter, handle: Callable[[str], Handle], context: Context) -> None:
+        self._writer, self._handle, self._context = writer, handle, context
+
+    async def of(self, prompt: str, style: Style) -> tuple[QuestionSet, Found]:
+        """The set for *prompt* and how it was found."""
+        return await self._writer.of(prompt, style, self._handle("questions"), self._context)
+
+    async def pinned(self, id: str) -> QuestionSet:
+        """The stored set with that id."""
+        return await self._writer.pinned(id)
+
+
+class Models:
+    """The models of one metric of one request, by role; each is looked up when the metric first names it."""
+
+    def __init__(self, handle: Callable[[str], Handle], writer: QuestionWriter, context: Context) -> None:
+        self._handle, self._writer, self._context = handle, writer, context
+
+    @property
+    def clip(self) -> Clip:
+        """The CLIP model."""
+        return Clip(self._handle("clip"), self._context)
+
+    @property
+    def vqa(self) -> Vqa:
+        """The VQA model."""
+        return Vqa(self._handle("vqa"), self._context)
+
+    @property
+    def questions(self) -> Questions:
+        """The question sets."""
+        return Questions(self._writer, self._handle, self._context)
+
+    async def ask(self, role: str, calls: Sequence[Call]) -> list[Any]:
+        """The answers of the model in a *role*, in order.  Raises the first error, after all ended."""
+        return results(await self._handle(role).ask(calls, self._context))
+
+
+def results(outcomes: Sequence[Any]) -> list[Any]:
+    """The answers of a group.  Raises the first error among them."""
+    for outcome in outcomes:
+        if isinstance(outcome, ScoregateError):
+            raise outcome
+    return list(outcomes)

@@ -1,0 +1,60 @@
+"""
+The one stable import for packages that bring metrics or families of models along.
+
+Everything else below `service` and `models` may change from one version to the next.
+"""
+
+from models.calls import Call, GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.contract import (
+    CheckpointError,
+    Model,
+    ModelError,
+    ModelInfo,
+    Post,
+    Prepared,
+    RemoteModel,
+    UpstreamError,
+)
+from models.family import Family, Plan
+from models.image import Image, ImageError
+from models.outcomes import Embedding, Likelihood, Outcome, Text
+from models.settings import LocalSettings, ModelSettings, RemoteSettings
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.models import Models
+from service.questions.sets import Question, QuestionSet
+from service.questions.style import Style
+
+__all__ = [
+    "Call",
+    "CheckpointError",
+    "Embedding",
+    "Family",
+    "GenerateCall",
+    "Image",
+    "ImageCall",
+    "ImageError",
+    "Item",
+    "Likelihood",
+    "LikelihoodCall",
+    "LocalSettings",
+    "Metric",
+    "MetricOptions",
+    "Model",
+    "ModelError",
+    "ModelInfo",
+    "ModelSettings",
+    "Models",
+    "Outcome",
+    "Plan",
+    "Post",
+    "Prepared",
+    "Question",
+    "QuestionSet",
+    "RemoteModel",
+    "RemoteSettings",
+    "Score",
+    "Style",
+    "Text",
+    "TextCall",
+    "UpstreamError",
+]

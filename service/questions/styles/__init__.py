@@ -1,0 +1,1 @@
+"""The question styles, one file each."""

@@ -1,0 +1,111 @@
+"""The tables of the settings that are the same whatever models and metrics there are."""
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from models.settings import Section
+from service.redis import url as redis_url
+
+MAX_TIMEOUT_MS = 600_000  # of a request
+
+BYTES_PER_PIXEL = 2 * 4  # while both a picture as it came and its RGB form are held
+
+REDIS = "|".join(redis_url.SCHEMES)  # in a pattern
+
+
+class Server(Section):
+    """Where to listen and what to take."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    metrics_port: int | None = Field(
+        None, ge=1, le=65535, description="Serve `/metrics` on this port instead, without keys."
+    )
+    api_keys_file: Path | None = Field(
+        None, description="File of `name:sha256-of-the-key` lines; without it no key is asked for."
+    )
+    body_limit_mb: int = Field(64, ge=1, description="Largest request body, in MiB.")
+    max_items: int = Field(128, ge=1, description="Most items in one request.")
+    default_timeout_ms: int = Field(
+        30_000, ge=1, le=MAX_TIMEOUT_MS, description="Time for a request that names none."
+    )
+    grace_s: int = Field(30, ge=0, description="Time to finish requests after SIGTERM, in seconds.")
+    stall_s: float = Field(
+        120, gt=0, description="Work waiting and no batch finished for this long: not alive."
+    )
+
+
+class Images(Section):
+    """What an image may be, and how much of them is held at once."""
+
+    max_pixels: int = Field(50_000_000, ge=1, description="Most pixels, told from the header.")
+    max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
+    max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
+    decode_workers: int = Field(2, ge=1, description="Threads that decode and resize.")
+    decoded_budget_mb: int = Field(
+        512, ge=1, description="Decoded pixels held by all requests together, in MiB."
+    )
+    allow_urls: bool = Field(False, description="Fetching images by URL; not built yet, so false only.")
+
+    @model_validator(mode="after")
+    def _one_image_fits(self) -> Self:
+        if self.allow_urls:
+            raise ValueError("allow_urls: fetching images is not built yet")
+        if self.max_pixels * BYTES_PER_PIXEL > self.decoded_budget_mb * 2**20:
+            raise ValueError("decoded_budget_mb is too small for one image of max_pixels")
+        return self
+
+
+class Weights(Section):
+    """What the lanes get of a device while calls of both wait."""
+
+    interactive: float = Field(9, gt=0, description="Share of interactive calls.")
+    bulk: float = Field(1, gt=0, description="Share of bulk calls: this much is theirs in any case.")
+
+
+class QueueSettings(Section):
+    """How much may wait, and how the lanes share a device."""
+
+    max_cost: int = Field(4_000_000, ge=1, description="Tokens that may wait in one lane of one model.")
+    weights: Weights = Weights()
+    ageing_s: float = Field(10, gt=0, description="A bulk call that waited so long doubles bulk's share.")
+
+
+class CacheSettings(Section):
+    """Where what was computed is kept."""
+
+    questions: str = Field(
+        "sqlite:///~/.cache/scoregate/questions.sqlite3",
+        pattern=rf"^(sqlite:///.|{REDIS})",
+        repr=False,  # a Redis' address may hold a password
+        description="Question sets: `sqlite:///PATH`, or a Redis that several processes share.",
+    )
+    questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
+    scores: str = Field(
+        "memory",
+        pattern=rf"^(memory$|off$|{REDIS})",
+        repr=False,
+        description="Models' answers: kept in memory, in a Redis too, or not at all.",
+    )
+    scores_mb: int = Field(64, ge=1, description="Memory for models' answers, in MiB.")
+    scores_ttl_s: int = Field(7 * 86_400, ge=1, description="Seconds that a Redis keeps a model's answer.")
+
+    @field_validator("questions", "scores")
+    @classmethod
+    def _redis_has_an_address(cls, place: str) -> str:
+        if redis_url.is_redis(place):
+            redis_url.check(place)
+        return place
+
+    @property
+    def redis(self) -> dict[str, str]:
+        """The address of each cache that lies in a Redis."""
+        places = {"questions": self.questions, "scores": self.scores}
+        return {cache: place for cache, place in places.items() if redis_url.is_redis(place)}
+
+    @property
+    def questions_path(self) -> Path:
+        """The SQLite file."""
+        return Path(self.questions.removeprefix("sqlite:///")).expanduser()

@@ -1,0 +1,67 @@
+"""The whole tree of settings."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from models.registry import families
+from models.settings import ModelSettings, Section
+from service.settings.sections import CacheSettings, Images, QueueSettings, Server
+
+
+def by_family(table: Any) -> Any:
+    """A table under `models` as the settings of its family.  Raises `ValidationError`."""
+    if not isinstance(table, dict) or "family" not in table:
+        return table
+    given, role = str(table["family"]), table.get("role")
+    family = families().get(given)
+    if family is None:
+        raise wrong("family", f"there is no family {given!r}; there are {', '.join(families())}")
+    if foreign := sorted(table.keys() - family.settings.model_fields.keys()):
+        raise wrong(foreign[0], f"the family {given} has no such setting")
+    if family.role and role != family.role:
+        raise wrong("role", f"the family {given} serves the role {family.role!r}, not {role!r}")
+    return family.settings.model_validate(table)
+
+
+def wrong(setting: str, detail: str) -> ValidationError:
+    """What is wrong with one setting of a table."""
+    error = PydanticCustomError("wrong_setting", detail)
+    return ValidationError.from_exception_data("models", [{"type": error, "loc": (setting,), "input": None}])
+
+
+Table = Annotated[SerializeAsAny[ModelSettings], BeforeValidator(by_family)]
+
+
+class Settings(Section):
+    """
+    Attributes:
+        models: a table for each model, by its configured name.
+        metrics: for each metric that has a table, the model that serves each role.
+    """
+
+    server: Server = Server()
+    images: Images = Images()
+    models: dict[str, Table]
+    metrics: dict[str, dict[str, str]] = Field({})
+    queue: QueueSettings = QueueSettings()
+    cache: CacheSettings = CacheSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_roles(cls, tree: Any) -> Any:
+        """A model's role defaults to its table's name."""
+        tables = tree.get("models") if isinstance(tree, dict) else None
+        if not isinstance(tables, dict):
+            return tree
+        named = {
+            name: {"role": name, **table} if isinstance(table, dict) else table
+            for name, table in tables.items()
+        }
+        return {**tree, "models": named}
+
+    def is_required(self, name: str) -> bool:
+        """Whether the service is not ready without that model."""
+        model = self.models[name]
+        return families()[model.family].required if model.required is None else model.required

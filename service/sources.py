@@ -1,0 +1,68 @@
+"""Where the bytes of a picture come from."""
+
+import binascii
+from dataclasses import dataclass
+from typing import Protocol
+
+import pybase64
+
+from service.errors import ImageTooLarge, NotBase64, UrlNotAllowed
+
+MAX_HEAD = 256  # characters of a data: URI before its data, with the padding
+
+
+class Source(Protocol):
+    """Something that holds a picture file, or tells where one lies."""
+
+    def read(self, max_bytes: int) -> bytes:
+        """The bytes of the picture file.  Raises `BadImage`, one of its kinds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A picture file as it is."""
+
+    data: bytes
+
+    def read(self, max_bytes: int) -> bytes:
+        """The file.  Raises `ImageTooLarge`."""
+        if len(self.data) > max_bytes:
+            raise ImageTooLarge(f"{len(self.data)} bytes; at most {max_bytes}")
+        return self.data
+
+
+@dataclass(frozen=True, slots=True)
+class Base64:
+    """A picture file as base64, or as a `data:` URI that holds base64."""
+
+    text: str
+
+    def read(self, max_bytes: int) -> bytes:
+        """The file.  Raises `NotBase64` or `ImageTooLarge`."""
+        if len(self.text) > max_bytes * 4 // 3 + MAX_HEAD:
+            raise ImageTooLarge(f"more than {max_bytes} bytes")
+        return Encoded(unbase64(self.text)).read(max_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """An address that a picture could be fetched from."""
+
+    url: str
+
+    def read(self, max_bytes: int) -> bytes:
+        """Raises `UrlNotAllowed`: fetching is not built."""
+        raise UrlNotAllowed("this server fetches no images; send the bytes")
+
+
+def unbase64(text: str) -> bytes:
+    """The bytes of base64 or of a `data:` URI that holds some.  Raises `NotBase64`."""
+    if text.startswith("data:"):
+        head, comma, text = text.partition(",")
+        if not comma or not head.endswith(";base64"):
+            raise NotBase64("the data: URI does not hold base64")
+    try:
+        return pybase64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise NotBase64("the image is not base64") from exc

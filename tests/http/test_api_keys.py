@@ -1,0 +1,30 @@
+"""Who is let in where the operator has listed keys."""
+
+import hashlib
+
+import pytest
+
+from tests.http.refusals import SECRET, refused, request
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_keys_are_asked_for_on_every_route_but_the_probes(serve, tmp_path):
+    """Bearer and X-API-Key open the door; nothing else does, and the key is not echoed."""
+    keys = tmp_path / "keys"
+    keys.write_text(f"trainer:{hashlib.sha256(SECRET.encode()).hexdigest()}\n")
+    async with serve(server={"api_keys_file": keys}) as client:
+        for headers in (
+            {},
+            {"X-API-Key": SECRET[1:]},
+            {"Authorization": f"Basic {SECRET}"},
+            {"X-API-Key": "\xe9"},
+        ):
+            coded = {name: value.encode("latin-1") for name, value in headers.items()}
+            for path in ("/score", "/health", "/nothing"):
+                answer = await client.post(path, json=request(), headers=coded)
+                refused(answer, 401, "unauthorized")
+                assert "Bearer" == answer.headers["WWW-Authenticate"]
+        for headers in ({"X-API-Key": SECRET}, {"Authorization": f"Bearer {SECRET}"}):
+            assert 200 == (await client.post("/score", json=request(), headers=headers)).status_code
+        assert [200, 200] == [(await client.get(path)).status_code for path in ("/livez", "/readyz")]

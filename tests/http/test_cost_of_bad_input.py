@@ -1,0 +1,173 @@
+"""
+What a refusal costs: under 100 ms of CPU time and 50 MB beyond the body that was received.
+
+Measured in a process of its own, where each case runs in a fork: resident memory, native decoders
+included, can only be told as a peak, and a peak only once.
+"""
+
+import base64
+import json
+import os
+import resource
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from models.image import Image, ImageError
+from service.errors import ImageUndecodable, ScoregateError
+from service.http.body import parse
+from service.http.requests import Requests
+from service.items import opened
+from service.metrics.registry import metrics
+from service.settings.sections import Images
+from service.sources import Base64
+
+LIMIT_MS, LIMIT_MB = 100, 50
+
+Work = Callable[[], object]
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """A PNG chunk."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def declared(width: int, height: int, *more: bytes) -> bytes:
+    """A PNG whose header says so, with hardly any pixels."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    pixels = chunk(b"IDAT", zlib.compress(bytes(100)))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + b"".join(more) + pixels + chunk(b"IEND", b"")
+
+
+def bomb(megabytes: int, kind: bytes = b"zTXt") -> bytes:
+    """A PNG whose compressed text unpacks to that much."""
+    packed = zlib.compress(bytes(megabytes * 2**20), 9)
+    return declared(1, 1, chunk(kind, b"k\0\1\0\0\0" + packed if kind == b"iTXt" else b"k\0\0" + packed))
+
+
+def reading(body: bytes) -> Work:
+    """To parse and check a body."""
+    wire = Requests(metrics()).score
+    return lambda: parse(body, wire, 128)
+
+
+def opening(image: bytes) -> Work:
+    """To open a picture as an item's text carries it."""
+    return looking(base64.b64encode(image).decode())
+
+
+def looking(text: str) -> Work:
+    """To open a picture from what should be base64."""
+
+    def look() -> None:
+        image = opened(Base64(text), Images())
+        if not isinstance(image, Image):
+            raise image
+        try:
+            image.rgb.load()
+        except ImageError as exc:
+            raise ImageUndecodable from exc
+
+    return look
+
+
+def items(*some: object) -> bytes:
+    return json.dumps({"items": some}).encode()
+
+
+def texts(count: int) -> bytes:
+    """A PNG with that many texts, each unpacking to almost a megabyte."""
+    packed = zlib.compress(bytes(2**20 - 1))
+    return declared(1, 1, *(chunk(b"zTXt", b"k%d\0\0" % n + packed) for n in range(count)))
+
+
+def item(prompt: str, image: object = "") -> dict[str, object]:
+    return {"prompt": prompt, "image": image}
+
+
+STRANGE = {f"x{n}": n for n in range(16)}
+
+# What each is refused with, and how it is made (late: some are large).
+CASES: dict[str, tuple[str, Callable[[], Work]]] = {
+    "nested 100,000 deep": ("malformed", lambda: reading(b"[" * 100_000)),
+    "64 MB of garbage": ("malformed", lambda: reading(b"x" * 2**26)),
+    "64 MB of garbage after a prompt": ("malformed", lambda: reading(b'{"prompt":"a", ' + b"x" * 2**26)),
+    "64 MB of empty lists": ("too_large", lambda: reading(b"[" + b"[]," * (2**26 // 3))),
+    "100,000 empty items": ("invalid", lambda: reading(b'{"items":[' + b"{}," * 99_999 + b"{}]}")),
+    "100,000 unknown fields": ("invalid", lambda: reading(items({f"x{n}": n for n in range(100_000)}))),
+    "8,192 strange frames": ("invalid", lambda: reading(items(*[item("x", [STRANGE] * 64)] * 128))),
+    "128 strange items": ("invalid", lambda: reading(items(*[STRANGE] * 128))),
+    "prompts of 10,000 characters": ("invalid", lambda: reading(items(*[item("x" * 10_000)] * 128))),
+    "a surrogate in a megabyte": ("invalid", lambda: reading(items(item("\ud800" + "x" * 2**20)))),
+    "10 MB that is not base64": ("not_base64", lambda: looking("A" * 10_000_000 + "!")),
+    "60 MB of base64": ("image_too_large", lambda: looking("A" * 60_000_000)),
+    "30,000 x 30,000": ("image_too_large", lambda: opening(declared(30_000, 30_000))),
+    "a zTXt bomb": ("image_undecodable", lambda: opening(bomb(200))),
+    "an iTXt bomb": ("image_undecodable", lambda: opening(bomb(200, b"iTXt"))),
+    "60 texts just small enough": ("image_undecodable", lambda: opening(texts(60))),
+    "a chunk that claims 2 GB": (
+        "image_undecodable",
+        lambda: opening(declared(1, 1, b"\x7f\xff\xff\xfftEXt")),
+    ),
+}
+
+
+def cost(make: Callable[[], Work]) -> dict[str, object]:
+    """Code, CPU milliseconds (best of three) and megabytes of the work, measured in a fork."""
+    work = make()
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        times, code = [], ""
+        for _ in range(3):
+            began = time.process_time()
+            try:
+                work()
+            except ScoregateError as error:
+                code = error.code
+            times.append(time.process_time() - began)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        told = {"code": code, "ms": 1000 * min(times), "mb": (peak - before) / 1024}
+        os.write(writer, json.dumps(told).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        told = json.loads(answer.read())
+    os.wait()
+    return told
+
+
+@pytest.fixture(scope="module")
+def costs() -> dict[str, dict[str, object]]:
+    """Every case's cost."""
+    # What is freed goes back at once, so that no case hides in what the one before has left.
+    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
+    command = [sys.executable, "-m", "tests.http.test_cost_of_bad_input"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=600)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_refusal_is_cheap(costs, name):
+    """Under 100 ms and 50 MB, and refused for the right reason."""
+    told = costs[name]
+    assert CASES[name][0] == told["code"]
+    assert told["ms"] < LIMIT_MS, told
+    assert told["mb"] < LIMIT_MB, told
+
+
+def test_the_measure_sees_what_is_spent(costs):
+    """Work that takes both time and memory shows in both."""
+    spent = costs["a control that spends"]
+    assert spent["mb"] > LIMIT_MB
+    assert spent["ms"] > 0
+
+
+if __name__ == "__main__":
+    control = {"a control that spends": ("", lambda: lambda: b"x" * (100 * 2**20))}
+    print(json.dumps({name: cost(make) for name, (_, make) in (CASES | control).items()}))

@@ -1,0 +1,122 @@
+"""The layers of the code: imports go down only, and in no circle."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# From the highest to the lowest; a module belongs to the layer with the longest prefix of its name.
+LAYERS = [
+    ["service.__main__", "service.launch", "service.check", "service.plugins"],
+    ["service.http", "service.dialects"],
+    ["service.bootstrap", "service.settings.load"],
+    ["service.engine", "service.report", "service.folding", "service.items", "service.sources"],
+    ["service.metrics", "service.questions"],
+    ["service.serving"],
+    ["service"],
+    ["models"],
+]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the service and the models, by name."""
+    found = {}
+    for path in [*(ROOT / "service").rglob("*.py"), *(ROOT / "models").rglob("*.py")]:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Those of our modules that the module at *path* imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in MODULES else node.module for name in inside]
+        else:
+            continue
+        yield from (name for name in names if name in MODULES)
+
+
+GRAPH = {name: set(imports(path)) - {name} for name, path in MODULES.items()}
+
+
+def layer(module: str) -> int:
+    """The number of a module's layer, 0 for the highest."""
+    prefixes = [
+        (len(prefix), number)
+        for number, layer in enumerate(LAYERS)
+        for prefix in layer
+        if f"{module}.".startswith(f"{prefix}.")
+    ]
+    return max(prefixes)[1]
+
+
+def test_nothing_is_imported_from_a_higher_layer():
+    """`http -> engine -> metrics and questions -> serving -> models`; what all share lies below serving."""
+    upwards = [
+        f"{module} imports {imported}"
+        for module, found in GRAPH.items()
+        for imported in found
+        if layer(imported) < layer(module)
+    ]
+
+    assert [] == upwards
+
+
+def test_no_import_leads_back_to_where_it_started():
+    """Modules without unvisited imports are taken away until none is left; a circle would stay."""
+    left = {module: set(found) for module, found in GRAPH.items()}
+    while ready := [module for module, found in left.items() if not found & left.keys()]:
+        for module in ready:
+            del left[module]
+
+    assert [] == sorted(left)
+
+
+def test_questions_know_no_metric():
+    """A style is an object that a metric names, and not the other way round."""
+    assert [] == [
+        (module, imported)
+        for module, found in GRAPH.items()
+        for imported in found
+        if module.startswith("service.questions") and imported.startswith("service.metrics")
+    ]
+
+
+HEAVY = ("torch", "transformers", "open_clip")
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["service.plugins", "service.metrics.registry", "service.settings.load", "service.serving.handle"],
+)
+def test_nobody_needs_torch_to_know_the_metrics(module):
+    """A package with a metric of its own, and whoever reads the settings, starts in no time."""
+    code = f"import {module}, sys; print([name for name in {HEAVY} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    assert "[]" == found.stdout.strip()
+
+
+def test_a_metric_is_named_in_its_own_file_alone():
+    """Everything else is derived from its declaration; its question style may have its name."""
+    from service.metrics.registry import own
+
+    for name in own():
+        places = [
+            module
+            for module, path in MODULES.items()
+            if name in path.read_text("utf-8") and not module.startswith("models.demo")
+        ]
+        assert set(places) <= {f"service.metrics.{name}", f"service.questions.styles.{name}"}, places
