@@ -10,19 +10,6 @@ from models.settings import ModelSettings
 
 Loaded = Model | RemoteModel
 
-# What a loader may raise: torch says RuntimeError to an unknown device, a config.json may lack anything,
-# and another package's loader may not be there.
-FAULTS = (
-    CheckpointError,
-    OSError,
-    RuntimeError,
-    ValueError,
-    KeyError,
-    TypeError,
-    ImportError,
-    AttributeError,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -59,6 +46,13 @@ class Family:
     planner: str = ""
     required: bool = True
 
+    def __post_init__(self) -> None:
+        """Raises `TypeError` or `ValueError` for a declaration that cannot be used."""
+        if not (isinstance(self.settings, type) and issubclass(self.settings, ModelSettings)):
+            raise TypeError(f"the settings of {self.name} must be a subclass of ModelSettings")
+        if ":" not in self.loader:
+            raise ValueError(f'the loader of {self.name} must be "package.module:function"')
+
     def load(self, name: str, settings: ModelSettings) -> Loaded:
         """The model of the table *name*.  Raises `CheckpointError`, which names the table."""
         model: Loaded = called(name, self.loader, settings)
@@ -78,7 +72,7 @@ def called(name: str, place: str, settings: ModelSettings) -> Any:
         module, _, function = place.partition(":")
         work: Callable[[ModelSettings], Any] = getattr(import_module(module), function)
         return work(settings)
-    except FAULTS as exc:
+    except Exception as exc:  # torch, a config.json that lacks something, and loaders of other packages
         known = isinstance(exc, CheckpointError | RuntimeError)
         reason = str(exc).partition("\n")[0] if known else repr(exc)
         raise CheckpointError(f"models.{name}: {reason}") from exc

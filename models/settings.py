@@ -38,7 +38,7 @@ class ModelSettings(Section):
     id: str = Field("", description="The name that scores carry; the checkpoint's by default.")
     revision: str = Field("", description="Revision; for a directory a hash of its weights.")
     required: bool | None = Field(
-        None, description="Not ready without it; default: true, but false for role questions."
+        None, description="Not ready without it; default: true, but false for families of question LLMs."
     )
 
 

@@ -67,8 +67,11 @@ class Engine:
         if name in self.metrics:
             return ""
         reason = "there is no such metric here"
-        if name in self._known and self._known[name].own_model:
-            reason = f"{name} needs a model of its own, named by the setting metrics.{name}.model"
+        if name in self._known:
+            roles = ", ".join(self._known[name].roles)
+            reason = f"{name} is not served, since no model is configured for its roles: {roles}"
+            if self._known[name].own_model:
+                reason = f"{name} needs a model of its own, named by the setting metrics.{name}.model"
         return f"{reason}; this server has: {', '.join(self.metrics)}"
 
     def handles(self, metrics: Sequence[str]) -> dict[str, Handle]:
@@ -160,6 +163,8 @@ class Engine:
         try:
             async with asyncio.timeout_at(context.deadline):
                 score = await self._scored(self.metrics[name], item, options, context)
+            if not isinstance(score, Score):
+                raise TypeError(f"{name} gave a {type(score).__name__} and not a Score")
         except TimeoutError:
             return DeadlineExceeded(stage=context.stage)
         except ScoregateError as error:

@@ -19,6 +19,7 @@ from models.family import Family, Plan
 from models.image import Image, ImageError
 from models.outcomes import Embedding, Likelihood, Outcome, Text
 from models.settings import LocalSettings, ModelSettings, RemoteSettings
+from service.errors import CallRefused, Invalid, ModelFault, NotReady
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
 from service.questions.sets import Question, QuestionSet
@@ -26,6 +27,7 @@ from service.questions.style import Style
 
 __all__ = [
     "Call",
+    "CallRefused",
     "CheckpointError",
     "Embedding",
     "Family",
@@ -33,6 +35,7 @@ __all__ = [
     "Image",
     "ImageCall",
     "ImageError",
+    "Invalid",
     "Item",
     "Likelihood",
     "LikelihoodCall",
@@ -41,9 +44,11 @@ __all__ = [
     "MetricOptions",
     "Model",
     "ModelError",
+    "ModelFault",
     "ModelInfo",
     "ModelSettings",
     "Models",
+    "NotReady",
     "Outcome",
     "Plan",
     "Post",

@@ -1,4 +1,4 @@
-"""Ports that the service listens on: taken before the models are loaded, opened when they serve."""
+"""Ports that the service listens on: taken before its models are warmed, opened when they serve."""
 
 import socket
 from collections.abc import Iterator

@@ -178,3 +178,18 @@ async def test_a_picture_that_cannot_be_decoded_is_the_error_of_a_metric_that_lo
 
     assert {"image_undecodable"} == {error.code for error in scored.errors.values()}
     assert {"brightness", "vqascore"} == scored.errors.keys()
+
+
+async def number(item, models, options):
+    """Gives something else than a score."""
+    return 0.5
+
+
+async def test_a_metric_that_gives_something_else_than_a_score_fails_alone(opened):
+    """The other metrics of the request are scored."""
+    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    async with opened(Metric("number", number)) as service:
+        [scored] = (await score(service, [item], "number", "vqascore")).items
+
+    assert {"number": "internal"} == {name: error.code for name, error in scored.errors.items()}
+    assert "vqascore" in scored.scores

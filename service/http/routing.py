@@ -24,5 +24,9 @@ def requests_of(request: Request) -> Requests:
 def json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """JSON, written once and not validated again."""
     return Response(
-        orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY), status, headers, "application/json"
+        # A metric of another package may put what it likes into its details.
+        orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY),
+        status,
+        headers,
+        "application/json",
     )

@@ -42,6 +42,8 @@ def choices(metrics: Mapping[str, Metric], name: str, settings: Settings) -> dic
     if name not in metrics:
         raise SettingsError(f"metrics.{name}: there is no such metric; there are {', '.join(metrics)}")
     roles = metrics[name].all_roles
+    if not settings.metrics[name]:
+        raise SettingsError(f"metrics.{name}: names no model")
     chosen: dict[str, str] = {}
     for key, model in settings.metrics[name].items():
         table = settings.models.get(model)

@@ -94,6 +94,7 @@ class Metric:
             raise TypeError(f"the score of {self.name} must be an `async def`")
         if not (isinstance(self.options, type) and issubclass(self.options, MetricOptions)):
             raise TypeError(f"the options of {self.name} must be a subclass of MetricOptions")
+        self.options()  # each of them needs a default
         if not self.range[0] < self.range[1]:
             raise ValueError(f"the range of {self.name} must be (least, largest)")
 

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from models.fake import chance
 from models.outcomes import Embedding
 from service.errors import ModelFault
 from tests.conftest import b64, item, png
-from tests.support.fakes import chance
 
 pytestmark = pytest.mark.anyio
 

@@ -14,6 +14,12 @@ def plain(item, models, options):
     return Score(0.5, {})
 
 
+class Demanding(MetricOptions):
+    """An option without a default."""
+
+    gain: float
+
+
 class Unrelated:
     """Not options."""
 
@@ -26,11 +32,12 @@ class Unrelated:
         (lambda: Metric("half", plain), TypeError),
         (lambda: Metric("half", half, options=Unrelated), TypeError),
         (lambda: Metric("half", half, options=MetricOptions()), TypeError),
+        (lambda: Metric("half", half, options=Demanding), ValueError),
         (lambda: Metric("half", half, range=(1, 0)), ValueError),
     ],
 )
 def test_a_declaration_that_cannot_be_served_raises(declared, error):
-    """A bad name, a plain function, options of another kind, an empty range."""
+    """A bad name, a plain function, options of another kind or without a default, an empty range."""
     with pytest.raises(error):
         declared()
 

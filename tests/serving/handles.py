@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from models.calls import LikelihoodCall
+from models.fake import GREY
 from models.image import Image
 from service.context import Context
 from service.lanes import LANES
@@ -14,7 +15,7 @@ from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Resident
 from service.serving.handle import Handle
 from service.telemetry import Instruments
-from tests.support.fakes import GREY, FakeVqa
+from tests.support.fakes import FakeVqa
 
 
 class Later:

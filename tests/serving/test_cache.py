@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from models.calls import GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.fake import GREY
 from models.image import Image
 from models.outcomes import Embedding, Likelihood
 from service.errors import ModelFault
 from service.serving.cache.memory import ENTRY, OutcomeCache, size_of
 from tests.conftest import b64, item, png
-from tests.support.fakes import GREY
 
 pytestmark = pytest.mark.anyio
 

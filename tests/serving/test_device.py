@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
+from models.fake import chance
 from service.errors import Draining
 from tests.serving.devices import Words, device, holding, outcomes_of, put
-from tests.support.fakes import chance
 
 pytestmark = pytest.mark.anyio
 

@@ -9,18 +9,22 @@ from typing import Any
 import orjson
 
 from models.outcomes import Outcome
-from models.settings import ModelSettings, RemoteSettings
+from models.settings import LocalSettings, ModelSettings, RemoteSettings
 from service import __version__
 from service.concurrency.batch_loader import BatchLoader
 from service.redis.client import RedisClient, RedisFailed
 from service.serving.cache.memory import OutcomeCache
 
-# The settings that change a model's answers, with the value that stands for a family without one.
-CHANGES_ANSWERS = {
-    "resize_mode": None,
-    "compile": False,
-    "extra_body": RemoteSettings.model_fields["extra_body"].default,
-}
+# Settings that leave a model's answers as they are, or that its id, revision and dtype stand for already.
+KEEPS_ANSWERS = {
+    *LocalSettings.model_fields,
+    *RemoteSettings.model_fields,
+    "model",
+    "pretrained",
+    "features_mb",
+    "fixed_ms",
+    "per_call_ms",
+} - {"family", "extra_body"}
 
 
 class RedisCache:
@@ -94,6 +98,5 @@ def recipe_of(settings: ModelSettings) -> str:
 
     In one process these never change; other processes, and this one's successors, may be set otherwise.
     """
-    changing = [getattr(settings, name, default) for name, default in CHANGES_ANSWERS.items()]
-    recipe = [__version__, settings.family, *changing]
+    recipe = [__version__, settings.model_dump(mode="json", exclude=KEEPS_ANSWERS)]
     return hashlib.sha256(orjson.dumps(recipe, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
