@@ -1,0 +1,21 @@
+"""The app that the documentation describes."""
+
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+from service.bootstrap import Service
+from service.http.app import create_app
+from service.settings.tree import Settings
+from tests.support.fakes import FakeVqa
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> FastAPI:
+    """An app on a service that was never opened."""
+    settings = {
+        "models": {"vqa": {"family": "clip_flant5"}},
+        "cache": {"questions": f"sqlite:///{tmp_path}/q"},
+    }
+    return create_app(Service(Settings.model_validate(settings), {"vqa": FakeVqa()}))

@@ -1,0 +1,39 @@
+"""docs/metrics.md: its table is what the metrics declare."""
+
+import re
+
+from service.metrics.registry import own
+from tests.docs.pages import ROOT, named_rows, page
+
+
+def test_the_table_of_metrics_is_what_they_declare():
+    """Name, range, roles and paper of every metric, and no other."""
+    documented = {
+        cells[0].strip("`"): cells[1:] for cells in named_rows(page("metrics.md").split("\n## ", 1)[0])
+    }
+    declared = {
+        name: [
+            f"{metric.range[0]} to {metric.range[1]}".replace("-", "−"),
+            ", ".join(f"`{role}`" for role in metric.roles),
+            ", ".join(f"`{role}`" for role in metric.may_use),
+            "yes" if metric.own_model else "",
+            metric.paper,
+        ]
+        for name, metric in own().items()
+    }
+
+    assert declared == documented
+
+
+def test_every_metric_has_a_section_of_its_own():
+    """Beside those about all of them."""
+    headings = re.findall(r"^## (.*)$", page("metrics.md"), re.MULTILINE)
+
+    assert own().keys() <= set(headings)
+
+
+def test_the_readme_names_every_metric():
+    """In its table, in code type."""
+    cells = [cells[0] for cells in named_rows((ROOT / "README.md").read_text("utf-8"))]
+
+    assert set(own()) == set(re.findall(r"`(\w+)`", " ".join(cells)))
