@@ -26,10 +26,10 @@ $(VLLM)/ready: requirements-vllm.lock
 	@touch $@
 
 demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html
-	$(BIN)/python -m models.demo.show
+	$(BIN)/python -m demo.show
 
 serve: $(VENV)/server ## Start the demo service on 127.0.0.1:8000 and leave it running
-	$(BIN)/python -m models.demo.serve
+	$(BIN)/python -m demo.serve
 
 test: check vllm redis ## Lint, types, all tests
 	$(BIN)/pytest
@@ -49,7 +49,7 @@ train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on tw
 	$(BIN)/python -m models.demo.train
 
 figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughput and memory
-	$(BIN)/python -m loadtest.figures
+	$(BIN)/python -m loadtest.accuracy
 
 bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 	$(BIN)/python -m benchmarks.forward

@@ -20,11 +20,12 @@ import torch
 from torch import nn
 
 from benchmarks.work import free_bytes, peak, seconds, text_work, vision_work
-from models.checkpoint import DTYPES, read_json
-from models.clip_flant5 import Network
-from models.flant5_tokenizer import Text
-from models.flant5_tower import VIT_L_14_336
-from models.forward import Forward
+from models.checkpoints.configuration import read_json
+from models.checkpoints.weights import DTYPES
+from models.clip_flant5.forward import Forward
+from models.clip_flant5.network import Network
+from models.clip_flant5.tokenizer import Text
+from models.clip_flant5.tower import VIT_L_14_336
 
 DEMO = Path(__file__).parents[1] / "models" / "demo" / "weights" / "clip_flant5"
 FLAN_T5 = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
-from loadtest import comparison, overhead, overload, queueing, work
+from loadtest.measures import comparison, demo, overhead, overload, queueing
 from loadtest.plot import plot
 from loadtest.report import Report, missed, read_thresholds, table
 from loadtest.sizes import SIZES, Size
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[1] / "build" / "loadtest"
 Measure = Callable[[Report, Size], None]
 MEASURES: dict[str, Measure] = {
     "overhead": overhead.measure,
-    "demo": work.measure,
+    "demo": demo.measure,
     "served-over-offline": queueing.served_over_offline,
     "interactive": queueing.interactive_under_bulk,
     "goodput": overload.measure_goodput,

@@ -11,12 +11,13 @@ from pathlib import Path
 import httpx
 import orjson
 
+from demo.process import HOST, SERVICE, free_port, running, url, wait_until_ready
 from loadtest.results import Outcome
 from loadtest.shape import Shape
-from loadtest.workloads import Spec
-from models.demo.serve import HOST, SERVICE, free_port, running, url, wait_until_ready
+from loadtest.workloads.spec import Spec
 
-DOUBLES = (sys.executable, "-m", "loadtest.doubles")
+PROFILE = Path(__file__).with_name("fake.toml")
+FAKE = (*SERVICE, "--config", str(PROFILE))
 BASELINES = (sys.executable, "-m", "loadtest.baselines")
 
 
@@ -68,20 +69,25 @@ def demo(**settings: str) -> AbstractContextManager[Server]:
 
 
 def null() -> AbstractContextManager[Server]:
-    """The service around the null model."""
-    return served([*DOUBLES, "--model", "null"])
+    """The service around the null model: a fake that takes no time."""
+    return served(FAKE)
 
 
 def timed(shape: Shape, **settings: str) -> AbstractContextManager[Server]:
-    """The service around the timed model."""
-    cost = ["--a-ms", str(shape.a_ms), "--b-ms", str(shape.b_ms)]
-    settings = {"SCOREGATE_MODELS__VQA__BATCH__MAX_ITEMS": str(shape.max_items)} | settings
-    return served([*DOUBLES, "--model", "timed", *cost], **settings)
+    """The service around the timed model: a fake that holds its device."""
+    table = "SCOREGATE_MODELS__VQA__"
+    cost = {
+        f"{table}FIXED_MS": str(shape.fixed_ms),
+        f"{table}PER_CALL_MS": str(shape.per_call_ms),
+        f"{table}BATCH__MAX_ITEMS": str(shape.max_items),
+    }
+    return served(FAKE, **cost | settings)
 
 
 def baseline(server: str, shape: Shape | None = None) -> AbstractContextManager[Server]:
     """One of the baselines, with the timed model's shape where it has a model."""
     cost = []
     if shape is not None:
-        cost += ["--a-ms", str(shape.a_ms), "--b-ms", str(shape.b_ms), "--max-items", str(shape.max_items)]
+        cost += ["--fixed-ms", str(shape.fixed_ms), "--per-call-ms", str(shape.per_call_ms)]
+        cost += ["--max-items", str(shape.max_items)]
     return served([*BASELINES, "--server", server, "--port", "PORT", *cost])

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A batch of n calls takes a + b·n milliseconds and holds at most *max_items* calls."""
+    """A batch takes *fixed_ms*, and *per_call_ms* for each of its calls; it holds *max_items* at most."""
 
-    a_ms: float
-    b_ms: float
+    fixed_ms: float
+    per_call_ms: float
     max_items: int
 
     def batch_s(self, calls: int) -> float:
         """Seconds of one batch."""
-        return (self.a_ms + self.b_ms * calls) / 1000
+        return (self.fixed_ms + self.per_call_ms * calls) / 1000
 
     @property
     def capacity(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import PIL.Image
 
-from models.demo.serve import HOST
+from demo.process import HOST
 from tests.conftest import b64, saved
 
 COLOURS = ("red", "green", "blue", "white")

@@ -12,13 +12,13 @@ from typing import Any
 
 import httpx
 
-from models.demo.serve import free_port, running, url, wait_until_ready
+from demo.process import free_port, running, url, wait_until_ready
 from tests.conftest import item
 
 PROFILE = Path(__file__).with_name("faulty.toml")
 COMMAND = (sys.executable, "-m", "tests.e2e.faulty", "--config", str(PROFILE))
 TIMEOUT_MS = 120_000
-LEFT_BEHIND = ("tasks", "threads", "files", "flights", "entries", "pixels")
+LEFT_BEHIND = ("tasks", "threads", "files", "under_way", "entries", "pixels")
 
 
 class Double:

@@ -20,18 +20,19 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 import torch
 from fastapi import FastAPI
 
-from models.base import Prepared
+from models.contract import Prepared
 from service import __main__ as command
-from service.app import create_app
-from tests.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
+from service import launch
+from service.bootstrap import Service
+from service.http.app import create_app
+from tests.support.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
 
 SLOW_S = 0.01
 MOST_LARGE = 4  # calls in a batch that holds a large one
@@ -87,26 +88,26 @@ def text(call: Any) -> str:
     return next((getattr(call, name) for name in ("question", "text", "user") if hasattr(call, name)), "")
 
 
-def watched(*arguments: Any) -> FastAPI:
-    """The service's app, with its counts; pools have all their threads from the start, to be counted."""
-    app = create_app(*arguments)
-    lifespan = app.router.lifespan_context
+class Watched(Service):
+    """The service; its pools have all their threads from the start, to be counted."""
 
-    @asynccontextmanager
-    async def filled(app: FastAPI) -> AsyncIterator[None]:
-        async with lifespan(app):
-            service = app.state.service
-            parsers = ThreadPoolExecutor(PARSERS)
-            asyncio.get_running_loop().set_default_executor(parsers)
-            await fill(parsers, PARSERS)
-            for pool in service.runtime.cpu.values():
-                await fill(pool, service.settings.images.decode_workers)
-            yield
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        parsers = ThreadPoolExecutor(PARSERS)
+        asyncio.get_running_loop().set_default_executor(parsers)
+        await fill(parsers, PARSERS)
+        for pool in self.cpu.values():
+            await fill(pool, self.settings.images.decode_workers)
+        return self
+
+
+def with_counts(service: Service) -> FastAPI:
+    """The service's app, with what it holds."""
+    app = create_app(service)
 
     async def counted() -> dict[str, int]:
-        return counts(app.state.service)
+        return counts(service)
 
-    app.router.lifespan_context = filled
     app.add_api_route("/counts", counted)
     return app
 
@@ -117,16 +118,16 @@ async def fill(pool: Executor, size: int) -> None:
     await asyncio.gather(*(loop.run_in_executor(pool, together.wait) for _ in range(size)))
 
 
-def counts(service: Any) -> dict[str, int]:
+def counts(service: Service) -> dict[str, int]:
     """How much of everything that a request may leave behind."""
     queues = [resident.queue for device in service.runtime.devices for resident in device.residents]
     return {
         "tasks": len(asyncio.all_tasks()),
         "threads": threading.active_count(),
         "files": len(os.listdir("/dev/fd")),
-        "flights": sum(handle.under_way for handle in service.runtime.handles.values()),
+        "under_way": sum(handle.under_way for handle in service.runtime.handles.values()),
         "entries": sum(len(lane) for queue in queues for lane in queue._lanes.values()),
-        "pixels": service.engine._inputs._budget.held,
+        "pixels": service.pictures.budget_held,
         "held": sum(model.held for model in MODELS.values()),
         "raised": raised.total(),
     }
@@ -135,5 +136,5 @@ def counts(service: Any) -> dict[str, int]:
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, lambda *_: released.set())
     command.load_models = lambda settings: dict(MODELS)
-    command.create_app = watched
+    launch.Service, launch.create_app = Watched, with_counts
     command.main()

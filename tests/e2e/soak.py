@@ -20,7 +20,8 @@ from typing import Any
 import httpx
 import numpy as np
 
-from models.demo.serve import progress, url
+from demo.process import url
+from demo.progress import progress
 from tests.e2e.callers import METRICS, PICTURES, PROMPTS, draw, leave, leave_often
 from tests.e2e.double import LEFT_BEHIND, Double, faulty
 

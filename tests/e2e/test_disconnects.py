@@ -14,7 +14,7 @@ SERIES = 'scoregate_requests_total{code="499",route="/score"}'
 
 
 def test_callers_who_left_leave_nothing_behind(double):
-    """No task, thread, open file, flight, queue entry or picture, once a clean request was answered."""
+    """Tasks, threads, open files, calls and pictures: as before, once a clean request was answered."""
     before, left = double.at_rest(), double.instrument(SERIES)
     asyncio.run(leave_often(double.port, LEAVERS, seed=5))
     answer = double.score("a red square")

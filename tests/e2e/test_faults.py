@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from service.settings import Batch
+from models.settings import Batch
 from tests.e2e.callers import PROMPTS
 from tests.e2e.double import faulty, until
 

@@ -1,20 +1,21 @@
 """The Redis of question sets and scores dies, comes back, hangs and goes on, under load."""
 
 import asyncio
-import hashlib
 import itertools
 import time
 
 import httpx
 import pytest
 
-from models.base import QUESTION, Image, LikelihoodCall
-from models.demo.serve import url
+from demo.process import url
+from models.calls import LikelihoodCall
+from models.contract import QUESTION
+from models.image import Image
 from service.metrics.vqascore import likelihood
 from tests.conftest import item, png
 from tests.e2e.double import faulty
-from tests.fakes import GREY, FakeVqa
-from tests.redis_server import redis_server
+from tests.support.fakes import FakeVqa
+from tests.support.redis_server import redis_server
 
 pytestmark = pytest.mark.integration
 
@@ -65,8 +66,8 @@ def value(answer, metric):
 
 def right(prompt):
     """What the fake says of the picture, computed here."""
-    image = Image(GREY.rgb, hashlib.sha256(png()).hexdigest())
-    return likelihood(FakeVqa().answer(LikelihoodCall(image, QUESTION.replace("{}", prompt))), "reference")
+    call = LikelihoodCall(Image(png()), QUESTION.replace("{}", prompt))
+    return likelihood(FakeVqa().answer(call), "reference")
 
 
 async def outages(port, redis):

@@ -7,10 +7,7 @@ from typing import Any
 from models import fake
 from models.calls import GenerateCall
 from models.contract import Prepared
-from models.fake import GREY, chance
 from models.outcomes import Text
-
-__all__ = ["GREY", "FakeClip", "FakeModel", "FakeQuestionLLM", "FakeVqa", "chance"]
 
 HELD_S = 10  # at most, so that a test that fails ends
 

@@ -1,0 +1,1 @@
+"""`make demo` and `make serve`: the first user of the service, over its API as any other."""

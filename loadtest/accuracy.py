@@ -1,0 +1,154 @@
+"""
+`python -m loadtest.accuracy`: what the demo service can do, measured through its API.
+
+Accuracy on held-out scenes, readiness, latency, the gain of sending pairs together, idle memory.
+Prints each figure beside its target; exits 1 when one is missed.  Absolute times depend on the machine.
+"""
+
+import argparse
+import base64
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from statistics import median
+from time import monotonic
+from typing import Any
+
+import httpx
+
+from demo.process import free_port, running, url, wait_until_ready
+from models.demo.evaluation import Case, cases
+
+ITEMS = 64  # a request
+ROUNDS = 5
+ACCURACY = {"presence": 99, "binding": 99, "relation": 99, "negation": 99, "count": 97}
+DSG = ("presence", "binding", "relation")
+
+
+@dataclass(slots=True)
+class Report:
+    """Lines of figures; remembers whether every target was met."""
+
+    missed: list[str] = field(default_factory=list)
+
+    def say(self, name: str, value: float, unit: str, least: float = -inf, most: float = inf) -> None:
+        """Print one figure with its target, if it has one."""
+        met = least <= value <= most
+        target = f"≥ {least:g}" if least > -inf else f"≤ {most:g}" if most < inf else ""
+        mark = ("met" if met else "MISSED") if target else ""
+        print(f"{name:<52} {value:>8.1f} {unit:<3} {target:>8} {mark}", flush=True)
+        if not met:
+            self.missed.append(name)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=500, help="held-out pictures a kind")
+    parser.add_argument("--dsg-cases", type=int, default=100, help="of them scored with dsg, too")
+    arguments = parser.parse_args(argv)
+    report = Report()
+    port = free_port(0)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {
+            "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3",
+            "SCOREGATE_CACHE__SCORES": "off",  # a pair's second score would take no time at all
+        }
+        began = monotonic()
+        with running(port, log=Path(folder) / "log", **settings) as process:
+            wait_until_ready(process, port)
+            report.say("ready after", monotonic() - began, "s", most=15)
+            report.say("memory when idle", resident_mb(process.pid), "MB", most=2000)
+            with httpx.Client(base_url=url(port), timeout=600, trust_env=False) as client:
+                speed(client, report)
+                accuracy(client, report, arguments.cases, arguments.dsg_cases)
+    print("all targets met" if not report.missed else f"missed: {', '.join(report.missed)}")
+    return 1 if report.missed else 0
+
+
+def speed(client: httpx.Client, report: Report) -> None:
+    """One pair, 64 pairs together, 64 one by one: five interleaved rounds with new pictures."""
+    alone, together, apart = [], [], []
+    for turn in range(ROUNDS + 1):
+        held = list(cases("binding", ITEMS, seed=f"speed-{turn}"))
+        requests = [as_item(case, case.right) for case in held]
+        times = [timed(client, [request], ["vqascore"]) for request in requests]
+        whole = timed(client, requests, ["vqascore"])
+        if turn:  # the first round warms up
+            alone += times
+            apart.append(sum(times))
+            together.append(whole)
+    report.say("one VQAScore pair, median", 1000 * median(alone), "ms", most=150)
+    gains = [one / many for one, many in zip(apart, together, strict=True)]
+    report.say(f"{ITEMS} pairs together against one by one, median", median(gains), "x", least=3)
+
+
+def timed(client: httpx.Client, items: list[dict[str, Any]], metrics: list[str]) -> float:
+    """Seconds of one request."""
+    body = json.dumps({"items": items, "metrics": metrics, "timeout_ms": 600_000})
+    began = monotonic()
+    answer = client.post("/score", content=body, headers={"Content-Type": "application/json"})
+    seconds = monotonic() - began
+    if answer.status_code != 200 or answer.json()["partial"]:
+        raise SystemExit(f"POST /score: {answer.status_code} {answer.text[:300]}")
+    return seconds
+
+
+def accuracy(client: httpx.Client, report: Report, count: int, dsg_count: int) -> None:
+    """How often the right prompt beats the wrong one on the same held-out picture, per metric."""
+    print(f"right prompt above wrong on the same picture, {count} held-out pictures a kind:")
+    for kind, least in ACCURACY.items():
+        held = list(cases(kind, count))
+        won = {name: wins(client, held, name) for name in ("vqascore", "clipscore")}
+        report.say(f"  VQAScore, {kind}", 100 * won["vqascore"], "%", least=least)
+        report.say(f"  CLIPScore, {kind}", 100 * won["clipscore"], "%")
+    ahead = []
+    for kind in DSG:
+        share = wins(client, list(cases(kind, dsg_count)), "dsg")
+        report.say(f"  DSG, {kind} ({dsg_count} pictures)", 100 * share, "%")
+        ahead.append(share)
+    report.say(f"  DSG over {', '.join(DSG)}", 100 * sum(ahead) / len(ahead), "%", least=90)
+
+
+def wins(client: httpx.Client, held: Sequence[Case], metric: str) -> float:
+    """Share of cases whose right prompt scores strictly above the wrong one."""
+    items = [as_item(case, text) for case in held for text in (case.right, case.wrong)]
+    scores = list(scored(client, items, metric))
+    won = sum(right > wrong for right, wrong in zip(scores[::2], scores[1::2], strict=True))
+    return won / len(held)
+
+
+def scored(client: httpx.Client, items: Sequence[dict[str, Any]], metric: str) -> Iterator[float]:
+    """The scores of *items*, asked for in requests of 64."""
+    for start in range(0, len(items), ITEMS):
+        body = {"items": items[start : start + ITEMS], "metrics": [metric], "timeout_ms": 600_000}
+        answer = client.post("/score", json=body)
+        answer.raise_for_status()
+        for result in answer.json()["results"]:
+            if metric not in result["scores"]:
+                raise SystemExit(f"{metric}: {result['errors']}")
+            yield result["scores"][metric]
+        if sys.stderr.isatty():
+            done = min(start + ITEMS, len(items))
+            print(f"\r{metric}: {done}/{len(items)}\033[K\r", end="", file=sys.stderr, flush=True)
+
+
+def as_item(case: Case, prompt: str) -> dict[str, Any]:
+    """A case as a request carries it."""
+    return {"prompt": prompt, "image": base64.b64encode(case.image.encoded).decode()}
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of a process, from /proc."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise SystemExit("no VmRSS in /proc; this figure needs Linux")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""Servers that batch nothing."""
+
+import threading
+
+from starlette.concurrency import run_in_threadpool
+
+from loadtest.baselines.app import Hold, Scorer, decode, encoded
+from service.http.requests import ScoreRequest
+
+
+async def bare(wanted: ScoreRequest) -> None:
+    """base64, and nothing else."""
+    encoded(wanted)
+
+
+def one_by_one(hold: Hold) -> Scorer:
+    """Pair after pair; the lock keeps two threads off the device."""
+    lock = threading.Lock()
+
+    def score(wanted: ScoreRequest) -> None:
+        for file in encoded(wanted):
+            decode(file)
+            with lock:
+                hold(1)
+
+    return lambda wanted: run_in_threadpool(score, wanted)

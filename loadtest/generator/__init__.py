@@ -1,0 +1,1 @@
+"""Sends a workload from a process of its own, and notes what came of each request."""

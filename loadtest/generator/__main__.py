@@ -1,0 +1,29 @@
+"""`python -m loadtest.generator HOST PORT SPEC FILE`: send a workload, write what came of each request."""
+
+import asyncio
+import gc
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+
+from loadtest.generator.sending import send
+from loadtest.workloads.named import plan
+from loadtest.workloads.spec import Spec
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run one spec, given as JSON."""
+    host, port, spec, file = sys.argv[1:] if argv is None else argv
+    wanted = Spec(**orjson.loads(spec))
+    requests = plan(wanted)
+    gc.collect()
+    gc.freeze()  # a pass over all these bodies would be somebody's latency
+    outcomes = asyncio.run(send(requests, host, int(port), wanted.timeout_ms / 1000))
+    Path(file).write_bytes(orjson.dumps([asdict(outcome) for outcome in outcomes]))
+
+
+if __name__ == "__main__":
+    main()

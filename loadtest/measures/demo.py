@@ -1,0 +1,67 @@
+"""What the demo models are asked, and what they are not asked twice: figures of the demo profile."""
+
+import base64
+from contextlib import ExitStack
+from random import Random
+from statistics import median
+from typing import Any
+
+from loadtest import servers
+from loadtest.measures import eight_questions
+from loadtest.report import Report, tally
+from loadtest.results import count, throughput
+from loadtest.servers import Server
+from loadtest.sizes import Size
+from loadtest.workloads import corpus
+from loadtest.workloads.spec import Spec
+
+LLM_CALLS = 'scoregate_question_llm_calls_total{result="ok"}'
+
+
+def measure(report: Report, size: Size) -> None:
+    """Figures of the demo profile; all but the first with the last number of threads."""
+    with ExitStack() as stack:
+        through = [stack.enter_context(servers.demo(OMP_NUM_THREADS=threads)) for threads in size.threads]
+        eight_questions.measure(report, size, through)
+        one_prompt(report, through[-1])
+        alone_or_together(report, through[-1])
+        burst(report, through[-1], size)
+
+
+def one_prompt(report: Report, server: Server) -> None:
+    """24 images of a prompt in 24 requests at once: how often the question LLM is called."""
+    before = server.sample(LLM_CALLS)
+    outcomes = server.run(Spec("one-prompt", metric="dsg"))
+    note = f"24 requests at once: {tally(outcomes)}"
+    report.add("question_llm_calls", server.sample(LLM_CALLS) - before, "calls", note)
+
+
+def alone_or_together(report: Report, server: Server) -> None:
+    """The largest difference between a pair's score alone and among 31 others."""
+    random = Random(7)
+    texts, pictures = corpus.prompts(random), corpus.distinct("rl", random)
+    items = [{"prompt": next(texts), "image": base64.b64encode(next(pictures)).decode()} for _ in range(32)]
+    together = scores(server, items)
+    alone = [scores(server, [item])[0] for item in items]
+    off = max(abs(one - other) for one, other in zip(alone, together, strict=True))
+    report.add("alone_or_together", off, note="largest difference of 32 pairs, float32")
+
+
+def scores(server: Server, items: list[dict[str, Any]]) -> list[float]:
+    with server.client() as client:
+        answer = client.post("/score", json={"items": items}).json()
+    return [result["scores"]["vqascore"] for result in answer["results"]]
+
+
+def burst(report: Report, server: Server, size: Size) -> None:
+    """512 single-image requests at once, over the same images in requests of 128, in turns."""
+    ratios, failures = [], 0
+    scale = min(1.0, 4 * size.scale)  # a quarter of a burst says little of 512 sockets at once
+    for seed in range(size.rounds):
+        single = report.keep("demo profile", "rl-burst", server.run(Spec("rl-burst", seed, scale)))
+        whole = report.keep("demo profile", "whole", server.run(Spec("whole", seed, scale)))
+        ratios.append(throughput(single) / throughput(whole))
+        failures += len(single) - count(single, "ok")
+    note = f"{throughput(single):.0f} over {throughput(whole):.0f} images/s"
+    report.add("burst_over_offline", median(ratios), note=note)
+    report.add("burst_failures", failures, "requests", f"{tally(single)} in the last round")

@@ -1,0 +1,35 @@
+"""What the service costs by itself: the null model's requests beside a bare endpoint's."""
+
+from statistics import median
+
+from loadtest import servers
+from loadtest.report import Report
+from loadtest.results import latencies, percentile, throughput
+from loadtest.servers import Server
+from loadtest.sizes import Size
+from loadtest.workloads.spec import Spec
+
+
+def measure(report: Report, size: Size) -> None:
+    """Requests a second with sixteen at once, and latency with one at a time, in turns."""
+    with servers.null() as null, servers.baseline("bare") as bare:
+        rates = [ratio(null, bare, "tiny", size, seed) for seed in range(size.rounds)]
+        report.add("null_over_bare", median(rates), note="requests/s, 32² PNG")
+        rates = [ratio(null, bare, "rl", size, seed) for seed in range(size.rounds)]
+        report.add(
+            "null_over_bare_512", median(rates), note="the same with 512² JPEG, decoded by one of them"
+        )
+        added = [latency(null, size, seed) - latency(bare, size, seed) for seed in range(size.rounds)]
+        report.add("added_latency_ms", 1000 * median(added), "ms", "one request at a time")
+
+
+def ratio(null: Server, bare: Server, picture: str, size: Size, seed: int) -> float:
+    """Requests a second of the one over those of the other."""
+    spec = Spec("sixteen-at-once", seed=seed, rate=800 * size.share, seconds=1, picture=picture)
+    return throughput(null.run(spec)) / throughput(bare.run(spec))
+
+
+def latency(server: Server, size: Size, seed: int) -> float:
+    """The median, in seconds."""
+    spec = Spec("one-by-one", seed=seed, rate=300 * size.share, seconds=1)
+    return percentile(latencies(server.run(spec)), 0.5)

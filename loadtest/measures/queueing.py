@@ -1,0 +1,95 @@
+"""How near the service comes to its device's rate, and what bulk costs interactive requests."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from statistics import median
+
+from loadtest import servers
+from loadtest.report import Report, tally
+from loadtest.results import latencies, percentile
+from loadtest.servers import Server
+from loadtest.shape import Shape, perfect
+from loadtest.sizes import Size
+from loadtest.workloads.spec import Spec
+
+# Chosen so that a perfect server meets the target, which takes a large fixed time: the queue that chance
+# alone makes at 0.95 of the rate (some 40 calls at p99) must go in few batches, each hardly longer than a
+# single call.  A full batch takes 240 ms and the rate is 135/s, about that of the largest model on the
+# largest GPU.
+BATCHING = Shape(fixed_ms=180, per_call_ms=1.8, max_items=32)
+SLOWDOWN = 5  # p99 over the unloaded latency
+SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # of the offline rate
+
+# For both lanes, and slow enough that even two busy cores decode twice its capacity beside the generator:
+# else the figures would be those of the cores.  A full batch takes 200 ms and the rate is 80/s.
+SHARED = Shape(fixed_ms=40, per_call_ms=10, max_items=16)
+INTERACTIVE = 25  # requests a second, a third of the capacity
+BULK = 0.25  # of 128 images, every half second: with those above, a tenth more than the capacity
+
+
+def served_over_offline(report: Report, size: Size) -> None:
+    """The best Poisson rate whose p99 stays below five times the unloaded latency."""
+    samples = max(1000, round(1200 * size.share))
+    with servers.timed(BATCHING) as server:
+        alone = server.run(Spec("one-by-one", rate=10, seconds=1))
+        most = SLOWDOWN * median(latencies(alone))
+
+        def holds(seed: int) -> Callable[[float], bool]:
+            def passes(share: float) -> bool:
+                rate = share * BATCHING.capacity
+                run = server.run(Spec("poisson", seed=seed, rate=rate, seconds=samples / rate))
+                report.keep("Poisson on the timed model, share of its rate", f"{share:g}", run)
+                return percentile(latencies(run), 0.99) <= most
+
+            return passes
+
+        found = [largest(SHARES, holds(seed)) for seed in range(size.rounds)]
+    ideal = median(largest(SHARES, ideally(seed, samples)) for seed in range(size.rounds))
+    report.add("served_over_offline", median(found), note=f"timed model; a perfect server: {ideal:g}")
+
+
+def ideally(seed: int, samples: int) -> Callable[[float], bool]:
+    """Whether a perfect server stays below the bound, by simulation."""
+
+    def passes(share: float) -> bool:
+        random, at, arrivals = Random(seed), 0.0, []
+        for _ in range(samples):
+            at += random.expovariate(share * BATCHING.capacity)
+            arrivals.append(at)
+        return percentile(perfect(arrivals, BATCHING), 0.99) <= SLOWDOWN * BATCHING.batch_s(1)
+
+    return passes
+
+
+def largest(shares: Sequence[float], passes: Callable[[float], bool]) -> float:
+    """The largest of the rising *shares* that passes, by bisection; 0 where none does."""
+    low, high = -1, len(shares)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if passes(shares[middle]):
+            low = middle
+        else:
+            high = middle
+    return shares[low] if low >= 0 else 0.0
+
+
+def interactive_under_bulk(report: Report, size: Size) -> None:
+    """How much later interactive requests are answered at p99 while bulk fills the device."""
+    alone: list[float] = []
+    loaded: list[float] = []
+    with servers.timed(SHARED) as server:
+        for seed in range(2):
+            seconds = 22 * size.share
+            alone += run(server, report, Spec("poisson", seed, rate=INTERACTIVE, seconds=seconds))
+            loaded += run(server, report, Spec("saturated", seed, BULK, INTERACTIVE, seconds))
+    added = percentile(loaded, 0.99) - percentile(alone, 0.99)
+    batch = SHARED.batch_s(SHARED.max_items)
+    note = f"batches; p99 {1000 * percentile(alone, 0.99):.0f} ms alone, {len(loaded)} samples"
+    report.add("interactive_p99_added", added / batch, note=note)
+
+
+def run(server: Server, report: Report, spec: Spec) -> list[float]:
+    """Latencies of the interactive requests."""
+    outcomes = report.keep("interactive under bulk", spec.workload, server.run(spec))
+    print(f"  {spec.workload}: {tally(outcomes)}", flush=True)
+    return latencies(outcomes, "interactive")

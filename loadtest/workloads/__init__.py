@@ -1,0 +1,1 @@
+"""Workloads of trainers, filters and pipelines: what is sent, and when."""

@@ -1,0 +1,27 @@
+"""Single pictures, for figures of queueing and overhead."""
+
+from loadtest.workloads.maker import Maker
+from loadtest.workloads.spec import Plan
+
+
+def poisson(maker: Maker) -> Plan:
+    """Single pictures at random times."""
+    prompt = [next(maker.prompts)]
+    return Plan([maker.request(at, "interactive", maker.spec.picture, prompt) for at in maker.times()])
+
+
+def saturated(maker: Maker) -> Plan:
+    """Single interactive pictures at random times, and every half second 128 bulk ones."""
+    bulk = [next(maker.prompts)] * maker.scaled(128)
+    steps = range(round(2 * maker.spec.seconds))
+    arrivals = [maker.request(step / 2, "bulk", maker.spec.picture, bulk) for step in steps]
+    arrivals += poisson(maker).arrivals
+    return Plan(sorted(arrivals, key=lambda arrival: arrival.at_s))
+
+
+def closed(maker: Maker, concurrency: int) -> Plan:
+    """Single pictures, the next one sent when one is answered; `rate` times `seconds` of them."""
+    prompt = [next(maker.prompts)]
+    count = round(maker.spec.rate * maker.spec.seconds)
+    arrivals = [maker.request(0.0, "interactive", maker.spec.picture, prompt) for _ in range(count)]
+    return Plan(arrivals, concurrency)

@@ -1,0 +1,45 @@
+"""Which workload, and what it comes to: a list of requests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """
+    Which workload, how much of it.
+
+    Attributes:
+        scale: of the bursts: 1 is the real size.
+        rate: requests a second, where they come at random.
+        seconds: how long they come.
+        picture: kind of the corpus, for the workloads that don't fix it.
+        timeout_ms: of each request; the generator waits that long, too.
+    """
+
+    workload: str
+    seed: int = 0
+    scale: float = 1.0
+    rate: float = 10.0
+    seconds: float = 10.0
+    picture: str = "tiny"
+    metric: str = "vqascore"
+    timeout_ms: int = 120_000
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request: when it is due, what it holds, and the lane it goes to."""
+
+    at_s: float
+    items: int
+    lane: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Requests in order of time; with *concurrency*, as many at once and times mean nothing."""
+
+    arrivals: Sequence[Arrival]
+    concurrency: int | None = None

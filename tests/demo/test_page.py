@@ -1,0 +1,43 @@
+"""The page of `make demo`."""
+
+from demo.page import html
+from demo.pairs import METRICS, Judged, Pair
+from demo.samples.scenes import SAMPLES
+from demo.scoring import scored
+from demo.show import show
+from tests.demo.reader import Reader
+
+
+def test_the_page_holds_every_picture_prompt_score_and_question(client, judge, tmp_path):
+    """One file: pictures as data, no script, every tag closed."""
+    pairs = scored(client)
+    show(pairs, tmp_path / "deep" / "demo.html")
+    page = (tmp_path / "deep" / "demo.html").read_text("utf-8")
+
+    read = Reader(page)
+    assert [] == read.open
+    assert "script" not in read.tags
+    sources = [value for name, value in read.attributes if name in ("src", "href")]
+    assert len(SAMPLES) == len(sources)
+    assert all(source.startswith(("data:image/png;base64,", "data:image/jpeg;base64,")) for source in sources)
+    for pair in pairs:
+        for judged in (pair.right, pair.wrong):
+            assert judged.prompt in read.text
+            assert all(f"{judged.scores[metric]:.3f}" in read.text for metric in METRICS)
+            assert judged.questions
+            for asked in judged.questions:
+                assert asked["text"] in read.text
+                assert f"{asked['probability']:.3f}" in read.text
+    assert "zeroed by 1" in read.text
+
+
+def test_the_page_escapes_what_it_was_told():
+    """Prompts, questions, reasons and file names are text; a zeroed question says by which parent."""
+    asked = {"id": 2, "text": "Is <b>it</b>?", "answer": "no", "probability": 0.1, "zeroed_by": [1]}
+    judged = Judged("a <script>", {"vqascore": 0.5}, {"dsg": "<i>broken</i>"}, [asked])
+
+    read = Reader(html([Pair('"<x>.png', b"", judged, judged)], "<verdict>", "<caveat>"))
+
+    assert not {"script", "x", "verdict", "caveat"} & set(read.tags)
+    for text in ("a <script>", "Is <b>it</b>?", "<i>broken</i>", '"<x>.png', "<verdict>", "zeroed by 1"):
+        assert text in read.text

@@ -1,0 +1,189 @@
+"""The service as people run it: a process of its own, with the shipped demo models."""
+
+import base64
+import json
+import math
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from demo.process import SERVICE, free_port, running, url, wait_until_ready
+from demo.samples import FOLDER, listed
+from demo.show import main as demo
+
+LISTED = listed()
+METRICS = ["vqascore", "clipscore", "dsg"]
+
+pytestmark = pytest.mark.integration
+
+
+def items(which="right"):
+    pictures = [base64.b64encode((FOLDER / sample["file"]).read_bytes()).decode() for sample in LISTED]
+    return [{"prompt": s[which], "image": p} for s, p in zip(LISTED, pictures, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("store") / "questions.sqlite3"
+
+
+@pytest.fixture(scope="module")
+def client(store, tmp_path_factory):
+    """A client of a service that runs for all tests of this file; each score is computed anew."""
+    port, log = free_port(0), tmp_path_factory.mktemp("log") / "stderr"
+    settings = {"SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{store}", "SCOREGATE_CACHE__SCORES": "off"}
+    with running(port, SERVICE, log, **settings) as process:
+        wait_until_ready(process, port)
+        with httpx.Client(base_url=url(port), timeout=120, trust_env=False) as client:
+            yield client
+
+
+def scored(client, items, metrics=METRICS):
+    answer = client.post("/score", json={"items": items, "metrics": metrics, "timeout_ms": 120_000})
+    assert answer.status_code == 200, answer.text
+    assert not answer.json()["partial"]
+    return [result["scores"] for result in answer.json()["results"]]
+
+
+def test_every_sample_scores_higher_with_its_right_prompt(client):
+    """The demo's promise, for VQAScore; the other metrics give numbers in their range."""
+    right, wrong = scored(client, items("right")), scored(client, items("wrong"))
+
+    assert [] == [
+        sample["file"]
+        for sample, r, w in zip(LISTED, right, wrong, strict=True)
+        if r["vqascore"] <= w["vqascore"]
+    ]
+    assert all(0 <= score["dsg"] <= 1 and -1 <= score["clipscore"] <= 1 for score in right + wrong)
+
+
+def test_a_pair_scores_the_same_alone_and_in_company(client):
+    """Within 1e-5 in float32, whoever its neighbours are."""
+    together = scored(client, items(), ["vqascore", "clipscore"])
+    for item, among in zip(items(), together, strict=True):
+        [alone] = scored(client, [item], ["vqascore", "clipscore"])
+
+        assert alone == pytest.approx(among, abs=1e-5)
+
+
+def test_requests_that_arrive_together_share_batches(client):
+    """Twenty single-pair requests at once take fewer than twenty batches."""
+
+    def batches():
+        return count(client, 'scoregate_batch_size_count{model="vqa"}')
+
+    before, one = batches(), items()[0]
+    threads = [threading.Thread(target=scored, args=(client, [one], ["vqascore"])) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert 1 <= batches() - before < 20
+
+
+def count(client, series):
+    text = client.get("/metrics").text
+    return float(next(line for line in text.splitlines() if line.startswith(series)).rpartition(" ")[2])
+
+
+def test_words_the_demo_models_never_learnt_are_named(client):
+    """A score for such a prompt comes with a warning."""
+    odd = {**items()[0], "prompt": "a red unicorn"}
+    answer = client.post("/score", json={"items": [odd]}).json()
+
+    [warning] = answer["warnings"]
+    assert "unicorn" in warning
+    assert "red" not in warning
+    assert math.isfinite(answer["results"][0]["scores"]["vqascore"])
+
+
+def test_a_prompt_outside_the_language_has_no_dsg_score(client):
+    """The question LLM finds nothing to ask: an error, not a mean over nothing."""
+    odd = {**items()[0], "prompt": "a photo of a city at night"}
+    answer = client.post("/score", json={"items": [odd], "metrics": ["dsg"]}).json()
+
+    assert {} == answer["results"][0]["scores"]
+    assert "no_questions" == answer["results"][0]["errors"]["dsg"]["code"]
+
+
+def test_a_long_prompt_is_scored_and_said_to_be_cut(client):
+    """CLIP's context is short; nobody should have to guess."""
+    long = {**items()[0], "prompt": "a red circle and " * 40 + "a blue square"}
+    answer = client.post("/score", json={"items": [long], "metrics": ["clipscore"]}).json()
+
+    assert any("cut" in warning for warning in answer["warnings"])
+
+
+def test_a_restart_keeps_question_sets_and_answers_what_it_had_begun(store, tmp_path):
+    """SIGTERM lets requests in flight finish; the next process finds the stored sets."""
+    port, log = free_port(0), tmp_path / "stderr"
+    with running(port, SERVICE, log, SCOREGATE_CACHE__QUESTIONS=f"sqlite:///{store}") as process:
+        wait_until_ready(process, port)
+        with httpx.Client(base_url=url(port), timeout=120, trust_env=False) as client:
+            body = {"items": items(), "metrics": ["dsg"]}
+            stored = client.post("/score", json=body).json()["results"]
+            answers = []
+            late = threading.Thread(
+                target=lambda: answers.append(client.post("/score", json={"items": items() * 12}))
+            )
+            with httpx.Client(base_url=url(port), timeout=10, trust_env=False) as watcher:
+                done = count(watcher, 'scoregate_batch_size_count{model="vqa"}')
+                late.start()
+                while count(watcher, 'scoregate_batch_size_count{model="vqa"}') == done:
+                    pass
+            process.send_signal(signal.SIGTERM)
+            late.join()
+        assert 0 == process.wait(60)
+
+    assert {"hit"} == {result["cache"]["dsg"] for result in stored}
+    assert [200] == [answer.status_code for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("variable", "named"),
+    [
+        ("SCOREGATE_MODELS__VQA__CHECKPOINT=/nowhere", "models.vqa: /nowhere"),
+        ("SCOREGATE_SERVER__PORT=many", "server.port"),
+    ],
+)
+def test_what_cannot_start_ends_with_one_clear_line(variable, named):
+    """Exit status 2, and no traceback."""
+    ended = subprocess.run(
+        ["env", variable, sys.executable, "-m", "service"], capture_output=True, text=True, timeout=120
+    )
+    assert 2 == ended.returncode
+    assert named in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_make_demo_ends_well(tmp_path, capsys):
+    """The table, the page, exit status 0."""
+    page = tmp_path / "demo.html"
+
+    assert 0 == demo(["--page", str(page)])
+    assert f"VQAScore tells {len(LISTED)} of {len(LISTED)} apart" in capsys.readouterr().out
+    assert Path(page).stat().st_size > 10_000
+
+
+def test_a_caller_who_hangs_up_is_noticed(client):
+    """The connection is closed before the answer: 499 in the instruments, and the work is dropped."""
+    series = 'scoregate_requests_total{code="499",route="/score"}'
+    body = json.dumps({"items": items() * 12, "metrics": METRICS}).encode()
+    head = "POST /score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
+    before = count(client, series)
+    with socket.create_connection((client.base_url.host, client.base_url.port)) as caller:
+        caller.sendall(head.encode() + body)
+
+    deadline = time.monotonic() + 60
+    while count(client, series) == before:
+        assert time.monotonic() < deadline
+    assert before + 1 == count(client, series)

@@ -1,0 +1,197 @@
+"""
+The service with real vLLM servers behind it: the shipped question LLM, and a tiny random LLaVA.
+
+Both servers run for all tests of this file; whoever needs them first waits a minute.
+"""
+
+import base64
+import io
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import PIL.Image
+import pytest
+
+from demo.process import SERVICE, free_port, running, url, wait_until_ready
+from demo.samples import FOLDER, listed
+from models.checkpoints.locate import DEMO
+from models.question_llm.model import QuestionLLM
+from service.questions.sets import QuestionSet
+from service.questions.styles.dsg import DSG as STYLE
+from tests.support.tiny_llava import label_probabilities, make_llava
+from tests.support.vllm_server import vllm
+
+pytestmark = pytest.mark.integration
+
+LISTED = listed()
+PICTURE = (FOLDER / LISTED[1]["file"]).read_bytes()
+EIGHT = [
+    f"a {colour} {shape}" for colour in ("red", "blue") for shape in ("circle", "square", "star", "ring")
+]
+
+
+@pytest.fixture(scope="module")
+def llava(tmp_path_factory):
+    """The checkpoint's directory."""
+    directory = tmp_path_factory.mktemp("llava")
+    make_llava(directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def servers(llava, tmp_path_factory):
+    """The servers of the question LLM and of the VLM, started side by side."""
+    logs = tmp_path_factory.mktemp("vllm")
+    with (
+        vllm(DEMO / "question_llm", free_port(0), logs / "llm") as llm,
+        vllm(llava, free_port(0), logs / "vlm") as vlm,
+    ):
+        llm.wait()
+        vlm.wait()
+        yield {"llm": llm, "vlm": vlm}
+
+
+def profile(directory: Path, **models: str) -> tuple[str, ...]:
+    """The command of a service with those models, each given as the lines of its table."""
+    tables = [f"[models.{name}]\n{lines}" for name, lines in models.items()]
+    tables.append(f'[cache]\nquestions = "sqlite:///{directory}/questions.sqlite3"\n')
+    path = directory / "profile.toml"
+    path.write_text("\n".join(tables))
+    return (*SERVICE, "--config", str(path))
+
+
+@pytest.fixture(scope="module")
+def with_llm(servers, tmp_path_factory):
+    """A client of the demo service, whose question LLM is served by vLLM."""
+    directory, port = tmp_path_factory.mktemp("with-llm"), free_port(0)
+    command = profile(
+        directory,
+        clip='family = "open_clip"\ncheckpoint = "demo:clip"',
+        vqa='family = "clip_flant5"\ncheckpoint = "demo:clip_flant5"',
+        questions=f'family = "openai"\nbase_url = "{servers["llm"].base_url}"\nmodel = "m"',
+    )
+    with running(port, command, directory / "stderr") as process:
+        wait_until_ready(process, port)
+        with httpx.Client(base_url=url(port), timeout=180, trust_env=False) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def with_vlm(servers, tmp_path_factory):
+    """A client of a service whose one model is a VLM served by vLLM."""
+    directory, port = tmp_path_factory.mktemp("with-vlm"), free_port(0)
+    table = f'family = "openai_vlm"\nbase_url = "{servers["vlm"].base_url}"\nmodel = "m"\ntimeout_s = 170'
+    with running(port, profile(directory, vqa=table), directory / "stderr") as process:
+        wait_until_ready(process, port)
+        with httpx.Client(base_url=url(port), timeout=180, trust_env=False) as client:
+            yield client
+
+
+def scored(client, prompts, metric, picture=PICTURE):
+    """The results of one picture against *prompts*."""
+    image = base64.b64encode(picture).decode()
+    body = {
+        "items": [{"prompt": prompt, "image": image} for prompt in prompts],
+        "metrics": [metric],
+        "explain": True,
+        "timeout_ms": 170_000,
+    }
+    answer = client.post("/score", json=body)
+    assert 200 == answer.status_code, answer.text
+    return answer.json()["results"]
+
+
+def written(client, prompts):
+    """The answer of `/questions`."""
+    return client.post("/questions", json={"prompts": prompts, "timeout_ms": 170_000})
+
+
+def test_vllm_writes_the_sets_that_the_embedded_llm_writes(with_llm):
+    """One checkpoint, one schema, two engines: the same questions, so the same ids."""
+    prompts = [sample["right"] for sample in LISTED]
+    embedded = QuestionLLM(DEMO / "question_llm", dtype="float32", device="cpu")
+    written_here = embedded.score([embedded.prepare(STYLE.call(prompt)) for prompt in prompts])
+    expected = [
+        QuestionSet(prompt, "dsg", STYLE.parse(outcome.text)).id
+        for prompt, outcome in zip(prompts, written_here, strict=True)
+    ]
+
+    assert expected == [made["id"] for made in written(with_llm, prompts).json()["sets"]]
+
+
+def test_dsg_is_scored_with_questions_from_vllm(with_llm):
+    """The right prompt of a sample scores above its wrong one."""
+    sample = LISTED[1]
+    right, wrong = scored(with_llm, [sample["right"], sample["wrong"]], "dsg")
+
+    assert right["scores"]["dsg"] > wrong["scores"]["dsg"]
+
+
+def test_a_killed_vllm_gives_explicit_errors_and_is_found_again(with_llm, servers):
+    """kill -9 under load: every prompt gets a set or an error, stored sets stay, and it comes back."""
+    server = servers["llm"]
+    stored, fresh = "a white ring", [f"{n} {shape}s" for n in ("two", "four") for shape in ("star", "square")]
+    assert 200 == written(with_llm, [stored]).status_code
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(written, with_llm, [prompt]) for prompt in fresh]
+        server.kill()
+        outcomes = {answer.result().status_code for answer in answers}
+    after = written(with_llm, ["three hearts"])
+    kept = written(with_llm, [stored])
+    wait_for(lambda: "cannot be reached" in with_llm.get("/readyz").json()["models"]["questions"])
+    server.start()
+    server.wait()
+    wait_for(lambda: "ready" == with_llm.get("/readyz").json()["models"]["questions"])
+    again = written(with_llm, ["three hearts"])
+
+    assert outcomes <= {200, 502}
+    assert (502, "question_llm_failed") == (after.status_code, after.json()["code"])
+    assert (200, True) == (kept.status_code, kept.json()["sets"][0]["cached"])
+    assert 200 == again.status_code
+
+
+def wait_for(true, seconds=60):
+    """Until the service has noticed."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_vlm_gives_the_probabilities_that_transformers_computes(with_vlm, llava):
+    """Of "Yes" and "No" as the first token, to 1e-5 in float32."""
+    rgb = PIL.Image.open(io.BytesIO(PICTURE)).convert("RGB")
+    for prompt, result in zip(EIGHT, scored(with_vlm, EIGHT, "vqascore"), strict=True):
+        yes, no = label_probabilities(
+            llava, rgb, f'Does this figure show "{prompt}"? Please answer yes or no.'
+        )
+        details = result["details"]["vqascore"]
+
+        assert result["scores"]["vqascore"] == pytest.approx(yes, abs=1e-5)
+        assert (details["p_yes"], details["p_no"]) == pytest.approx((yes, no), abs=1e-5)
+        assert details["label_mass"] == pytest.approx(yes + no, abs=2e-5)
+
+
+def test_questions_about_one_image_share_its_prefix(with_vlm, servers):
+    """Eight that arrive together: vLLM computes the image's part of the prompt once, and reads it once."""
+    server, picture = servers["vlm"], (FOLDER / LISTED[0]["file"]).read_bytes()
+    names = ("vllm:prefix_cache_hits_total", "vllm:mm_cache_hits_total")
+    before = [server.counter(name) for name in names]
+    results = scored(with_vlm, EIGHT, "vqascore", picture)
+    prefix, images = (server.counter(name) - old for name, old in zip(names, before, strict=True))
+
+    assert all(result["scores"] for result in results)
+    assert prefix >= 128
+    assert images >= 7
+
+
+def test_an_answer_of_several_tokens_is_refused_by_name(with_vlm):
+    """The tokenizer that decides is the server's own."""
+    image = base64.b64encode(PICTURE).decode()
+    body = {"items": [{"prompt": "a", "image": image}], "options": {"vqascore": {"answer": "Yes it does"}}}
+    error = with_vlm.post("/score", json=body).json()["results"][0]["errors"]["vqascore"]
+
+    assert "call_refused" == error["code"]
+    assert "must be one" in error["detail"]

@@ -1,0 +1,77 @@
+"""The generator and its client, without a server under test."""
+
+import asyncio
+import json
+
+import pytest
+
+from loadtest.generator.client import Client, parse_head
+from loadtest.generator.sending import exchange
+from loadtest.workloads.spec import Arrival
+
+
+def test_an_answers_head_is_read():
+    """Status and length, whatever the case of the names; without a length it is no answer for us."""
+    assert (429, 12) == parse_head(b"HTTP/1.1 429 Too Many\r\nx: y\r\nCONTENT-LENGTH: 12\r\n\r\n")
+    with pytest.raises(ValueError, match="Content-Length"):
+        parse_head(b"HTTP/1.1 200 OK\r\n\r\n")
+
+
+@pytest.mark.anyio
+async def test_the_client_keeps_its_connection_and_tells_a_broken_one():
+    """Two exchanges over one connection; the third time the server hangs up."""
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        for _ in range(2):
+            head = await reader.readuntil(b"\r\n\r\n")
+            body = await reader.readexactly(parse_head(b"HTTP/1.1 0 \r\n" + head)[1])
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    async with (
+        await asyncio.start_server(answer, "127.0.0.1", 0) as server,
+        Client(*server.sockets[0].getsockname()) as client,
+    ):
+        assert (200, b"one") == await client.post("/score", b"one")
+        assert (200, b"two") == await client.post("/score", b"two")
+        with pytest.raises(ConnectionResetError):
+            await client.post("/score", b"three")
+
+    assert 1 == connections
+
+
+class Answering:
+    """Stands in for the client."""
+
+    def __init__(self, status, body):
+        self.answer = status, json.dumps(body).encode()
+
+    async def post(self, path, body):
+        return self.answer
+
+
+class Broken(Answering):
+    async def post(self, path, body):
+        raise ConnectionRefusedError
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("client", "kind", "scored"),
+    [
+        (Answering(200, {"results": [{"scores": {"vqascore": 0.5}}, {"scores": {"vqascore": 1}}]}), "ok", 2),
+        (Answering(200, {"results": [{"scores": {}}, {"scores": {"vqascore": 1}}]}), "error", 1),
+        (Answering(429, {"code": "lane_full", "retry_after_s": 4.5}), "refused", 0),
+        (Broken(0, {}), "error", 0),
+    ],
+)
+async def test_what_came_of_a_request_is_noted(client, kind, scored):
+    """The status, the scores, and what a refusal said."""
+    noted = await exchange(client, Arrival(0.0, 2, "bulk", b"{}"), 0.0, 0.0, 1.0)
+
+    assert (kind, scored) == (noted.kind, noted.scored)
+    assert (4.5 if kind == "refused" else None) == noted.retry_after_s
