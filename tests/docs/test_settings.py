@@ -82,7 +82,9 @@ def test_every_setting_is_documented_and_no_other():
     assert expected == documented
 
 
-@pytest.mark.parametrize(("settings", "heading"), HEADINGS.items(), ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize(
+    ("settings", "heading"), HEADINGS.items(), ids=lambda value: getattr(value, "__name__", value)
+)
 def test_each_family_has_the_settings_below_its_heading(settings, heading):
     """What several families share stands once, below a heading of its own."""
     text = section(PAGE, heading).split("\n### ")[0]
