@@ -43,6 +43,11 @@ class FakeSettings(ModelSettings):
     timeout_s: float = Field(60, gt=0, description="Role questions: time for one question set.")
     batch: Batch = Batch()
 
+    @property
+    def is_demo(self) -> bool:
+        """It has no weights at all."""
+        return True
+
 
 class FakeModel:
     """A model of any role, see the module."""

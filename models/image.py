@@ -2,31 +2,20 @@
 
 import hashlib
 import io
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
-from threading import RLock
+from threading import Lock
 from time import monotonic
 from typing import Any
 
 import PIL.Image
-import PIL.PngImagePlugin
 
-# What pictures come in; anything else that Pillow could open is attack surface.
-FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF")
+from models.formats.contract import Header, ImageError
+from models.formats.decode import decode
+from models.formats.registry import read_header
 
-# Who takes pictures in checks their size on the header; Pillow's own limit would only warn, and later.
-PIL.Image.MAX_IMAGE_PIXELS = None
-
-# Compressed text in a PNG is unpacked when it is opened; Pillow would take 64 MB of it.
-PIL.PngImagePlugin.MAX_TEXT_MEMORY = 8 * 2**20
-
-# A broken EXIF block and the like: the picture is scored or refused, and nobody reads the warning.
-warnings.filterwarnings("ignore", module=r"PIL\.")
-
-
-class ImageError(Exception):
-    """The bytes are not a picture of a known format, or a broken one."""
+__all__ = ["Image", "ImageError"]
 
 
 class Image:
@@ -49,8 +38,10 @@ class Image:
         self.digest = digest or hashlib.sha256(encoded).hexdigest()
         self.decode_s = 0.0
         self._rgb: PIL.Image.Image | None = None
+        self._broken = ""  # why the pixels cannot be had, once somebody has looked
         self._made: dict[Any, Any] = {}
-        self._lock = RLock()
+        self._leaving: Callable[[], None] | None = None
+        self._lock = Lock()
 
     @classmethod
     def of(cls, picture: PIL.Image.Image, digest: str = "") -> "Image":
@@ -66,58 +57,71 @@ class Image:
         return f"<Image {self.digest[:12]}>"
 
     @cached_property
+    def header(self) -> Header:
+        """What the file says of itself.  Raises `ImageError`."""
+        return read_header(self.encoded)
+
+    @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels, told from the header alone.  Raises `ImageError`."""
-        return read_size(self.encoded)
+        return self.header.width, self.header.height
 
     @property
     def rgb(self) -> PIL.Image.Image:
-        """The RGB pixels, see `decode`.  Raises `ImageError`."""
-        with self._lock:
-            if self._rgb is None:
-                began = monotonic()
-                self._rgb = decode(self.encoded)
-                self.decode_s = monotonic() - began
-            return self._rgb
+        """The RGB pixels, see `decode`.  Raises `ImageError`; a broken picture is not decoded again."""
+        with self._looking():
+            return self._pixels()
 
     def once(self, key: Any, make: Callable[[PIL.Image.Image], Any]) -> Any:
         """What *make* makes of the pixels, kept with the image under *key*: many calls share it."""
-        with self._lock:
+        with self._looking():
             if key not in self._made:
-                self._made[key] = make(self.rgb)
+                self._made[key] = make(self._pixels())
             return self._made[key]
 
-    def release(self) -> None:
-        """Let go of the pixels and of what was made of them; who looks again decodes again."""
-        with self._lock:
+    def release(self, later: Callable[[], None]) -> bool:
+        """
+        Let go of the pixels and of what was made of them; who looks again decodes again.
+
+        Returns:
+            Whether that is done.  A thread that is still looking does it when it ends, and calls *later*;
+            nobody waits for it here.
+        """
+        self._leaving = later
+        return self._let_go() is not None
+
+    def _pixels(self) -> PIL.Image.Image:
+        if self._broken:
+            raise ImageError(self._broken)
+        if self._rgb is None:
+            began = monotonic()
+            try:
+                self._rgb = decode(self.encoded)
+            except ImageError as exc:
+                self._broken = str(exc)
+                raise
+            finally:
+                self.decode_s = monotonic() - began
+        return self._rgb
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """One thread at a time; the last one lets go of what was to be released meanwhile."""
+        try:
+            with self._lock:
+                yield
+        finally:
+            if self._leaving and (later := self._let_go()):
+                later()
+
+    def _let_go(self) -> Callable[[], None] | None:
+        """What is to be called now that the pixels are gone; None where a thread is looking at them."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            later, self._leaving = self._leaving, None
             self._rgb = None
             self._made.clear()
-
-
-def read_size(encoded: bytes) -> tuple[int, int]:
-    """Width and height in pixels, told from the header alone.  Raises `ImageError`."""
-    with recognise(encoded) as picture:
-        return picture.size
-
-
-def recognise(encoded: bytes) -> PIL.Image.Image:
-    """The picture with its header read and no pixel decoded.  Raises `ImageError`."""
-    try:
-        return PIL.Image.open(io.BytesIO(encoded), formats=FORMATS)
-    except Exception as exc:  # Pillow's plugins raise whatever a broken header leads them to
-        raise ImageError("the bytes are no image of a known format") from exc
-
-
-def decode(encoded: bytes) -> PIL.Image.Image:
-    """
-    RGB pixels as the reference makes them: `convert("RGB")` of the first frame.
-
-    EXIF orientation and alpha are ignored, 16-bit values are clipped.  Raises `ImageError`.
-    """
-    with recognise(encoded) as picture:
-        try:
-            picture.load()
-            picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
-            return picture.convert("RGB")
-        except Exception as exc:  # as above; a truncated file among them
-            raise ImageError(f"the {picture.format} image is broken or truncated") from exc
+            return later
+        finally:
+            self._lock.release()

@@ -41,6 +41,11 @@ class ModelSettings(Section):
         None, description="Not ready without it; default: true, but false for families of question LLMs."
     )
 
+    @property
+    def is_demo(self) -> bool:
+        """Whether its answers mean nothing for real pictures."""
+        return False
+
 
 class LocalSettings(ModelSettings):
     """A model of this process."""
@@ -51,6 +56,11 @@ class LocalSettings(ModelSettings):
     device: str = Field("cpu", description="torch device.")
     dtype: Literal["float32", "bfloat16"] = Field("float32", description="Weights and arithmetic.")
     batch: Batch = Batch()
+
+    @property
+    def is_demo(self) -> bool:
+        """A shipped checkpoint knows coloured shapes, and nothing else."""
+        return self.checkpoint.startswith("demo:")
 
 
 class RemoteSettings(ModelSettings):

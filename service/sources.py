@@ -1,6 +1,7 @@
 """Where the bytes of a picture come from."""
 
 import binascii
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +10,9 @@ import pybase64
 from service.errors import ImageTooLarge, NotBase64, UrlNotAllowed
 
 MAX_HEAD = 256  # characters of a data: URI before its data, with the padding
+MAX_MISTAKEN = 4096  # characters of what somebody may have taken for a picture
+URL = re.compile(r"https?://", re.IGNORECASE)
+PATH = re.compile(r"^(file:|/|~/|\.{1,2}/|[A-Za-z]:\\)|\.\w{3,4}$")
 
 
 class Source(Protocol):
@@ -47,12 +51,12 @@ class Base64:
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """An address that a picture could be fetched from."""
+    """An address that a picture lies at."""
 
     url: str
 
     def read(self, max_bytes: int) -> bytes:
-        """Raises `UrlNotAllowed`: fetching is not built."""
+        """Raises `UrlNotAllowed`: whoever fetches it has its bytes in an `Encoded`."""
         raise UrlNotAllowed("this server fetches no images; send the bytes")
 
 
@@ -65,4 +69,17 @@ def unbase64(text: str) -> bytes:
     try:
         return pybase64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as exc:
-        raise NotBase64("the image is not base64") from exc
+        raise NotBase64(f"the image is not base64{looks_like(text)}") from exc
+
+
+def looks_like(text: str) -> str:
+    """A hint for those who put something else where base64 belongs; empty where it looks like nothing."""
+    if len(text) > MAX_MISTAKEN:
+        return ""
+    if URL.match(text):
+        return """: this looks like a URL; give it as {"url": "…"}"""
+    if PATH.search(text):
+        return ": this looks like a file's path; send the file's bytes"
+    if " " in text.strip():
+        return ": this looks like words; the prompt has a field of its own"
+    return ""

@@ -96,7 +96,9 @@ def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Pat
             huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=list(patterns))
         )
     except Exception as exc:  # the hub's client raises many kinds
-        raise CheckpointError(f"{repository}: no such directory, and not to be had: {in_short(exc)}") from exc
+        raise CheckpointError(
+            f"{repository}: no such directory, and it cannot be downloaded: {in_short(exc)}"
+        ) from exc
 
 
 def named(revision: str) -> str | None:

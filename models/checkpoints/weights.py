@@ -54,11 +54,11 @@ def read_file(path: Path, device: str) -> dict[str, torch.Tensor]:
             )
         raise CheckpointError(f"{path}: cannot be read as weights: {reason}") from exc
     if not isinstance(held, dict):
-        raise CheckpointError(f"{path}: holds no weights by name")
+        raise CheckpointError(f"{path}: contains no named weights")
     inner = held.get("state_dict")  # as training scripts save it
     tensors: dict[str, torch.Tensor] = inner if isinstance(inner, dict) else held
     if not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
-        raise CheckpointError(f"{path}: holds something else than tensors by name")
+        raise CheckpointError(f"{path}: contains values that are not tensors")
     return tensors
 
 

@@ -19,6 +19,11 @@ class ClipSettings(LocalSettings):
         None, description="How a picture becomes a square; the checkpoint's way by default."
     )
 
+    @property
+    def is_demo(self) -> bool:
+        """Under either of the names that a checkpoint can have here."""
+        return (self.model or self.checkpoint).startswith("demo:")
+
 
 FAMILY = Family(
     "open_clip",

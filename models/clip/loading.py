@@ -91,12 +91,16 @@ def precision(config: dict[str, Any], dtype: str) -> str:
 def check_towers(found: Found, config: dict[str, Any]) -> None:
     """Refuse a part that would be fetched where nothing may be, or that brings code of its own."""
     if ":" in (config["vision_cfg"].get("timm_model_name") or ""):
-        raise CheckpointError(f"{found.place}: the vision tower's configuration lies on a hub")
+        raise CheckpointError(
+            f"{found.place}: the vision tower's configuration is on a hub, and is not downloaded"
+        )
     text = config["text_cfg"].get("hf_model_name")
     if text and found.online:
         AutoConfig.from_pretrained(text, trust_remote_code=False)
     elif text and not Path(text).is_dir():
-        raise CheckpointError(f"{found.place}: the text tower's configuration lies on a hub ({text})")
+        raise CheckpointError(
+            f"{found.place}: the text tower {text} is not a local directory, and is not downloaded"
+        )
 
 
 def load_transformers(directory: Path, dtype: str, device: str) -> Parts:

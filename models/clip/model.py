@@ -97,7 +97,9 @@ class Clip:
         if isinstance(call, TextCall):
             tokens = self.tokenizer([call.text])[0]
             if tokens.max() >= self._vocabulary:
-                raise ModelError("the tokenizer does not fit the text tower: it writes ids the tower lacks")
+                raise ModelError(
+                    "the tokenizer does not fit the text tower: its ids go beyond the tower's vocabulary"
+                )
             return Prepared(self._length, Input("text", call.text, tokens, self._cuts(call.text)))
         rgb = middle(call.image.rgb) if self._crops else call.image.rgb
         try:

@@ -45,12 +45,12 @@ def plan_named(model: str, pretrained: str) -> Plan:
     """A model that open_clip knows by name, with a tag of its weights or a file of them."""
     loads, name, weights = f"{model}, {pretrained}", model.replace("/", "-"), Path(pretrained).expanduser()
     if name not in open_clip.list_models():
-        raise CheckpointError(f"{loads}: no name that open_clip knows")
+        raise CheckpointError(f"{loads}: open_clip has no architecture of that name")
     known = open_clip.get_pretrained_cfg(name, pretrained)
     if not known and weights.is_file():
         return Plan(model, str(weights), total([weights]))
     if not known:
-        raise CheckpointError(f"{loads}: no weights that open_clip knows, and no file")
+        raise CheckpointError(f"{loads}: `pretrained` is neither one of open_clip's tags nor a file")
     repository, _, file = known.get("hf_hub", "").rpartition("/")
     for name in [file] if file else CLIP_HUB_WEIGHTS:
         path = repository and try_to_load_from_cache(repository, name)

@@ -149,7 +149,7 @@ def renamed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     for given, tensor in tensors.items():
         name = rename(given)
         if name in found and not torch.equal(found[name], tensor):
-            raise CheckpointError(f"{given}: another tensor than {name}, and it should be the same")
+            raise CheckpointError(f"{given}: differs from {name}, and both must be the same")
         if name:
             found[name] = tensor
     return found

@@ -125,7 +125,7 @@ def load_network(directory: Path, layout: Layout) -> Network:
         with torch.device("meta"):  # no memory and no random numbers for weights about to be replaced
             network = Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
     except Exception as exc:  # transformers raises many kinds
-        raise CheckpointError(f"{directory}: no network can be built: {in_short(exc)}") from exc
+        raise CheckpointError(f"{directory}: the network cannot be built: {in_short(exc)}") from exc
     weights = renamed(read_weights(directory))
     empty = network.state_dict()
     names = {name.removeprefix("t5."): name for name in empty if name not in ALIASES}

@@ -35,10 +35,12 @@ class Tokenizer:
         except (OSError, RuntimeError) as exc:
             raise CheckpointError(f"{path}: not a SentencePiece model") from exc
         if (self._pieces.pad_id(), self._pieces.eos_id()) != (PAD, EOS):
-            raise CheckpointError(f"{path}: not the pieces of a T5: <pad> is not {PAD}, or </s> not {EOS}")
+            raise CheckpointError(
+                f"{path}: not a T5 tokenizer: <pad> must be piece {PAD} and </s> piece {EOS}"
+            )
         first = [self._pieces.encode(word)[0] for word in ("Yes", "No")]
         if self._pieces.unk_id() in first or first[0] == first[1]:
-            raise CheckpointError(f'{path}: the first pieces of "Yes" and "No" cannot be told apart')
+            raise CheckpointError(f'{path}: the tokens "Yes" and "No" begin with the same piece')
         self.size: int = self._pieces.vocab_size() + extra_ids
 
     def encode(self, text: str) -> list[int]:

@@ -42,7 +42,9 @@ def read_tower(path: Path, named: str | None) -> dict[str, Any]:
     elif named is None or Path(str(named)).name == KNOWN_TOWER:
         given = VIT_L_14_336
     else:
-        raise CheckpointError(f"{path}: missing, and mm_vision_tower {named!r} is not {KNOWN_TOWER!r}")
+        raise CheckpointError(
+            f"{path}: missing; only {KNOWN_TOWER} needs no such file, and mm_vision_tower is {named!r}"
+        )
     check_fixed(path, given, FIXED_TOWER)
     tower: dict[str, Any] = built(path, CLIPVisionConfig, given).to_dict()
     for name in ("hidden_size", "image_size", "patch_size", "num_hidden_layers"):
@@ -69,7 +71,7 @@ def read_pixels(path: Path, image_size: int, pad: bool) -> Pixels:
         raise CheckpointError(f"{path}: rescale_factor is {factor!r}; only 1/255 is implemented")
     if not sized(steps, image_size, pad):
         named = ", ".join(f"{name} {steps.get(name)!r}" for name in ("size", "crop_size", "do_center_crop"))
-        raise CheckpointError(f"{path}: {named} doesn't end in the tower's {image_size}x{image_size} pixels")
+        raise CheckpointError(f"{path}: {named} does not give the tower's {image_size}x{image_size} pixels")
     mean, std = (triple(path, steps, name) for name in ("image_mean", "image_std"))
     return Pixels(image_size, mean=mean, std=std, pad=pad)
 

@@ -70,7 +70,7 @@ def clip_scores(model: Clip, asked: Sequence[tuple[Image, str]]) -> list[float]:
 
 def report(vqa: ClipFlanT5, clip: Clip, count: int, say: Callable[[str], None] = print) -> None:
     """Print the table of `docs/demo-world.md`, but for DSG."""
-    say(f"held-out scenes, {count} pictures a kind: right above wrong on the same picture, %")
+    say(f"held-out scenes, {count} pictures per kind: right prompt above the wrong one, %")
     say(f"{'kind':<10} {'VQAScore':>9} {'CLIPScore':>10} {'single yes/no':>14}")
     for kind in KINDS:
         held = list(cases(kind, count))

@@ -25,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--weights", type=Path, default=DEMO, help="where the checkpoints go")
     parser.add_argument("--state", type=Path, default=Path("build/demo-training"))
-    parser.add_argument("--cases", type=int, default=500, help="held-out pictures a kind")
+    parser.add_argument("--cases", type=int, default=500, help="held-out pictures per kind")
     arguments = parser.parse_args()
     weights, state = arguments.weights, arguments.state
     vqa_training.train(weights / "clip_flant5", state, say=say)

@@ -10,6 +10,6 @@ def first_choice(answer: Mapping[str, Any]) -> dict[str, Any]:
     """The one choice of a chat completion.  Raises `UpstreamError`."""
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise UpstreamError("the server's answer holds no choice")
+        raise UpstreamError("returned no choices")
     choice: dict[str, Any] = choices[0]
     return choice

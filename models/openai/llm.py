@@ -55,7 +55,7 @@ class OpenAiLLM(RemoteModel):
         choice = first_choice(await post("chat/completions", prepared.data))
         text = choice.get("message", {}).get("content")
         if choice.get("finish_reason") != "stop" or not isinstance(text, str):
-            raise UpstreamError(f"the answer did not end within {prepared.cost} tokens, or is no text")
+            raise UpstreamError(f"wrote more than {prepared.cost} tokens, or no text")
         return Text(text)
 
 

@@ -113,7 +113,9 @@ class OpenAiVlm(RemoteModel):
                 self._tokens[label] = None
             else:
                 if not isinstance(ids, list) or len(ids) != 1:
-                    raise ModelError(f"the answer is {len(ids or ())} tokens of this model; it must be one")
+                    raise ModelError(
+                        f"the answer has {len(ids or ())} tokens in this model; it must have one"
+                    )
                 self._tokens[label] = int(ids[0])
         return self._tokens[label]
 
@@ -142,7 +144,7 @@ def logprobs(answer: Mapping[str, Any]) -> dict[str, float]:
         entries = first_choice(answer)["logprobs"]["content"][0]["top_logprobs"]
         said = {str(entry["token"]): float(entry["logprob"]) for entry in reversed(entries)}
     except (KeyError, IndexError, TypeError, ValueError) as exc:
-        raise UpstreamError("the server's answer holds no log-probabilities") from exc
+        raise UpstreamError("returned no log-probabilities") from exc
     return dict(sorted(said.items(), key=lambda entry: -entry[1]))
 
 
@@ -152,7 +154,7 @@ def pick(said: Mapping[str, float], label: str, token: int | None) -> float:
     if found is None:  # a server that names no tokens by id: its text, with or without a space before
         found = next((value for text, value in said.items() if text.strip() == label), None)
     if found is None:
-        raise UpstreamError(f"the server gives no log-probability for {label!r}")
+        raise UpstreamError(f"returned no log-probability for {label!r}")
     if not isfinite(found) or found <= FLOOR:
-        raise UpstreamError(f"the log-probability of {label!r} is not finite")
+        raise UpstreamError(f"returned a log-probability of {label!r} that is not finite")
     return found

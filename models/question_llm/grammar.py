@@ -36,4 +36,4 @@ def load_grammar_words(tokenizer: Any, vocabulary: int) -> Any:
     try:
         return llguidance.hf.from_tokenizer(tokenizer, n_vocab=vocabulary)
     except Exception as exc:  # it raises many kinds for a tokenizer it can't take
-        raise CheckpointError(f"the tokenizer can't be bound to a schema: {in_short(exc)}") from exc
+        raise CheckpointError(f"the tokenizer cannot be used with a JSON schema: {in_short(exc)}") from exc

@@ -106,7 +106,7 @@ class QuestionLLM:
                 allowed.take(token)
             written.append(token)
             fresh, cache = [token], output.past_key_values
-        return ModelError(f"the answer did not end within {max_tokens} tokens")
+        return ModelError(f"the answer was longer than {max_tokens} tokens")
 
     def example(self) -> GenerateCall:
         """A short prompt of the usual form, of no style in particular."""

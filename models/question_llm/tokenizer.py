@@ -54,7 +54,7 @@ def load_tokenizer(directory: Path) -> Any:
     except Exception as exc:  # transformers and tokenizers raise many kinds for a broken file
         raise CheckpointError(f"{directory / TOKENIZER}: {in_short(exc)}") from exc
     if not tokenizer.is_fast or not tokenizer.chat_template:
-        raise CheckpointError(f"{directory}: the tokenizer is not a fast one with a chat template")
+        raise CheckpointError(f"{directory}: needs a fast tokenizer with a chat template")
     return tokenizer
 
 

@@ -1,20 +1,21 @@
 """A bounded amount of something, held by whoever works with it."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-Waiting = deque[tuple[int, "asyncio.Future[None]"]]
+from service.concurrency.turns import Turns
+
+Waiting = Turns[tuple[int, "asyncio.Future[None]"]]
 
 
 class Budget:
-    """The urgent first, then first come, first served; a holder gives its share back when it is done."""
+    """The urgent first, then requests in turns; a holder gives its share back when it is done."""
 
     def __init__(self, total: int) -> None:
         self._total, self._free = total, total
-        self._urgent: Waiting = deque()
-        self._patient: Waiting = deque()
+        self._urgent: Waiting = Turns()
+        self._patient: Waiting = Turns()
 
     @property
     def held(self) -> int:
@@ -24,32 +25,35 @@ class Budget:
     @asynccontextmanager
     async def hold(self, amount: int, urgent: bool = True) -> AsyncIterator[None]:
         """Wait for *amount* (at most the total), then hold it."""
-        await self._take(amount, self._urgent if urgent else self._patient)
+        await self.take(amount, urgent)
         try:
             yield
         finally:
-            self._free += amount
-            self._serve()
+            self.give_back(amount)
 
-    async def _take(self, amount: int, waiting: Waiting) -> None:
+    async def take(self, amount: int, urgent: bool = True) -> None:
+        """Wait for *amount* (at most the total); whoever takes it gives it back."""
         turn = asyncio.get_running_loop().create_future()
-        waiting.append((amount, turn))
+        (self._urgent if urgent else self._patient).add((amount, turn))
         self._serve()
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._free += amount
-            self._serve()
+            self.give_back(amount if turn.done() and not turn.cancelled() else 0)
             raise
+
+    def give_back(self, amount: int) -> None:
+        """Let others have *amount*."""
+        self._free += amount
+        self._serve()
 
     def _serve(self) -> None:
         while waiting := self._urgent or self._patient:
-            amount, turn = waiting[0]
+            amount, turn = waiting.first()
             if turn.cancelled():
-                waiting.popleft()
+                waiting.take()
             elif amount <= self._free:
-                waiting.popleft()
+                waiting.take()
                 self._free -= amount
                 turn.set_result(None)
             else:

@@ -5,12 +5,14 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
+from models.formats.contract import BYTES_PER_PIXEL
+from models.formats.registry import FORMATS
 from models.settings import Section
 from service.redis import url as redis_url
+from service.settings import SettingsError
+from service.urls.hosts import parse
 
 MAX_TIMEOUT_MS = 600_000  # of a request
-
-BYTES_PER_PIXEL = 2 * 4  # while both a picture as it came and its RGB form are held
 
 REDIS = "|".join(redis_url.SCHEMES)  # in a pattern
 
@@ -31,6 +33,13 @@ class Server(Section):
     default_timeout_ms: int = Field(
         30_000, ge=1, le=MAX_TIMEOUT_MS, description="Time for a request that names none."
     )
+    keep_alive_s: int = Field(75, ge=1, description="Time that a connection may be idle, in seconds.")
+    body_timeout_s: float = Field(
+        30, gt=0, description="Time without progress after which headers or a body are given up, in seconds."
+    )
+    unfinished_bodies_mb: int = Field(
+        512, ge=1, description="Memory for bodies that are still coming, of all requests together, in MiB."
+    )
     grace_s: int = Field(30, ge=0, description="Time to finish requests after SIGTERM, in seconds.")
     stall_s: float = Field(
         120, gt=0, description="Work waiting and no batch finished for this long: not alive."
@@ -40,6 +49,11 @@ class Server(Section):
 class Images(Section):
     """What an image may be, and how much of them is held at once."""
 
+    formats: list[str] = Field(
+        ["JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF"],
+        min_length=1,
+        description=f"What is read, of {', '.join(FORMATS)}.",
+    )
     max_pixels: int = Field(50_000_000, ge=1, description="Most pixels, told from the header.")
     max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
     max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
@@ -47,12 +61,35 @@ class Images(Section):
     decoded_budget_mb: int = Field(
         512, ge=1, description="Decoded pixels held by all requests together, in MiB."
     )
-    allow_urls: bool = Field(False, description="Fetching images by URL; not built yet, so false only.")
+    allow_urls: bool = Field(False, description="Fetch images by URL from the hosts that are listed.")
+    allowed_url_hosts: list[str] = Field(
+        [], description="Hosts that images are fetched from: `HOST`, or `HOST:PORT`."
+    )
+    url_timeout_s: float = Field(10, gt=0, description="Time for fetching one image, in seconds.")
+
+    @field_validator("formats")
+    @classmethod
+    def _known(cls, formats: list[str]) -> list[str]:
+        unknown = [name for name in formats if name.upper() not in FORMATS]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)}: not among {', '.join(FORMATS)}")
+        return [name.upper() for name in formats]
+
+    @field_validator("allowed_url_hosts")
+    @classmethod
+    def _hosts(cls, entries: list[str]) -> list[str]:
+        for entry in entries:
+            parse(entry)
+        return entries
+
+    @model_validator(mode="after")
+    def _some_host_is_listed(self) -> Self:
+        if self.allow_urls and not self.allowed_url_hosts:
+            raise ValueError("allowed_url_hosts: allow_urls needs at least one host")
+        return self
 
     @model_validator(mode="after")
     def _one_image_fits(self) -> Self:
-        if self.allow_urls:
-            raise ValueError("allow_urls: fetching images is not built yet")
         if self.max_pixels * BYTES_PER_PIXEL > self.decoded_budget_mb * 2**20:
             raise ValueError("decoded_budget_mb is too small for one image of max_pixels")
         return self
@@ -107,5 +144,8 @@ class CacheSettings(Section):
 
     @property
     def questions_path(self) -> Path:
-        """The SQLite file."""
-        return Path(self.questions.removeprefix("sqlite:///")).expanduser()
+        """The SQLite file.  Raises `SettingsError` where the home directory is needed and not known."""
+        try:
+            return Path(self.questions.removeprefix("sqlite:///")).expanduser()
+        except RuntimeError as exc:
+            raise SettingsError(f"cache.questions: {self.questions}: {exc}") from exc

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from service.concurrency.budget import Budget
+from service.concurrency.turns import one_caller
 
 pytestmark = pytest.mark.anyio
 
@@ -41,3 +42,22 @@ async def test_the_urgent_get_their_share_of_a_budget_first():
     await asyncio.gather(work("first", False), work("patient", False), work("urgent", True))
 
     assert ["first", "urgent", "patient"] == order
+
+
+async def test_requests_get_their_shares_in_turns():
+    """One that wants many does not stand before one that wants a single share."""
+    budget, order = Budget(10), []
+
+    async def work(name):
+        async with budget.hold(10):
+            order.append(name)
+
+    tasks = []
+    async with budget.hold(10):
+        for name, count in (("many", 9), ("one", 1)):
+            with one_caller():
+                tasks += [asyncio.create_task(work(name)) for _ in range(count)]
+        await asyncio.sleep(0)
+    await asyncio.gather(*tasks)
+
+    assert ["many", "one"] == order[:2]

@@ -32,12 +32,12 @@ class Door:
 async def test_it_is_entered_with_the_first_and_left_with_the_last():
     """However many hold it meanwhile; who comes later enters it anew."""
     door = Door()
-    shared = Shared(door)
-    async with shared.hold() as one:
-        async with shared.hold() as two:
+    shared = Shared()
+    async with shared.hold(door) as one:
+        async with shared.hold(door) as two:
             pass
         assert ["in"] == door.log
-    async with shared.hold():
+    async with shared.hold(door):
         pass
 
     assert ("value", "value") == (one, two)
@@ -47,12 +47,12 @@ async def test_it_is_entered_with_the_first_and_left_with_the_last():
 async def test_who_comes_while_it_is_being_entered_waits_for_that():
     """It is entered once."""
     door = Door()
-    shared = Shared(door)
+    shared = Shared()
     door.opened.clear()
     held = asyncio.Event()
 
     async def hold():
-        async with shared.hold():
+        async with shared.hold(door):
             await held.wait()
 
     tasks = [asyncio.create_task(hold()) for _ in range(3)]
@@ -68,25 +68,25 @@ async def test_who_comes_while_it_is_being_entered_waits_for_that():
 async def test_a_failure_to_enter_is_each_ones_own():
     """The next one tries again."""
     door = Door()
-    shared = Shared(door)
+    shared = Shared()
     door.fault = LookupError()
     for _ in range(2):
         with pytest.raises(LookupError):
-            async with shared.hold():
+            async with shared.hold(door):
                 pass
     door.fault = None
-    async with shared.hold():
+    async with shared.hold(door):
         assert ["in"] == door.log
 
 
 async def test_the_first_may_be_cancelled_while_it_enters():
     """The others go in, and nobody is counted twice."""
     door = Door()
-    shared = Shared(door)
+    shared = Shared()
     door.opened.clear()
 
     async def hold():
-        async with shared.hold():
+        async with shared.hold(door):
             pass
 
     first, second = asyncio.create_task(hold()), asyncio.create_task(hold())

@@ -10,7 +10,7 @@ import pytest
 import sentencepiece
 import torch
 
-from service import __main__
+from service import command
 from tests.support.flant5_checkpoints import configure, golden_copy, save
 
 HEAD, SHARD = "lm_head.weight", "model-00002-of-00003"
@@ -21,9 +21,9 @@ def start(directory, monkeypatch, capsys):
     profile = directory.parent / "profile.toml"
     profile.write_text(f'[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{directory}"\n')
     monkeypatch.setattr(sys, "argv", ["scoregate-server", "--config", str(profile)])
-    monkeypatch.setattr(__main__, "configure_logging", lambda: None)  # the tests' own handlers stay
+    monkeypatch.setattr(command, "configure_logging", lambda: None)  # the tests' own handlers stay
     with pytest.raises(SystemExit) as ended:
-        __main__.main()
+        command.main()
 
     assert 2 == ended.value.code
     return capsys.readouterr().err.splitlines()
@@ -136,10 +136,10 @@ BAD = [
     (no_map, "no weight_map"),
     (code, "something else than plain tensors, and nothing else is unpickled"),
     (a_pointer, "something else than plain tensors, and nothing else is unpickled"),
-    (no_tensors, "holds something else than tensors by name"),
+    (no_tensors, "contains values that are not tensors"),
     (fewer_rows, "the tokenizer doesn't match: it has 1100 pieces, the embeddings have 1050 rows"),
-    (pieces_of_a_llama, "not the pieces of a T5"),
-    (pieces_without_yes, 'the first pieces of "Yes" and "No" cannot be told apart'),
+    (pieces_of_a_llama, "not a T5 tokenizer"),
+    (pieces_without_yes, 'the tokens "Yes" and "No" begin with the same piece'),
 ]
 
 

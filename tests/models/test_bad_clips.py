@@ -41,7 +41,7 @@ BREAKS = {
 }
 PICKLES = {
     "hostile": (lambda path: torch.save({"state_dict": {}, "x": Hostile()}, path), "not unpickled"),
-    "list": (lambda path: torch.save([torch.zeros(2)], path), "holds no weights by name"),
+    "list": (lambda path: torch.save([torch.zeros(2)], path), "contains no named weights"),
 }
 
 

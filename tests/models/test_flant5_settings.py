@@ -100,5 +100,5 @@ def test_steps_that_suit_padded_pictures_only_are_refused_for_others(tmp_path, s
     directory = configure(golden_copy(tmp_path / "c"), image_aspect_ratio="square")
     configure(directory, "vision_tower/preprocessor_config.json", **steps)
 
-    with pytest.raises(CheckpointError, match="doesn't end in the tower's 56x56 pixels"):
+    with pytest.raises(CheckpointError, match="does not give the tower's 56x56 pixels"):
         ClipFlanT5(directory, dtype="float32", device="cpu")

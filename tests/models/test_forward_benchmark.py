@@ -33,7 +33,7 @@ def test_it_runs_on_the_demo_geometry_and_prints_its_figures(capsys, monkeypatch
         r"a pair takes [\d.e-]+ TFLOP",
         r"fast pass [\d.e-]+ TFLOP/s, matrix product [\d.e-]+ TFLOP/s: \d\.\d\d of it",
         r"log-probabilities at most (0\.0e\+00|\d\.\de-0[5-9]) apart",
-        r"fast pass over plain loop, each at its best: [\d.]+",
+        r"speed-up over the plain loop, each with its best number of threads: [\d.]+",
     ):
         assert re.search(line, printed), line
 

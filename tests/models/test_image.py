@@ -4,6 +4,7 @@ import copy
 import hashlib
 import io
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -85,10 +86,33 @@ def test_a_released_image_decodes_again(decoded):
     image, made = Image.of(noise()), []
     for _ in range(2):
         image.once("width", lambda rgb: made.append(rgb.width))
-        image.release()
+        assert image.release(pytest.fail)
 
     assert (2, 2) == (len(decoded), len(made))
     assert noise().tobytes() == image.rgb.tobytes()
+
+
+def test_an_image_that_is_being_decoded_is_let_go_by_who_decodes_it(monkeypatch):
+    """The one who releases it does not wait, and is told when it is done."""
+    inside, go, done = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(encoded):
+        inside.set()
+        assert go.wait(10)
+        return noise()
+
+    monkeypatch.setattr(models.image, "decode", slow)
+    image = Image.of(noise())
+    with ThreadPoolExecutor(1) as thread:
+        decoding = thread.submit(image.once, "width", lambda rgb: rgb.width)
+        assert inside.wait(10)
+        assert not image.release(done.set)
+        assert not done.is_set()
+        go.set()
+
+        assert 31 == decoding.result(10)
+        assert done.wait(10)
+    assert (None, {}) == (image._rgb, image._made)
 
 
 BROKEN = {
@@ -101,12 +125,13 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
-def test_a_broken_picture_is_an_image_error(data):
-    """Each time that somebody looks, and in words that quote none of it."""
+def test_a_broken_picture_is_an_image_error(data, decoded):
+    """Each time that somebody looks, though it is tried once, and in words that quote none of it."""
     image = Image(data)
     for _ in range(2):
         with pytest.raises(ImageError, match=r"^the (bytes|JPEG|PNG)"):
             _ = image.rgb
+    assert 1 == len(decoded)
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1", "I;16"])

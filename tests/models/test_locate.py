@@ -77,7 +77,9 @@ def test_a_cache_without_weights_holds_no_checkpoint(cache, files):
 @pytest.mark.parametrize("revision", [COMMIT, ""])
 def test_a_hub_that_cannot_be_reached_is_one_line(cache, revision):
     """It names the repository; HF_HUB_OFFLINE, or no network."""
-    with pytest.raises(CheckpointError, match=r"^owner/name: no such directory, and not to be had: ") as told:
+    with pytest.raises(
+        CheckpointError, match=r"^owner/name: no such directory, and it cannot be downloaded: "
+    ) as told:
         locate("owner/name", revision)
     assert "\n" not in str(told.value)
 

@@ -125,7 +125,7 @@ def test_an_answer_without_an_end_is_an_error(llm: QuestionLLM) -> None:
     user = user_message("dsg", "a red circle")
     cut, whole = llm.score([llm.prepare(GenerateCall("", user, n)) for n in (5, 500)])
     assert isinstance(cut, ModelError)
-    assert "the answer did not end within 5 tokens" in str(cut)
+    assert "the answer was longer than 5 tokens" in str(cut)
     assert whole == graph_json(Statement("presence", RED_CIRCLE))
 
 

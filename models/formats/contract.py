@@ -1,0 +1,72 @@
+"""What is known of a picture before anything is decoded."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+# While Pillow holds both the picture as it came and its RGB form, at four bytes a pixel each.
+BYTES_PER_PIXEL = 2 * 4
+
+
+class ImageError(Exception):
+    """The bytes are not a picture of a known format, or a broken one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """
+    What a picture file says of itself.
+
+    Attributes:
+        format: the format's name.
+        width, height: pixels of the canvas, or of the first frame where that reaches beyond it.
+        memory: bytes that the pixels take while they are decoded, the RGB form included.
+        apart: whether the decoder goes by more than the header.  Then it runs in a process of its own,
+            which gets the memory that the header asks for and no more.
+    """
+
+    format: str
+    width: int
+    height: int
+    memory: int
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """
+    One format.
+
+    What `read` and `plain` raise where a file breaks off or is nonsense: `ImageError`, `LookupError`,
+    `ValueError` or `struct.error`.
+
+    Attributes:
+        name: Pillow's.
+        begins: whether a file is of this format, told from its first bytes.
+        read: its header.
+        plain: the file without what does not decide its pixels, such as texts, profiles and other frames.
+    """
+
+    name: str
+    begins: Callable[[bytes], bool]
+    read: Callable[[bytes], Header]
+    plain: Callable[[bytes], bytes] = bytes
+
+
+def starts(*magic: bytes) -> Callable[[bytes], bool]:
+    """To tell a file by what it starts with."""
+    return lambda encoded: encoded.startswith(magic)
+
+
+def header(
+    name: str, width: int, height: int, bytes_per_pixel: int = BYTES_PER_PIXEL, apart: bool = False
+) -> Header:
+    """The header of a picture whose decoder takes so much for each pixel.  Raises `ImageError` for 0 x 0."""
+    if width < 1 or height < 1:
+        raise ImageError(f"the {name} image has no pixels")
+    return Header(name, width, height, width * height * bytes_per_pixel, apart)
+
+
+def joined(encoded: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:
+    """Some ranges of a file, one behind the other."""
+    view = memoryview(encoded)
+    return b"".join(view[start:end] for start, end in ranges)

@@ -1,0 +1,69 @@
+"""GIF.  https://www.w3.org/Graphics/GIF/spec-gif89a.txt"""
+
+import struct
+from dataclasses import dataclass
+
+from models.formats.contract import Format, Header, ImageError, header, starts
+
+SCREEN = struct.Struct("<HHBBB")  # width, height, flags, background, aspect
+FRAME = struct.Struct("<HHHHB")  # left, top, width, height, flags
+EXTENSION, DESCRIPTOR, END, CONTROL = 0x21, 0x2C, 0x3B, 0xF9
+MAX_BLOCKS = 20_000  # before the first frame; of comments that would be 5 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the palette of the screen ends, where the first frame is, and its transparent colour."""
+
+    palette_end: int
+    frame: int
+    transparent: int | None
+
+
+def read(encoded: bytes) -> Header:
+    """The canvas is the screen, or as large as the first frame needs."""
+    width, height, *_ = SCREEN.unpack_from(encoded, 6)
+    left, top, across, down, _ = FRAME.unpack_from(encoded, start(encoded).frame + 1)
+    return header("GIF", max(width, left + across), max(height, top + down))
+
+
+def plain(encoded: bytes) -> bytes:
+    """
+    The screen, the palette and the first frame.
+
+    How the frame would be disposed of goes: Pillow fills a picture for that when it opens the file.
+    """
+    found = start(encoded)
+    control = b""
+    if found.transparent is not None:  # the colour of what the frame leaves out
+        control = bytes([EXTENSION, CONTROL, 4, 1, 0, 0, found.transparent, 0])
+    return encoded[: found.palette_end] + control + encoded[found.frame :]
+
+
+def start(encoded: bytes) -> Start:
+    """Where the first frame is.  Raises `ImageError` where nothing leads to one."""
+    at = palette_end = 13 + palette_bytes(encoded[10])
+    transparent, inside = None, False
+    for _ in range(MAX_BLOCKS):
+        kind = encoded[at]
+        if inside:  # an extension's blocks, the last of which is empty
+            at, inside = at + 1 + kind, kind > 0
+        elif kind == DESCRIPTOR:
+            return Start(palette_end, at, transparent)
+        elif kind == EXTENSION:
+            if encoded[at + 1] == CONTROL and encoded[at + 3] & 1:
+                transparent = encoded[at + 6]
+            at, inside = at + 2, True
+        elif kind == END:
+            break
+        else:  # stray bytes between blocks, which all readers skip
+            at += 1
+    raise ImageError("nothing leads to the first frame of the GIF image")
+
+
+def palette_bytes(flags: int) -> int:
+    """Bytes of the palette that follows, if one does."""
+    return 3 << ((flags & 7) + 1) if flags & 128 else 0
+
+
+GIF = Format("GIF", starts(b"GIF87a", b"GIF89a"), read, plain)

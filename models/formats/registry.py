@@ -1,0 +1,42 @@
+"""All formats."""
+
+import struct
+from contextlib import suppress
+
+from models.formats.avif import AVIF
+from models.formats.bmp import BMP
+from models.formats.contract import Format, Header, ImageError
+from models.formats.gif import GIF
+from models.formats.jpeg import JPEG
+from models.formats.png import PNG
+from models.formats.tiff import TIFF
+from models.formats.webp import WEBP
+
+FORMATS = {format.name: format for format in (JPEG, PNG, WEBP, GIF, BMP, AVIF, TIFF)}
+
+# What a file that breaks off leads to.
+BROKEN = (LookupError, ValueError, struct.error)
+
+
+def recognise(encoded: bytes) -> Format:
+    """The format of a picture file.  Raises `ImageError`."""
+    for format in FORMATS.values():
+        if format.begins(encoded):
+            return format
+    raise ImageError("the bytes are no image of a known format")
+
+
+def read_header(encoded: bytes) -> Header:
+    """What a picture file says of itself; nothing is decoded.  Raises `ImageError`."""
+    format = recognise(encoded)
+    with suppress(*BROKEN):
+        return format.read(encoded)
+    raise ImageError(f"the {format.name} image is broken or truncated")
+
+
+def plain(encoded: bytes) -> bytes:
+    """The file without what does not decide its pixels.  Raises `ImageError`."""
+    format = recognise(encoded)
+    with suppress(*BROKEN):
+        return format.plain(encoded)
+    raise ImageError(f"the {format.name} image is broken or truncated")

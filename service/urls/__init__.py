@@ -1,0 +1,1 @@
+"""Pictures by URL: which addresses are fetched from, and how."""

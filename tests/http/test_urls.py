@@ -1,0 +1,106 @@
+"""Images by URL, as a caller sees them."""
+
+from functools import partial
+
+import pytest
+
+from service.urls.fetcher import Fetcher
+from service.urls.network import PublicNetwork
+from tests.conftest import b64, item, png
+from tests.support.picture_server import Page, picture_server
+
+pytestmark = pytest.mark.anyio
+
+HOST = "pictures.test"
+
+
+@pytest.fixture
+def server():
+    with picture_server() as running:
+        running.pages["/a.png"] = Page(png("blue"))
+        yield running
+
+
+@pytest.fixture
+def images(server, monkeypatch):
+    """Settings that allow the server's host, whose name means this machine."""
+
+    async def here(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    network = PublicNetwork(here, allowed=lambda address: True)
+    monkeypatch.setattr("service.items.Fetcher", partial(Fetcher, network=network))
+    return {"allow_urls": True, "allowed_url_hosts": [f"{HOST}:{server.port}"]}
+
+
+def url(server, path="/a.png", host=HOST):
+    return {"url": f"http://{host}:{server.port}{path}"}
+
+
+async def test_without_the_setting_nothing_is_connected_to(serve, server):
+    """Every metric's error, and the neighbour is scored."""
+    async with serve() as client:
+        items = [item(image=url(server, host="127.0.0.1")), item()]
+        answer = await client.post("/score", json={"items": items})
+    refused, scored = answer.json()["results"]
+
+    assert 200 == answer.status_code
+    assert "url_not_allowed" == refused["errors"]["vqascore"]["code"]
+    assert "vqascore" in scored["scores"]
+    assert [] == server.seen
+
+
+async def test_an_image_by_url_scores_as_its_bytes_do(serve, server, images):
+    """The digest is that of the bytes, so that one answers for the other in the caches."""
+    async with serve(images=images) as client:
+        sent = await client.post("/score", json={"items": [item(image=b64(png("blue")))]})
+        named = await client.post("/score", json={"items": [item(image=url(server))]})
+    [one], [two] = sent.json()["results"], named.json()["results"]
+
+    assert one["scores"] == two["scores"]
+    assert {"vqascore": "hit"} == two["cache"]
+
+
+async def test_a_url_that_many_items_name_is_fetched_once(serve, server, images):
+    """And what is wrong with it is found once."""
+    server.pages["/none"] = Page(status=404)
+    wanted = [item(f"a {n}", url(server, path)) for n in range(20) for path in ("/a.png", "/none")]
+    async with serve(images=images) as client:
+        results = (await client.post("/score", json={"items": wanted})).json()["results"]
+
+    assert {"url_failed"} == {result["errors"]["vqascore"]["code"] for result in results[1::2]}
+    assert all("vqascore" in result["scores"] for result in results[::2])
+    assert ["/a.png", "/none"] == sorted(path for path, _ in server.seen)
+
+
+async def test_an_image_by_url_keeps_the_limits_of_the_others(serve, server, images):
+    """Bytes, pixels and formats."""
+    server.pages["/text"] = Page(b"no image")
+    server.pages["/large"] = Page(png(size=(400, 400)))
+    server.pages["/bytes"] = Page(bytes(10_000))
+    limits = {**images, "max_pixels": 100_000, "max_bytes": 5_000}
+    wanted = [item(image=url(server, path)) for path in ("/text", "/large", "/bytes")]
+    async with serve(images=limits) as client:
+        results = (await client.post("/score", json={"items": wanted})).json()["results"]
+
+    codes = [result["errors"]["vqascore"]["code"] for result in results]
+    assert ["image_undecodable", "image_too_large", "image_too_large"] == codes
+
+
+async def test_a_url_that_takes_longer_than_the_request_is_over_with_it(serve, server, images):
+    """The deadline is the request's."""
+    body = {"items": [item(image=url(server, "/held"))], "timeout_ms": 100}
+    async with serve(images=images) as client:
+        answer = await client.post("/score", json=body)
+
+    assert (504, "deadline_exceeded") == (answer.status_code, answer.json()["code"])
+
+
+async def test_a_listed_host_on_this_machine_is_not_connected_to(serve, server):
+    """A list is no leave for what lies behind the firewall."""
+    images = {"allow_urls": True, "allowed_url_hosts": [f"127.0.0.1:{server.port}"]}
+    async with serve(images=images) as client:
+        answer = await client.post("/score", json={"items": [item(image=url(server, host="127.0.0.1"))]})
+
+    assert "url_not_allowed" == answer.json()["results"][0]["errors"]["vqascore"]["code"]
+    assert [] == server.seen

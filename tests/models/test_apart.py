@@ -1,0 +1,86 @@
+"""Decoding in a process of its own: its bounds, and what happens when it reaches them."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from models.formats import apart
+from models.formats.contract import ImageError
+from models.formats.decode import decode
+from tests.support.bombs import flat, lying_avif
+
+BOUNDED = "from models.formats.worker import bounded\nwith bounded({memory}, {seconds}):\n    {work}"
+
+
+def run(work: str, memory: int = 2**30, seconds: float = 60) -> "subprocess.CompletedProcess[str]":
+    """Python that does *work* within bounds."""
+    code = BOUNDED.format(memory=memory, seconds=seconds, work=work)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+
+def pid() -> int:
+    """Of the process that decodes for this thread."""
+    assert apart.own.process
+    return apart.own.process._process.pid
+
+
+def test_a_decoder_that_does_not_end_is_ended():
+    """By its CPU time, which a busy machine does not shorten."""
+    assert 0 == run("sum(range(1000))").returncode
+    assert run("while True: pass", seconds=0.05).returncode < 0
+
+
+def test_a_decoder_that_takes_more_memory_does_not_get_it():
+    """What it has already is not counted."""
+    assert 0 == run(f"bytes({64 * 2**20})", memory=96 * 2**20).returncode
+    assert "MemoryError" in run(f"bytes({64 * 2**20})", memory=32 * 2**20).stderr
+
+
+def test_pictures_of_one_thread_share_a_process():
+    """One that is refused for its memory costs no new process."""
+    decode(flat(8, 8, "AVIF"))
+    first = pid()
+    with pytest.raises(ImageError, match="AVIF"):
+        decode(lying_avif(3000, 3000, (16, 16)))
+    decode(flat(8, 8, "AVIF"))
+
+    assert first == pid()
+
+
+def test_a_process_that_was_ended_is_replaced():
+    """The picture that it was ended for is refused, and no other one."""
+    decode(flat(8, 8, "AVIF"))
+    first = apart.own.process
+    assert first
+    first._process.kill()
+    first._process.wait()
+
+    assert (8, 8) == decode(flat(8, 8, "AVIF")).size
+    assert first is not apart.own.process
+
+
+def test_a_process_that_ends_over_a_picture_refuses_it(monkeypatch):
+    """Whatever has ended it; the next picture is decoded."""
+    with monkeypatch.context() as patched, ThreadPoolExecutor(1) as thread:
+        patched.setattr(apart, "START", "import sys; sys.stdin.buffer.read(9)")
+        with pytest.raises(ImageError, match="more memory or time"):
+            thread.submit(decode, flat(8, 8, "AVIF")).result()
+        patched.undo()
+
+        assert (8, 8) == thread.submit(decode, flat(8, 8, "AVIF")).result().size
+
+
+def test_a_process_ends_with_its_thread():
+    """Nothing is left behind when the service stops."""
+
+    def decoded() -> "subprocess.Popen[bytes]":
+        decode(flat(8, 8, "AVIF"))
+        assert apart.own.process
+        return apart.own.process._process
+
+    with ThreadPoolExecutor(1) as thread:
+        process = thread.submit(decoded).result()
+
+    assert process.poll() is not None
