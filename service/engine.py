@@ -3,22 +3,27 @@
 import asyncio
 import logging
 import math
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from models.image import ImageError
+from service.concurrency.together import side_by_side
+from service.concurrency.turns import one_caller
 from service.context import Context, Found
 from service.errors import (
+    REFUSALS,
     DeadlineExceeded,
     ImageUndecodable,
     ModelFault,
     NotReady,
     ScoregateError,
     UnknownMetric,
+    bare,
 )
-from service.folding import mean
+from service.folding import folded
 from service.items import Picture, Pictures, UnopenedItem
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
@@ -26,8 +31,10 @@ from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
 from service.report import ItemReport, Outcome, Report, warnings
+from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
+from service.workload import Workload, workload
 
 log = logging.getLogger("scoregate.engine")
 
@@ -41,6 +48,7 @@ class Engine:
     Args:
         known: every metric that is declared.
         cpu: the CPU threads of each lane, for metrics that ask no model.
+        demo: names of demo models that stand beside real ones.
 
     Attributes:
         metrics: those whose models are all configured, by name.
@@ -53,14 +61,20 @@ class Engine:
         writer: QuestionWriter,
         pictures: Pictures,
         cpu: Mapping[str, Executor],
+        demo: Collection[str] = (),
     ) -> None:
         self._known, self._runtime, self._writer = known, runtime, writer
-        self._pictures, self._cpu = pictures, cpu
+        self._pictures, self._cpu, self._demo = pictures, cpu, demo
         self.metrics: dict[str, Metric] = {
             name: metric
             for name, metric in known.items()
-            if all(runtime.handle(name, role) for role in metric.roles)
+            if all(runtime.handle(part.name, role) for part in self._asked(name) for role in part.roles)
         }
+
+    def _asked(self, name: str) -> list[Metric]:
+        """The metrics whose models the metric *name* asks: itself, or the parts of a composite."""
+        metric = self._known[name]
+        return [self._known[part] for part in metric.asks(metric.options())]
 
     def absent(self, name: str) -> str:
         """Why the metric *name* is not served, and what is; empty where it is served."""
@@ -79,33 +93,37 @@ class Engine:
         for name in metrics:
             if reason := self.absent(name):
                 raise UnknownMetric(reason)
-        used = [self._runtime.handle(name, role) for name in metrics for role in self.metrics[name].all_roles]
+        asked = [part for name in metrics for part in self._asked(name)]
+        used = [self._runtime.handle(metric.name, role) for metric in asked for role in metric.all_roles]
         return {handle.name: handle for handle in used if handle is not None}
 
     async def score(
         self,
         items: Sequence[UnopenedItem],
         metrics: Sequence[str],
-        options: Mapping[str, MetricOptions],
         context: Context,
     ) -> Report:
         """
         A report with one entry per item, in order; what fails is an outcome, never an exception.
 
-        Args:
-            options: by metric; a metric that is left out has its defaults.
-
         Raises:
             UnknownMetric: a metric is not served here.
-            LaneFull, Overloaded: a model's lane takes no more, before any work is done.
+            LaneFull, Overloaded: a model that all of it needs takes no more, before any work is done.
+            TooLarge: it asks a model for more than any request may.
         """
         handles = self.handles(metrics)
-        for handle in handles.values():
-            handle.admit(context)
-        chosen = {name: options.get(name) or self.metrics[name].options() for name in metrics}
-        scored = await side_by_side([self._item(item, chosen, context) for item in items])
+        work = workload(items, metrics, self._known, context.lane, self._runtime.handle)
+        work.admit(context)
+        with work, one_caller():
+            outcomes = iter(await side_by_side(self._frames(items, metrics, work, context), work.at_once))
+        scored = [
+            ItemReport(item, folded(list(islice(outcomes, len(item.frames))), metrics)) for item in items
+        ]
         labels = {name: handle.info.label for name, handle in handles.items()}
-        return Report(scored, labels, warnings(scored, [handle.info for handle in handles.values()]))
+        infos = {name: handle.info for name, handle in handles.items()}
+        report = Report(scored, labels, warnings(scored, infos, self._demo))
+        report.count(context.instruments)
+        return report
 
     def style(self, name: str) -> tuple[Style, Handle]:
         """The question style of that name and the LLM that writes it.  Raises `NotReady` without one."""
@@ -118,8 +136,23 @@ class Engine:
     async def question_sets(
         self, prompts: Sequence[str], style: Style, llm: Handle, context: Context
     ) -> list[tuple[QuestionSet, Found] | ScoregateError]:
-        """For each prompt, in order, its set and how it was found, or the error that took its place."""
-        return await side_by_side([self._question_set(prompt, style, llm, context) for prompt in prompts])
+        """
+        For each prompt, in order, its set and how it was found, or the error that took its place.
+
+        Raises:
+            LaneFull, Overloaded: the question LLM takes no more, and some set has to be written.
+            TooLarge: there are more to be written than any request may ask for.
+            NotReady: the store failed.
+        """
+        if unwritten := await self._writer.unwritten(prompts, style, llm):
+            llm.admit(context, Demand(len(unwritten), sum(map(len, unwritten))))
+        sets = [self._question_set(prompt, style, llm, context) for prompt in prompts]
+        outcomes = await side_by_side(sets)
+        refused = {outcome.code: outcome for outcome in outcomes if isinstance(outcome, REFUSALS)}
+        if any(not isinstance(outcome, ScoregateError) for outcome in outcomes):
+            for error in refused.values():  # what all of it is refused with is counted as it is answered
+                context.instruments.count_rejection(error)
+        return outcomes
 
     async def _question_set(
         self, prompt: str, style: Style, llm: Handle, context: Context
@@ -132,18 +165,22 @@ class Engine:
         except ScoregateError as error:
             return error
 
-    async def _item(
-        self, item: UnopenedItem, options: Mapping[str, MetricOptions], context: Context
-    ) -> ItemReport:
-        frames = await side_by_side(
-            [self._frame(picture, item.prompt, options, context) for picture in item.frames]
-        )
-        return ItemReport(item, {name: mean([frame[name] for frame in frames]) for name in options})
+    def _frames(
+        self, items: Sequence[UnopenedItem], metrics: Sequence[str], work: Workload, context: Context
+    ) -> Iterator[Coroutine[Any, Any, dict[str, Outcome]]]:
+        """The work on every picture of every item, in order, each begun as it is taken."""
+        for item in items:
+            options = {name: item.options.get(name) or self.metrics[name].options() for name in metrics}
+            for picture in item.frames:
+                work.begin_frame()
+                yield self._frame(picture, item.prompt, options, context)
 
     async def _frame(
         self, picture: Picture, prompt: str, options: Mapping[str, MetricOptions], context: Context
     ) -> dict[str, Outcome]:
         """Every metric of one picture; a picture that can't be opened is every metric's error."""
+        if asyncio.get_running_loop().time() >= context.deadline:  # while others were worked on
+            return dict.fromkeys(options, DeadlineExceeded(stage="queue"))
         try:
             async with asyncio.timeout_at(context.deadline) as opening:
                 async with picture.held(self._pictures, context) as image:
@@ -156,19 +193,24 @@ class Engine:
         except TimeoutError:
             return dict.fromkeys(options, DeadlineExceeded(stage="decode"))
         except ScoregateError as error:
-            return dict.fromkeys(options, error)
+            return dict.fromkeys(options, bare(error))
 
     async def _metric(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
         context = context.for_one_metric()
         try:
             async with asyncio.timeout_at(context.deadline):
-                score = await self._scored(self.metrics[name], item, options, context)
-            if not isinstance(score, Score):
-                raise TypeError(f"{name} gave a {type(score).__name__} and not a Score")
+                return await self._outcome(name, item, options, context)
         except TimeoutError:
             return DeadlineExceeded(stage=context.stage)
+
+    async def _outcome(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
+        """What came of one metric, or of a part of a composite, which shares the composite's *context*."""
+        try:
+            score = await self._scored(self.metrics[name], item, options, context)
+            if not isinstance(score, Score):
+                raise TypeError(f"{name} gave a {type(score).__name__} and not a Score")
         except ScoregateError as error:
-            return error
+            return bare(error)
         except ImageError as exc:
             return ImageUndecodable(str(exc))
         except Exception as exc:
@@ -180,7 +222,7 @@ class Engine:
 
     async def _scored(self, metric: Metric, item: Item, options: MetricOptions, context: Context) -> Score:
         work = metric.score(item, self._models(metric.name, context), options)
-        if metric.all_roles:
+        if not metric.computes:
             return await work
         # It asks no model: whatever takes its time is computed, and must not keep the event loop from others.
         context.stage = "decode"
@@ -196,16 +238,11 @@ class Engine:
                 raise NotReady(f"no {role} model is configured")
             return found
 
-        return Models(handle, self._writer, context)
+        async def score(item: Item, others: Mapping[str, MetricOptions]) -> dict[str, Outcome]:
+            outcomes = [self._outcome(name, item, options, context) for name, options in others.items()]
+            return dict(zip(others, await side_by_side(outcomes), strict=True))
 
-
-async def side_by_side(works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of *works*, in order; a single one needs no task."""
-    if len(works) == 1:
-        return [await works[0]]
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(work) for work in works]
-    return [task.result() for task in tasks]
+        return Models(handle, self._writer, context, score)
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:

@@ -1,11 +1,18 @@
 """How the scores of an item's frames become one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.context import WORST_FIRST
 from service.errors import ScoregateError
 from service.metrics.contract import Score
+
+
+def folded(
+    frames: Sequence[Mapping[str, Score | ScoregateError]], metrics: Sequence[str]
+) -> dict[str, Score | ScoregateError]:
+    """What *frames* of one item come to, by metric."""
+    return {name: mean([frame[name] for frame in frames]) for name in metrics}
 
 
 def mean(outcomes: Sequence[Score | ScoregateError]) -> Score | ScoregateError:

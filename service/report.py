@@ -1,13 +1,14 @@
 """What a whole request amounts to: its scores, what to know about them, and when it failed as a whole."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.contract import ModelInfo
-from service.errors import DeadlineExceeded, Fault, LaneFull, NotReady, Overloaded, ScoregateError
+from service.errors import REFUSALS, DeadlineExceeded, Fault, ScoregateError
 from service.items import UnopenedItem
 from service.metrics.contract import Score
+from service.telemetry import Instruments
 
 Outcome = Score | ScoregateError
 
@@ -31,6 +32,11 @@ class ItemReport:
         """The metrics that failed."""
         return {name: o for name, o in self.outcomes.items() if isinstance(o, ScoregateError)}
 
+    def count(self, instruments: Instruments) -> None:
+        """Show each outcome in the *instruments*."""
+        for name, outcome in self.outcomes.items():
+            instruments.count_score(name, outcome.value if isinstance(outcome, Score) else outcome)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -50,6 +56,18 @@ class Report:
         """Whether some metric of some item failed."""
         return any(item.errors for item in self.items)
 
+    def failure(self) -> ScoregateError | None:
+        """Why the whole request failed: nothing has a score, since the time ran out or all was refused."""
+        if any(item.scores for item in self.items):
+            return None
+        failed = [(item.item.place, error) for item in self.items for error in item.errors.values()]
+        for _, error in failed:
+            if isinstance(error, DeadlineExceeded):
+                faults = [Fault(place, each.code, each.detail) for place, each in failed]
+                return DeadlineExceeded(stage=error.stage, faults=faults)
+        refusals = [error for _, error in failed if isinstance(error, REFUSALS)]
+        return most_telling(refusals) if failed and len(refusals) == len(failed) else None
+
     def raise_if_failed(self) -> None:
         """
         Raise where nothing has a score, for a reason that is the whole request's.
@@ -58,26 +76,70 @@ class Report:
             DeadlineExceeded: the time ran out somewhere.
             LaneFull, Overloaded, NotReady: everything was refused.
         """
-        if any(item.scores for item in self.items):
-            return
-        failed = [(item.item.place, error) for item in self.items for error in item.errors.values()]
-        for _, error in failed:
-            if isinstance(error, DeadlineExceeded):
-                faults = [Fault(place, each.code, each.detail) for place, each in failed]
-                raise DeadlineExceeded(stage=error.stage, faults=faults)
-        if failed and all(isinstance(error, LaneFull | Overloaded | NotReady) for _, error in failed):
-            raise failed[0][1]
+        if failure := self.failure():
+            raise failure
+
+    def count(self, instruments: Instruments) -> None:
+        """Show each score in the *instruments*, and each refused metric, once however many items it had."""
+        for item in self.items:
+            item.count(instruments)
+        if self.partial and self.failure() is None:  # a refusal of the whole is counted as it is answered
+            refused = {
+                (name, error.code): error
+                for item in self.items
+                for name, error in item.errors.items()
+                if isinstance(error, REFUSALS)
+            }
+            for error in refused.values():
+                instruments.count_rejection(error)
 
 
-def warnings(items: Sequence[ItemReport], models: Iterable[ModelInfo]) -> list[str]:
-    """Words of the prompts that a model was never taught, then what the scores themselves warn about."""
+def most_telling(errors: Sequence[ScoregateError]) -> ScoregateError:
+    """
+    The one of *errors* that is the answer where nothing came of a request; of equals the first.
+
+    What may pass by itself is told first, for then the same request may succeed: refusals, the longest
+    wait before the others, then a deadline.  Faults of ours come next, and last what the caller got wrong.
+    """
+    return min(errors, key=lambda error: (rank(error), -(error.retry_after_s or 0.0)))
+
+
+def rank(error: ScoregateError) -> int:
+    """The lower, the more it tells about a whole request."""
+    if isinstance(error, REFUSALS):
+        return 0
+    if isinstance(error, DeadlineExceeded):
+        return 1
+    return 2 if error.status >= 500 else 3
+
+
+def warnings(
+    items: Sequence[ItemReport], models: Mapping[str, ModelInfo], demo: Collection[str]
+) -> list[str]:
+    """
+    What the caller should know.
+
+    Demo models that stand beside real ones, then words of the prompts that a model was never taught, then
+    what the scores themselves warn about.
+
+    Args:
+        models: those that were used, by configured name.
+        demo: names of demo models that stand beside real ones.
+    """
     noted = {
         f"item {index}, {name}: {note}"
         for index, item in enumerate(items)
         for name, score in item.scores.items()
         for note in score.warnings
     }
-    return [*unknown_words([item.item.prompt for item in items], models), *sorted(noted)]
+    unknown = unknown_words([item.item.prompt for item in items], models.values())
+    return [*used_demos([name for name in models if name in demo]), *unknown, *sorted(noted)]
+
+
+def used_demos(names: Sequence[str]) -> list[str]:
+    """A sentence about demo models that were used, if any were."""
+    meaning = "scores that rest on it mean nothing for real pictures"
+    return [f"{name} is a demo model: {meaning}" for name in names]
 
 
 def unknown_words(prompts: Iterable[str], models: Iterable[ModelInfo]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 
@@ -11,8 +11,10 @@ import orjson
 from models.calls import GenerateCall
 from models.outcomes import Text
 from service.concurrency.single_flight import SingleFlight
+from service.concurrency.together import side_by_side
 from service.context import Context, Found
 from service.errors import (
+    REFUSALS,
     CallRefused,
     NoQuestions,
     QuestionLLMFailed,
@@ -23,6 +25,7 @@ from service.lanes import INTERACTIVE
 from service.questions.sets import Question, QuestionSet, check
 from service.questions.stores.contract import Store
 from service.questions.style import Style
+from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.telemetry import Instruments
 
@@ -52,9 +55,10 @@ class QuestionWriter:
         The set for *prompt* and how it was found.
 
         Raises:
+            LaneFull, Overloaded: it has to be written, and the LLM takes no more.
             QuestionLLMFailed: the LLM answered badly or too late.
             NoQuestions: it found nothing to ask.
-            NotReady: the store failed.
+            NotReady: the store failed, or the LLM does not serve.
         """
         began = monotonic()
         context.stage = "questions"
@@ -62,6 +66,8 @@ class QuestionWriter:
         stored = await self._store.find(key)
         found: Found = "hit"
         if stored is None:
+            if key not in self._writing:
+                llm.admit(context, Demand(1, len(prompt)))
             writing = self._writing.setdefault(key, context.for_shared_work())
             if context.lane == INTERACTIVE:
                 writing.promote()
@@ -70,6 +76,13 @@ class QuestionWriter:
         self._instruments.cache_requests.labels("questions", found).inc()
         context.spent("questions", monotonic() - began)
         return stored, found
+
+    async def unwritten(self, prompts: Sequence[str], style: Style, llm: Handle) -> list[str]:
+        """Those of *prompts* whose sets are neither stored nor being written.  Raises `NotReady`."""
+        keys = {prompt: lookup_key(prompt, style, llm.info.label) for prompt in prompts}
+        fresh = {prompt: key for prompt, key in keys.items() if key not in self._writing}
+        stored = await side_by_side([self._store.find(key) for key in fresh.values()])
+        return [prompt for prompt, found in zip(fresh, stored, strict=True) if found is None]
 
     async def pinned(self, id: str) -> QuestionSet:
         """The stored set with that id.  Raises `UnknownQuestionSet`."""
@@ -102,7 +115,14 @@ class QuestionWriter:
     async def _attempt(
         self, prompt: str, style: Style, llm: Handle, seed: int, context: Context
     ) -> tuple[Question, ...]:
-        """The questions of one try.  Raises `BadAnswer` where the LLM answered with something else."""
+        """
+        The questions of one try.
+
+        Raises:
+            BadAnswer: the LLM answered with something else.
+            LaneFull, Overloaded, NotReady: it was not asked.
+            QuestionLLMFailed: it failed, or did not answer in time.
+        """
         timeout_s = self._timeouts_s[llm.name]
         context.deadline = asyncio.get_running_loop().time() + timeout_s
         result = "error"
@@ -119,13 +139,17 @@ class QuestionWriter:
                 questions = checked(await style.write(ask, prompt))
             result = "ok"
             return questions
+        except REFUSALS:
+            result = ""  # it was never asked
+            raise
         except (ValueError, KeyError, TypeError) as exc:
             reason = str(exc) if type(exc) is ValueError else "not the JSON that was asked for"
             raise BadAnswer(reason) from exc
         except TimeoutError as exc:
             raise QuestionLLMFailed(f"no answer within {timeout_s:g} s") from exc
         finally:
-            self._instruments.question_llm_calls.labels(result).inc()
+            if result:
+                self._instruments.question_llm_calls.labels(result).inc()
 
 
 class BadAnswer(Exception):
@@ -147,11 +171,18 @@ def checked(questions: tuple[Question, ...]) -> tuple[Question, ...]:
 
 
 async def generated(llm: Handle, call: GenerateCall, context: Context) -> str:
-    """What the LLM wrote.  Raises `QuestionLLMFailed`, or `CallRefused` where the prompt is at fault."""
+    """
+    What the LLM wrote.
+
+    Raises:
+        LaneFull, Overloaded, NotReady: it was not asked.
+        CallRefused: the prompt is at fault.
+        QuestionLLMFailed: everything else.
+    """
     [outcome] = await llm.ask([call], context)
+    if isinstance(outcome, (*REFUSALS, CallRefused)):
+        raise outcome  # to ask again would not help
     match outcome:
-        case CallRefused():
-            raise outcome  # asking again would not help
         case ScoregateError():
             raise QuestionLLMFailed(outcome.detail) from outcome
         case Text(text):

@@ -11,8 +11,10 @@ from models.outcomes import Outcome
 from service.context import Context
 from service.errors import Draining, ScoregateError
 from service.lanes import BULK, INTERACTIVE
-from service.serving.backends.contract import Backend, Result, StartedCall
+from service.serving.backends.contract import Backend, Extent, Result, StartedCall
 from service.serving.cache.contract import Cache
+from service.serving.demand import Demand
+from service.serving.reservation import Reservation
 from service.serving.shared_call import SharedCall, stage
 
 BULK_KEPT_S = 10.0  # how long a bulk call whose caller has left is kept for one who asks the same
@@ -57,16 +59,26 @@ class Handle:
         """Why the model cannot be asked now; empty where it can."""
         return self._backend.missing
 
-    def admit(self, context: Context) -> None:
-        """Raises `LaneFull` or `Overloaded` where a request should be refused before any work."""
-        self._admit(context.lane, context.deadline)
+    def admit(self, context: Context, demand: Demand) -> None:
+        """Raises `LaneFull`, `Overloaded` or `TooLarge` where a request should be refused before any work."""
+        self._admit(context.lane, context.deadline, demand)
 
-    def _admit(self, lane: str, deadline: float) -> None:
-        self._backend.admit(lane, deadline - asyncio.get_running_loop().time())
+    def _admit(self, lane: str, deadline: float, demand: Demand | None = None) -> None:
+        self._backend.admit(lane, deadline - asyncio.get_running_loop().time(), demand)
+
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
+        """Count what was admitted against *lane*, until its *parts* have begun one by one."""
+        return self._backend.reserve(lane, demand, parts)
+
+    def extent(self, demand: Demand) -> Extent:
+        """What *demand* comes to."""
+        return self._backend.extent(demand)
 
     async def aclose(self) -> None:
-        """Begin nothing new, and let what is being prepared be answered by the backend."""
+        """Begin nothing new, drop what nobody waits for, and let the backend answer the rest."""
         self._closed = True
+        for shared in tuple(self._shared.values()):
+            self._drop(shared)
         await asyncio.gather(*self._preparing, return_exceptions=True)
 
     async def ask(self, calls: Sequence[Call], context: Context) -> list[Any]:
@@ -193,6 +205,8 @@ class Handle:
                 shared.answer(Result(refusal))
             else:
                 shared.started.result.add_done_callback(partial(self._finish, shared))
+        for shared in group:  # a call that names its group keeps all of it until a garbage collection
+            shared.group = ()
 
     def _start_one(
         self, shared: SharedCall, prepared: Prepared | ScoregateError, context: Context

@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from contextlib import AsyncExitStack
 from typing import Self
 
-from models.contract import Model, RemoteModel
+from models.contract import RemoteModel
 from models.family import Loaded
 from models.settings import Batch, ModelSettings, RemoteSettings
 from service.redis.client import RedisClient
@@ -15,7 +15,7 @@ from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.batch import Shares
 from service.serving.batcher.cores import CORES
-from service.serving.batcher.device import Device
+from service.serving.batcher.device import Device, LocalModel
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Resident
 from service.serving.cache.contract import Cache
@@ -86,7 +86,7 @@ class LocalRuntime:
 
     async def _start(self) -> None:
         """Models on one device share its thread, but for those that generate."""
-        places: dict[tuple[str, bool], list[Resident]] = {}
+        places: dict[tuple[str, bool], list[LocalModel]] = {}
         for name, model in self._models.items():
             settings = self._settings.models[name]
             if isinstance(model, RemoteModel):
@@ -97,7 +97,7 @@ class LocalRuntime:
         for (_, generates), residents in places.items():
             await self._start_device(residents, cores=1 if generates else CORES)
 
-    async def _start_device(self, residents: list[Resident], cores: int) -> None:
+    async def _start_device(self, residents: list[LocalModel], cores: int) -> None:
         """Have a new device serve *residents*."""
         device = Device(
             residents, self._instruments, cores=cores, on_broken=self._on_broken, shares=self._shares
@@ -132,13 +132,24 @@ class LocalRuntime:
             timeout_s=settings.timeout_s,
             max_in_flight=settings.max_in_flight,
         )
-        return RemoteBackend(name, model, settings, upstream, cpu=self._cpu, instruments=self._instruments)
+        return RemoteBackend(
+            name,
+            model,
+            settings,
+            upstream,
+            self._queue(model, settings),
+            cpu=self._cpu,
+            instruments=self._instruments,
+            shares=self._shares,
+        )
 
-    def _queue(self, model: Model, settings: ModelSettings) -> Queue:
+    def _queue(self, model: Loaded, settings: ModelSettings) -> Queue:
         batch: Batch = getattr(settings, "batch", Batch())  # a package's family may do without
+        # Texts are written one by one: a batch would only make the first wait for the last.  A server
+        # is sent calls one by one, and batches them itself.
+        alone = model.info.generates or isinstance(model, RemoteModel)
         return Queue(
-            # Texts are written one by one: a batch would only make the first wait for the last.
-            max_items=1 if model.info.generates else batch.max_items,
+            max_items=1 if alone else batch.max_items,
             max_cost=batch.max_cost_tokens,
             max_waiting=self._settings.queue.max_cost,
             max_batch_s=batch.max_batch_ms / 1000,

@@ -1,6 +1,7 @@
 """What holds of every store of question sets, in a file or in a Redis; and of services that share one."""
 
 import asyncio
+import contextlib
 import sqlite3
 from contextlib import asynccontextmanager
 
@@ -8,10 +9,12 @@ import pytest
 
 from service.errors import NotReady
 from service.questions.sets import Question, QuestionSet
+from service.questions.stores import file
 from service.questions.stores.contract import Store, from_json, to_json
 from service.questions.stores.redis import PREFIX, RedisStore
 from service.questions.stores.sqlite import SQLiteStore
 from service.redis.client import RedisClient
+from service.settings import SettingsError
 from service.telemetry import Instruments
 from tests.conftest import item
 from tests.support.dsg import CHAIN
@@ -171,6 +174,99 @@ def test_only_the_whole_set_is_a_set():
 
     assert MADE == from_json(content, MADE.id)
     assert {None} == {from_json(content[:n], MADE.id) for n in range(len(content))}
+
+
+WAIT_S = 0.1
+
+
+@pytest.fixture
+def locked(tmp_path):
+    """A store that another process keeps from writing."""
+    path = tmp_path / "sets.sqlite3"
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        yield SQLiteStore(path, in_memory=8, timeout_s=WAIT_S), other
+
+
+async def test_a_locked_store_keeps_nobody_waiting_longer_than_its_timeout(locked):
+    """Also where many wait, one behind the other: together they take no longer than one does."""
+    store, other = locked
+    async with store:
+        other.execute("BEGIN IMMEDIATE")
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        outcomes = await asyncio.gather(*(store.put(KEY, MADE) for _ in range(50)), return_exceptions=True)
+        took = loop.time() - began
+        other.rollback()
+
+        assert {NotReady} == {type(outcome) for outcome in outcomes}
+        assert took < 50 * WAIT_S / 4
+        assert MADE == await store.put(KEY, MADE)
+
+
+async def test_a_locked_store_is_not_ready(serve, tmp_path):
+    """A set that cannot be stored is no set; a metric that needs none is scored."""
+    async with serve() as client:
+        with contextlib.closing(sqlite3.connect(tmp_path / "questions.sqlite3")) as other:
+            other.execute("BEGIN IMMEDIATE")
+            refused = await client.post("/score", json=dsg(item("a red dog")))
+            partial = await score(client, {**dsg(item("a red dog")), "metrics": ["vqascore", "dsg"]})
+            other.rollback()
+        served = await score(client, dsg(item("a red dog")))
+
+    assert (503, "not_ready") == (refused.status_code, refused.json()["code"])
+    assert {"vqascore"} == partial["scores"].keys()
+    assert {"dsg"} == served["scores"].keys()
+
+
+async def test_a_store_that_stays_locked_ends_the_start_with_the_setting(locked, monkeypatch):
+    """As any other reason why it cannot be used."""
+    store, other = locked
+    monkeypatch.setattr(file, "START_S", WAIT_S)
+    other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(SettingsError, match=r"cache\.questions: .*sets\.sqlite3: database is locked"):
+        await store.__aenter__()
+
+
+CORRUPT = {
+    "no database": lambda content: b"no database" * 1000,
+    "cut": lambda content: content[: len(content) // 2],
+    "a page of zeros": lambda content: content[:4096] + bytes(4096) + content[8192:],
+}
+
+
+@pytest.mark.parametrize("spoil", CORRUPT.values(), ids=CORRUPT)
+async def test_a_corrupt_store_is_moved_aside_once_by_all_who_open_it(tmp_path, spoil, caplog):
+    """Nothing of it is lost, and the new one is everybody's."""
+    path = tmp_path / "sets.sqlite3"
+    async with SQLiteStore(path, in_memory=8) as store:
+        for n in range(100):
+            await store.put(f"key {n}", QuestionSet(f"prompt {n}", "dsg", CHAIN))
+    path.write_bytes(spoilt := spoil(path.read_bytes()))
+    async with contextlib.AsyncExitStack() as opened:
+        stores = await asyncio.gather(
+            *(opened.enter_async_context(SQLiteStore(path, in_memory=8)) for _ in range(4))
+        )
+        await stores[0].put(KEY, MADE)
+        found = [await store.find(KEY) for store in stores]
+        [aside] = tmp_path.glob("sets.sqlite3.corrupt-*Z")
+
+    assert [MADE] * 4 == found
+    assert spoilt == aside.read_bytes()
+    assert [aside.name in line for line in caplog.messages] == [True]
+
+
+@pytest.mark.parametrize("table", ["sets (id, other)", "lookups (other)"])
+async def test_a_database_of_something_else_is_left_alone(tmp_path, table):
+    """It is no corrupt store, so the start ends and names the setting."""
+    path = tmp_path / "sets.sqlite3"
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute(f"CREATE TABLE {table}")
+
+    with pytest.raises(SettingsError, match=r"cache\.questions: .*sets\.sqlite3: .* column"):
+        await SQLiteStore(path, in_memory=8).__aenter__()
+    assert [path.name] == [each.name for each in tmp_path.glob("*") if "-" not in each.name]
 
 
 def dsg(*items):

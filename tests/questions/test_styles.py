@@ -77,6 +77,9 @@ class Scripted(FakeQuestionLLM):
         super().__init__()
         self.asked = []
 
+    def admit(self, context, demand):
+        """Takes everything."""
+
     async def ask(self, calls, context):
         [call] = calls
         self.asked.append(call)

@@ -29,6 +29,9 @@ class FakeHandle:
         self.info, self.asked, self.promoted = info, [], []
         self.answers = asyncio.Queue()
 
+    def admit(self, context, demand):
+        """Takes everything."""
+
     async def ask(self, calls, context):
         self.asked.append(context.lane)
         with context.promoting(lambda: self.promoted.append(calls[0].seed)):

@@ -83,9 +83,9 @@ FAULTS = {
     "redirect": ((302, {}), "answered 302"),
     "HTML": ((200, "<html>"), "not JSON"),
     "a list": ((200, "[]"), "not a JSON object"),
-    "no choice": ((200, {"choices": []}), "holds no choice"),
-    "no text": ((200, said(None)), "is no text"),
-    "cut": ((200, said(SET, "length")), "did not end"),
+    "no choice": ((200, {"choices": []}), "returned no choices"),
+    "no text": ((200, said(None)), "or no text"),
+    "cut": ((200, said(SET, "length")), "more than 1024 tokens"),
     "endless": ((200, repeat(b" " * 2**20)), "without end"),
 }
 

@@ -51,9 +51,9 @@ async def test_a_server_without_token_ids_is_read_by_its_likeliest_tokens(with_v
     ("answer", "told"),
     [
         (weighed(Yes=-0.5), "no log-probability for 'No'"),
-        (weighed(Yes=-0.5, No=-9999.0), "'No' is not finite"),
-        (said("Yes"), "holds no log-probabilities"),
-        ({"choices": 3}, "holds no choice"),
+        (weighed(Yes=-0.5, No=-9999.0), "of 'No' that is not finite"),
+        (said("Yes"), "returned no log-probabilities"),
+        ({"choices": 3}, "returned no choices"),
     ],
 )
 async def test_a_label_without_a_probability_is_an_error_and_never_0(with_vlm, server, answer, told):

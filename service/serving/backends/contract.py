@@ -14,8 +14,10 @@ from models.calls import Call
 from models.contract import ModelInfo, Prepared
 from models.outcomes import Outcome
 from service.context import Context
-from service.errors import LaneFull, Overloaded, ScoregateError
+from service.errors import LaneFull, Overloaded, ScoregateError, TooLarge
 from service.lanes import INTERACTIVE
+from service.serving.demand import Demand
+from service.serving.reservation import Reservation
 
 CAUTION = 1.15  # predicted times are multiplied by it: what comes too late after all was work for nothing
 
@@ -23,17 +25,31 @@ CAUTION = 1.15  # predicted times are multiplied by it: what comes too late afte
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """
-    What a new call in a lane would meet.
+    What a new call or request would meet in a lane.
 
     Attributes:
-        full: why the lane takes no more, as a sentence; empty where it takes more.
-        wait_s: predicted seconds until everything before the call has been done.
-        run_s: seconds that calls lately took from then on.
+        full: the lane takes no more.
+        wait_s: predicted seconds until everything before it has been done.
+        run_s: seconds that it should take from then on.
+        drain_s: predicted seconds until everything has been done that was admitted.
+        batches: how many full ones it is.
+        too_much: it asks for more than one request may.
     """
 
-    full: str
+    full: bool
     wait_s: float
     run_s: float
+    drain_s: float
+    batches: float = 0.0
+    too_much: bool = False
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Extent:
+    """What a demand comes to: seconds that a model works on it, and full batches."""
+
+    seconds: float
+    batches: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,27 +118,45 @@ class Backend(ABC):
         """Why the model cannot be asked now; empty where it can."""
 
     @abstractmethod
-    def outlook(self, lane: str) -> Outlook:
-        """What a new call in *lane* would meet."""
+    def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:
+        """What a request with that *demand* would meet in *lane*; without one, a call of one admitted."""
 
-    def admit(self, lane: str, left_s: float) -> None:
+    @abstractmethod
+    def extent(self, demand: Demand) -> Extent:
+        """What *demand* comes to."""
+
+    @abstractmethod
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
+        """Count what was admitted against the lane, until its *parts* have begun one by one."""
+
+    def admit(self, lane: str, left_s: float, demand: Demand | None = None) -> None:
         """
-        Refuse a call whose lane is full, and an interactive one that would come too late.
+        Refuse what a full lane has no room for, what would come too late, and what is too much at once.
+
+        Interactive work that should end after its deadline is refused.  An idle model tries what fits
+        into one batch in any case: its cost is known roughly, and nobody waits behind it for long.
 
         Args:
             left_s: seconds to the deadline.
+            demand: of a request; without it one call is admitted, whose request was.
 
         Raises:
-            LaneFull, Overloaded: an interactive or a bulk call; with the seconds in which the lane
-                will have drained.
+            LaneFull, Overloaded: interactive or bulk work; with the seconds in which the lane will have
+                drained, where somebody is before it.
+            TooLarge: no request may ask for so much.
         """
-        ahead = self.outlook(lane)
+        ahead = self.outlook(lane, demand)
+        if ahead.too_much:
+            raise TooLarge(f"that is more than a request may ask of {self.name}; send less at once")
         if ahead.full:
             kind = LaneFull if lane == INTERACTIVE else Overloaded
-            raise kind(ahead.full, retry_after_s=ahead.wait_s)
+            detail = f"the {lane} lane of {self.name} holds all that it may"
+            raise kind(detail, retry_after_s=ahead.drain_s or None)
         done_s = (ahead.wait_s + ahead.run_s) * CAUTION
-        if lane == INTERACTIVE and ahead.wait_s and done_s > left_s:
-            raise LaneFull(f"{self.name} would have answered in {done_s:.1f} s", retry_after_s=ahead.wait_s)
+        tried = not ahead.wait_s and ahead.batches <= 1
+        if lane == INTERACTIVE and done_s > left_s and not tried:
+            detail = f"{self.name} would have answered in {done_s:.1f} s, and {left_s:.1f} s are left"
+            raise LaneFull(detail, retry_after_s=ahead.drain_s or None)
 
     @abstractmethod
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:

@@ -8,49 +8,18 @@ from models.calls import Call
 from models.contract import Prepared
 from service.context import Context
 from service.errors import ScoregateError
-from service.serving.backends.contract import Backend, Outlook, Result, StartedCall
+from service.serving.backends.contract import Backend, Extent, Outlook
 from service.serving.backends.prepare import prepare_all
-from service.serving.batcher.batch import QueuedCall
-from service.serving.batcher.device import Device
-from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import Resident
-
-
-class LocalCall(StartedCall):
-    """A call in a device's queue, or in one of its batches."""
-
-    __slots__ = ("_call", "_queue")
-
-    def __init__(self, call: QueuedCall, queue: Queue) -> None:
-        self._call, self._queue = call, queue
-
-    @property
-    def result(self) -> "asyncio.Future[Result]":
-        """Of the call in the queue."""
-        return self._call.result
-
-    @property
-    def running(self) -> bool:
-        """Whether its batch has begun."""
-        return self._call.running
-
-    def promote(self) -> None:
-        """To the interactive lane; where its batch has begun, for the instruments only."""
-        self._queue.promote(self._call)
-
-    def extend(self, deadline: float) -> None:
-        """A batch takes it until *deadline*."""
-        self._call.deadline = deadline
-
-    def cancel(self) -> None:
-        """No batch takes it any more."""
-        self._call.result.cancel()
+from service.serving.backends.queued import StartedQueuedCall
+from service.serving.batcher.device import Device, LocalModel
+from service.serving.demand import Demand
+from service.serving.reservation import Reservation
 
 
 class LocalBackend(Backend):
     """Queues calls; the device's batches answer them."""
 
-    def __init__(self, resident: Resident, device: Device, cpu: Mapping[str, Executor]) -> None:
+    def __init__(self, resident: LocalModel, device: Device, cpu: Mapping[str, Executor]) -> None:
         self.name, self.info = resident.name, resident.model.info
         self._resident, self._device, self._cpu = resident, device, cpu
 
@@ -59,11 +28,17 @@ class LocalBackend(Backend):
         """Empty while the device runs batches."""
         return "" if self._device.running else "not serving"
 
-    def outlook(self, lane: str) -> Outlook:
+    def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:
         """By the measured cost of batches on the device."""
-        queue = self._resident.queue
-        full = f"the {lane} lane of {self.name} holds all that it may" if queue.is_full(lane) else ""
-        return Outlook(full, self._device.wait_s(lane), queue.cost_model.typical_s)
+        return self._device.outlook(self._resident, lane, demand)
+
+    def extent(self, demand: Demand) -> Extent:
+        """By the same."""
+        return self._device.extent(self._resident, demand)
+
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
+        """In the tokens that calls lately had."""
+        return self._resident.queue.reserve(lane, demand, parts)
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """On one of the lane's CPU threads, ahead of the device."""
@@ -71,7 +46,7 @@ class LocalBackend(Backend):
         with self._device.expecting(resident, lane, len(calls)):
             return await loop.run_in_executor(self._cpu[lane], prepare_all, resident.model, self.name, calls)
 
-    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> LocalCall:
+    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
         """Queue the call; who is in the next batch is decided when the device is free."""
         call = self._device.submit(self._resident, prepared, lane, deadline)
-        return LocalCall(call, self._resident.queue)
+        return StartedQueuedCall(call, self._resident.queue)

@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any, Self
@@ -16,69 +16,43 @@ from models.settings import RemoteSettings
 from service.concurrency.watcher import Watcher
 from service.context import Context
 from service.errors import CallRefused, Draining, ModelFault, ScoregateError, UpstreamFailed
-from service.lanes import INTERACTIVE, LANES
-from service.serving.backends.contract import Backend, Outlook, Result, StartedCall
+from service.lanes import LANES
+from service.serving.backends.contract import Backend, Extent, Outlook
 from service.serving.backends.prepare import prepare_all
+from service.serving.backends.queued import StartedQueuedCall
 from service.serving.backends.upstream import Upstream
+from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import Resident, Scheduler, Turn
+from service.serving.demand import Demand
+from service.serving.reservation import Reservation
 from service.telemetry import Instruments
 
 log = logging.getLogger("scoregate.remote")
 
 PRIORITY = {"interactive": "0", "bulk": "1"}  # vLLM's: lower goes first
-MAX_WAITING = 64  # calls that may wait for each that is under way
 WATCH_S = 5.0
 
 
-class RemoteCall(StartedCall):
-    """
-    One call to the server, from its place in the line to its answer.
+@dataclass(eq=False, slots=True)
+class RemoteCall(QueuedCall):
+    """A call to the server, and the *headers* that name the request it belongs to."""
 
-    Attributes:
-        lane: its caller's, as the instruments count it.
-        task: sends it.
-        waited_s, ran_s: seconds until its request was sent, and until it was answered; once known.
-    """
-
-    task: asyncio.Task[Result]
-
-    def __init__(self, lane: str) -> None:
-        self.lane = lane
-        self.waited_s = self.ran_s = 0.0
-        self._running = False
-
-    @property
-    def result(self) -> "asyncio.Future[Result]":
-        """The task's."""
-        return self.task
-
-    @property
-    def running(self) -> bool:
-        """Whether its request has been sent."""
-        return self._running
-
-    def begin(self, waited_s: float) -> None:
-        """Its request is sent now."""
-        self._running, self.waited_s = True, waited_s
-
-    def promote(self) -> None:
-        """For the instruments only: the server was told a priority, and cannot be told another."""
-        self.lane = INTERACTIVE
-
-    def extend(self, deadline: float) -> None:
-        """The server knows no deadline: callers who run out of time leave, and it is cancelled."""
-
-    def cancel(self) -> None:
-        """Its connection closes, and the server drops its work."""
-        self.task.cancel()
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class RemoteBackend(Backend):
     """
     Sends calls one by one; the server batches them.
 
-    At most `max_in_flight` are under way, and their order is the server's affair, told by priority.
-    Whether the server is there is looked at every few seconds, and decides readiness only: calls are
-    tried in any case.
+    At most `max_in_flight` are under way.  The others wait here, in the two lanes, by the rules of a
+    device: a call that ends is a batch that ends, and the next one is chosen then.  The server is told a
+    call's lane as its priority.  Whether the server is there is looked at every few seconds, and decides
+    readiness only: calls are tried in any case.
+
+    Args:
+        queue: what waits, in batches of one call.
+        clock: seconds, the event loop's by default.
     """
 
     def __init__(
@@ -87,22 +61,24 @@ class RemoteBackend(Backend):
         model: RemoteModel,
         settings: RemoteSettings,
         upstream: Upstream,
+        queue: Queue,
         *,
         cpu: Mapping[str, Executor],
         instruments: Instruments,
+        shares: Shares | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self.name, self.info = name, model.info
         self._missing = "has not been asked yet"
-        self._model, self._served, self._upstream = model, settings.model, upstream
-        self._max_in_flight = settings.max_in_flight
-        self._slots = asyncio.Semaphore(settings.max_in_flight)
-        self._cpu, self._instruments = cpu, instruments
-        self._waiting = dict.fromkeys(LANES, 0)
+        self._served, self._upstream = settings.model, upstream
+        self._cpu, self._instruments, self._clock = cpu, instruments, clock
+        self._resident = Resident(name, model, queue)
+        self._scheduler = Scheduler([self._resident], shares or Shares(), clock(), settings.max_in_flight)
+        self._sending: set[asyncio.Task[Any]] = set()
         for lane in LANES:
-            instruments.queue_depth.labels(name, lane).set_function(partial(self._waiting.__getitem__, lane))
+            instruments.queue_depth.labels(name, lane).set_function(partial(queue.depth, lane))
         self._closed = False
-        self._typical_s = 1.0  # of a request, a running mean
         self._watcher = Watcher(self.look, WATCH_S, sleep)
 
     @property
@@ -116,10 +92,16 @@ class RemoteBackend(Backend):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Take nothing new and close the connections."""
+        """Take nothing new, answer who waits with `Draining`, and close the connections."""
         self._closed, self._missing = True, "shutting down"
         self._instruments.model_ready.labels(self.name).set(0)
         await self._watcher.aclose()
+        while waiting := self._resident.queue.take(self._clock()):
+            for call in waiting:
+                call.answer(Draining())
+        for task in self._sending:
+            task.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
         await self._upstream.aclose()
 
     async def look(self) -> None:
@@ -127,39 +109,79 @@ class RemoteBackend(Backend):
         self._missing = await self._upstream.missing(self._served)
         self._instruments.model_ready.labels(self.name).set(not self._missing)
 
-    def outlook(self, lane: str) -> Outlook:
-        """By what requests have lately taken."""
-        waiting = self._waiting[lane]
-        full = waiting >= MAX_WAITING * self._max_in_flight
-        wait_s = waiting * self._typical_s / self._max_in_flight
-        return Outlook(
-            f"{waiting} {lane} calls wait for {self.name}" if full else "", wait_s, self._typical_s
-        )
+    def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:
+        """By what calls have lately taken; the first ones meet no prediction."""
+        return self._scheduler.outlook(self._resident, lane, demand, self._clock())
+
+    def extent(self, demand: Demand) -> Extent:
+        """By the same."""
+        return self._scheduler.extent(self._resident, demand)
+
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
+        """In the tokens that calls lately had."""
+        return self._resident.queue.reserve(lane, demand, parts)
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """On one of the lane's CPU threads."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._cpu[lane], prepare_all, self._model, self.name, calls)
+        model, loop = self._resident.model, asyncio.get_running_loop()
+        with self._resident.queue.pending.expecting(lane, len(calls), self._clock):
+            return await loop.run_in_executor(self._cpu[lane], prepare_all, model, self.name, calls)
 
-    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> RemoteCall:
-        """Send the call in its turn."""
+    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
+        """Queue the call, and send it where a place is free."""
         if self._closed:
             raise Draining
-        call = RemoteCall(lane)
-        call.task = asyncio.create_task(self._result(call, prepared, context))
-        return call
+        headers = {"X-Request-Id": context.request_id}
+        if context.traceparent:
+            headers["traceparent"] = context.traceparent
+        result = asyncio.get_running_loop().create_future()
+        call = RemoteCall(prepared, lane, self._clock(), result, deadline, headers=headers)
+        self._scheduler.put(self._resident, call)
+        self._fill_places()
+        return StartedQueuedCall(call, self._resident.queue)
 
-    async def _result(self, call: RemoteCall, prepared: Prepared, context: Context) -> Result:
-        counted = "cancelled"
+    def _fill_places(self) -> None:
+        """Send what waits, in its turn, as long as places are free."""
+        while self._scheduler.has_place and not self._closed:
+            turn = self._scheduler.begin(self._resident, self._clock())
+            if turn is None:
+                return
+            [call] = turn.batch
+            call.begin(turn.began)
+            self._instruments.queue_wait.labels(self.name, call.lane).observe(call.waited_s)
+            task = asyncio.create_task(self._outcome(call))
+            self._sending.add(task)
+            task.add_done_callback(partial(self._end, turn))
+            call.result.add_done_callback(partial(abandon, task))
+
+    def _end(self, turn: Turn[RemoteModel], task: "asyncio.Task[Any]") -> None:
+        """Answer the turn's one call, learn from it, and let the next one begin."""
+        [call], ended = turn.batch, self._clock()
+        ran_s = ended - turn.began
+        outcome = Draining() if task.cancelled() else task.result()
+        if task.cancelled():
+            result = "cancelled"
+        else:
+            result = "error" if isinstance(outcome, ScoregateError) else "ok"
+            self._resident.queue.finished(call.prepared.cost, ran_s)
+        self._instruments.calls.labels(self.name, call.lane, result).inc()
+        self._sending.discard(task)
+        self._scheduler.end(turn, ended)
+        call.answer(outcome, ran_s)
+        self._fill_places()
+
+    async def _outcome(self, call: QueuedCall) -> Any:
+        """What the server says, or the error that takes its place."""
+        assert isinstance(call, RemoteCall)
+        headers = {**call.headers, "X-Vllm-Priority": PRIORITY[call.lane]}
         try:
-            outcome = await self._outcome(call, prepared, context)
-            counted = "error" if isinstance(outcome, ScoregateError) else "ok"
+            post = partial(self._upstream.post, headers=headers)
+            outcome = await self._resident.model.answer(call.prepared, post)
         except Exception as exc:
-            counted = "error"
-            outcome = self._error(exc)
-        finally:
-            self._instruments.calls.labels(self.name, call.lane, counted).inc()
-        return Result(outcome, call.waited_s, call.ran_s)
+            return self._error(exc)
+        if isinstance(outcome, Outcome) and not outcome.is_finite():
+            return ModelFault(f"{self.name} gave a number that is not finite")
+        return outcome
 
     def _error(self, exc: Exception) -> ScoregateError:
         """What a call's exception means to the service."""
@@ -173,32 +195,7 @@ class RemoteBackend(Backend):
         log.error("call failed", extra={"model": self.name}, exc_info=exc)
         return ModelFault(f"the model {self.name} failed on this call")
 
-    async def _outcome(self, call: RemoteCall, prepared: Prepared, context: Context) -> Any:
-        """What the server says, or a fault.  Raises what `RemoteModel.answer` raises."""
-        headers = {"X-Request-Id": context.request_id, "X-Vllm-Priority": PRIORITY[call.lane]}
-        if context.traceparent:
-            headers["traceparent"] = context.traceparent
-        async with self._slot(call):
-            began = monotonic()
-            outcome = await self._model.answer(prepared, partial(self._upstream.post, headers=headers))
-            call.ran_s = monotonic() - began
-        self._typical_s += 0.1 * (call.ran_s - self._typical_s)
-        if isinstance(outcome, Outcome) and not outcome.is_finite():
-            return ModelFault(f"{self.name} gave a number that is not finite")
-        return outcome
 
-    @asynccontextmanager
-    async def _slot(self, call: RemoteCall) -> AsyncIterator[None]:
-        """One of the places under way, once it is free."""
-        began, lane = monotonic(), call.lane
-        self._waiting[lane] += 1
-        try:
-            await self._slots.acquire()
-        finally:
-            self._waiting[lane] -= 1
-        try:
-            call.begin(monotonic() - began)
-            self._instruments.queue_wait.labels(self.name, lane).observe(call.waited_s)
-            yield
-        finally:
-            self._slots.release()
+def abandon(task: "asyncio.Task[Any]", result: "asyncio.Future[Any]") -> None:
+    """Nobody waits for the *result* that *task* works on, or it is there already."""
+    task.cancel()

@@ -3,6 +3,7 @@
 from math import inf
 
 FADE = 0.9  # a batch counts that much less with each one after it
+SPREAD = 0.05  # variance of costs, over their mean squared, below which noise would tell the fixed part
 LARGER = 2.5  # how many times the usual cost is tried while the fixed part is not known
 
 
@@ -36,9 +37,14 @@ class CostModel:
         self._batches, self._cost, self._seconds, self._squares, self._products = faded
         mean_cost, mean_seconds = self._cost / self._batches, self._seconds / self._batches
         variance = self._squares / self._batches - mean_cost**2
-        if variance > 1e-3 * mean_cost**2:
+        if variance > SPREAD * mean_cost**2:
             covariance = self._products / self._batches - mean_cost * mean_seconds
             self._fixed_s = mean_seconds - max(0.0, covariance / variance) * mean_cost
+
+    @property
+    def knows_sizes(self) -> bool:
+        """Whether batches of different sizes have been measured, so that it can tell a large one's time."""
+        return self._fixed_s is not None
 
     @property
     def fixed_s(self) -> float:
@@ -61,6 +67,11 @@ class CostModel:
     def typical_s(self) -> float:
         """Seconds of a batch, with the gap before it, as they have been lately."""
         return self._elapsed / self._batches if self._batches else 0.0
+
+    @property
+    def typical_cost(self) -> float:
+        """Tokens of a batch, as they have been lately."""
+        return self._cost / self._batches if self._batches else 0.0
 
     def run_s(self, cost: float) -> float:
         """Seconds that a batch of *cost* tokens should take."""

@@ -17,16 +17,20 @@ from typing import Any, Self
 
 import torch
 
-from models.contract import ModelError, Prepared
+from models.contract import Model, ModelError, Prepared
 from models.outcomes import Outcome
 from service.errors import Draining, ModelFault, ScoregateError
 from service.lanes import LANES
+from service.serving.backends.contract import Extent, Outlook
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.cores import compute_on_one_core
 from service.serving.batcher.scheduler import Resident, Scheduler, Turn
+from service.serving.demand import Demand
 from service.telemetry import Instruments
 
 log = logging.getLogger("scoregate.device")
+
+LocalModel = Resident[Model]
 
 
 class Broken(Exception):
@@ -45,7 +49,7 @@ class Device:
 
     def __init__(
         self,
-        residents: Sequence[Resident],
+        residents: Sequence[LocalModel],
         instruments: Instruments,
         *,
         cores: int = 1,
@@ -87,7 +91,7 @@ class Device:
         for resident in self.residents:
             self._instruments.model_ready.labels(resident.name).set(0)
 
-    async def _warm(self, resident: Resident) -> None:
+    async def _warm(self, resident: LocalModel) -> None:
         """Twice: the first run pays for what is only paid once, the second is the first one observed."""
         example = resident.model.prepare(resident.model.example())
         for _ in range(2):
@@ -97,14 +101,16 @@ class Device:
                 raise ModelFault(f"{resident.name}: the example failed: {outcome}")
         resident.queue.finished(example.cost, self._clock() - began)
 
-    async def _on_thread(self, resident: Resident, batch: list[Prepared]) -> Sequence[Any]:
+    async def _on_thread(self, resident: LocalModel, batch: list[Prepared]) -> Sequence[Any]:
         loop = asyncio.get_running_loop()
         outcomes: Sequence[Any] = await loop.run_in_executor(self._thread, resident.model.score, batch)
         return outcomes
 
     # --- what waits -----------------------------------------------------------------------------
 
-    def submit(self, resident: Resident, prepared: Prepared, lane: str, deadline: float = inf) -> QueuedCall:
+    def submit(
+        self, resident: LocalModel, prepared: Prepared, lane: str, deadline: float = inf
+    ) -> QueuedCall:
         """Queue one call of *resident*.  Raises `Draining` where the device takes no more."""
         if self._closed:
             raise Draining
@@ -115,19 +121,25 @@ class Device:
         return call
 
     @contextmanager
-    def expecting(self, resident: Resident, lane: str, calls: int) -> Iterator[None]:
+    def expecting(self, resident: LocalModel, lane: str, calls: int) -> Iterator[None]:
         """While this is open, so many calls of *resident* are being prepared."""
-        pending = resident.queue.pending
-        group = pending.begin(lane, calls, self._clock())
         try:
-            yield
+            with resident.queue.pending.expecting(lane, calls, self._clock):
+                yield
         finally:
-            pending.end(group, self._clock())
             self._work.set()
 
     def wait_s(self, lane: str) -> float:
         """Predicted seconds in which what waits in *lane* now will have been done."""
         return self._scheduler.wait_s(lane, self._clock())
+
+    def outlook(self, resident: LocalModel, lane: str, demand: Demand | None) -> Outlook:
+        """What a request, or one call of it, would meet."""
+        return self._scheduler.outlook(resident, lane, demand, self._clock())
+
+    def extent(self, resident: LocalModel, demand: Demand) -> Extent:
+        """What *demand* comes to."""
+        return self._scheduler.extent(resident, demand)
 
     def stalled_for(self) -> float:
         """Seconds since the last finished batch while work waits or runs; 0 when idle."""
@@ -143,7 +155,7 @@ class Device:
     # --- the loop -------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        turn: Turn | None = None
+        turn: Turn[Model] | None = None
         reason: ScoregateError = Draining()
         try:
             while not self._closed:
@@ -169,7 +181,7 @@ class Device:
             if not self._leaving:
                 self._show_not_ready()
 
-    async def _fill(self, resident: Resident) -> None:
+    async def _fill(self, resident: LocalModel) -> None:
         """Let a batch that is not full wait for as long as that pays, see `Scheduler.waits_until`."""
         known, since = resident.queue.pending.groups, self._clock()
         while not self._closed:
@@ -185,7 +197,7 @@ class Device:
             async with asyncio.timeout(seconds if seconds < inf else None):
                 await self._work.wait()
 
-    async def _score(self, turn: Turn, batch: list[QueuedCall]) -> None:
+    async def _score(self, turn: Turn[Model], batch: list[QueuedCall]) -> None:
         """Run a batch, or a half of one, and answer it; halve it until the bad call stands alone."""
         resident, began = turn.resident, self._clock()
         cost = sum(call.prepared.cost for call in batch)
@@ -210,7 +222,7 @@ class Device:
             resident.queue.finished(cost, self._clock() - began, turn.gap_s)
         self._answer(resident.name, batch, outcomes, self._clock() - began)
 
-    async def _check(self, resident: Resident, exc: Exception) -> None:
+    async def _check(self, resident: LocalModel, exc: Exception) -> None:
         """Raises `Broken` where even the example, which worked at the start, fails now."""
         example = resident.model.prepare(resident.model.example())
         try:
@@ -238,7 +250,7 @@ class Device:
             show.queue_wait.labels(name, call.lane).observe(call.waited_s)
             call.answer(outcome, ran_s)
 
-    def _all_of(self, resident: Resident) -> list[QueuedCall]:
+    def _all_of(self, resident: LocalModel) -> list[QueuedCall]:
         """Everyone who still waits."""
         batches = iter(lambda: resident.queue.take(self._clock()), [])
         return [call for batch in batches for call in batch]

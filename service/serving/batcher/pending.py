@@ -4,9 +4,12 @@ Pending calls: they are being prepared and will be queued soon, so an idle devic
 See ADR 0009.
 """
 
-from collections.abc import Set
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
+
+from service.lanes import LANES
 
 
 @dataclass(eq=False, slots=True)
@@ -28,6 +31,7 @@ class PendingCalls:
     def __init__(self) -> None:
         self.latest = 0.0
         self._groups: set[Group] = set()
+        self._count = dict.fromkeys(LANES, 0)  # of calls
         self._between_s = 0.0  # from one call that was ready to the next, a running mean
 
     @property
@@ -37,7 +41,16 @@ class PendingCalls:
 
     def calls(self, lane: str) -> int:
         """How many calls are on their way to *lane*."""
-        return sum(group.calls for group in self._groups if group.lane == lane)
+        return self._count[lane]
+
+    @contextmanager
+    def expecting(self, lane: str, calls: int, clock: Callable[[], float]) -> Iterator[None]:
+        """While this is open, so many calls are on their way to *lane*."""
+        group = self.begin(lane, calls, clock())
+        try:
+            yield
+        finally:
+            self.end(group, clock())
 
     def begin(self, lane: str, calls: int, now: float) -> Group:
         """So many calls are being prepared from *now* on."""
@@ -45,11 +58,13 @@ class PendingCalls:
             self.latest = now
         group = Group(lane, calls)
         self._groups.add(group)
+        self._count[lane] += calls
         return group
 
     def end(self, group: Group, now: float) -> None:
         """*group* is ready, or was given up."""
         self._groups.remove(group)
+        self._count[group.lane] -= group.calls
         between_s = (now - self.latest) / group.calls
         self._between_s += (between_s - self._between_s) * (0.2 if self._between_s else 1.0)
         self.latest = now

@@ -7,8 +7,13 @@ from service.lanes import BULK, INTERACTIVE, LANES
 from service.serving.batcher.batch import QueuedCall, Shares, take_batch
 from service.serving.batcher.cost_model import CostModel
 from service.serving.batcher.pending import PendingCalls
+from service.serving.demand import Demand
+from service.serving.reservation import Reservation
 
 RECOVERY = 1.05  # how fast the limit that an out-of-memory set rises again, for each batch
+MAX_SHARE = 0.5  # of a lane, for one request
+CHARACTERS_PER_TOKEN = 4
+USUAL_CHARACTERS = 400  # of a call; what it usually costs holds them already
 
 
 class Queue:
@@ -18,12 +23,13 @@ class Queue:
     Args:
         max_items, max_cost: of a batch.
         max_batch_s: how long a batch may take, by the cost model.
-        max_waiting: cost that may wait in one lane; who admits calls keeps to it.
+        max_waiting: cost that may wait in one lane; whoever admits requests and calls keeps to it.
         linger_s: how long a batch that is not full waits for more, from its first call's arrival.
 
     Attributes:
         cost_model: how long batches take.
         pending: calls that are being prepared.
+        reserved: by lane, tokens of requests that were admitted and have not asked for them yet.
     """
 
     def __init__(
@@ -43,6 +49,7 @@ class Queue:
         self._memory = float(max_cost)  # tokens that fit, as far as is known
         self._credit = 0.0
         self._typical_cost = 0.0  # tokens of a call, a running mean
+        self.reserved = dict.fromkeys(LANES, 0.0)
         self._lanes: dict[str, deque[QueuedCall]] = {lane: deque() for lane in LANES}
         # Of live calls, kept up to date as they come, leave and are taken: to queue one walks no lane.
         self._count = dict.fromkeys(LANES, 0)
@@ -55,15 +62,53 @@ class Queue:
         """How many live calls wait in *lane*."""
         return self._count[lane]
 
-    def is_full(self, lane: str) -> bool:
-        """Whether *lane* takes no more."""
-        return self._cost[lane] >= self._max_waiting
+    def is_full(self, lane: str, reserved: float = 0.0) -> bool:
+        """Whether *lane* takes no more, beside so much that is *reserved*."""
+        return self._cost[lane] + reserved >= self._max_waiting
+
+    @property
+    def most_at_once(self) -> float:
+        """Tokens that one request may ask for: a share of a lane, and what a batch holds in any case."""
+        return max(MAX_SHARE * self._max_waiting, self._max_cost)
+
+    def cost_of(self, demand: Demand) -> float:
+        """Tokens that *demand* should have: of calls as they were lately, and of text beyond the usual."""
+        long = max(0, demand.characters - USUAL_CHARACTERS * demand.calls)
+        return demand.calls * self._usual_cost + long / CHARACTERS_PER_TOKEN
+
+    @property
+    def _usual_cost(self) -> float:
+        """Tokens of a call as they were lately; those of the example before the first call."""
+        return self._typical_cost or self.cost_model.typical_cost
+
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
+        """Count an admitted *demand* against *lane*, until its *parts* have begun one by one."""
+        return Reservation(self.reserved, lane, self.cost_of(demand), parts)
+
+    def full_batch(self, call: float) -> int:
+        """How many calls of so many tokens a batch holds; one at least, however costly."""
+        return max(1, int(min(self._max_items, self._cost_limit() / call))) if call else self._max_items
+
+    def takes_s(self, cost: float) -> float:
+        """Seconds in which so many tokens of usual calls will be done, in batches of their own."""
+        largest = max(self._usual_cost, min(self._cost_limit(), self._max_items * self._usual_cost))
+        return self.cost_model.drain_s(cost, largest)
+
+    def alone_s(self, cost: float) -> float:
+        """
+        Seconds in which so many tokens should be done, if nothing else is.
+
+        While only batches of one size have been seen, larger ones are taken to take no longer: nothing is
+        refused on a guess.
+        """
+        if self.cost_model.knows_sizes:
+            return self.takes_s(cost)
+        largest = min(self._memory, self._max_items * self._usual_cost)
+        return max(1.0, cost / largest) * self.cost_model.typical_s if largest else 0.0
 
     def drain_s(self, lane: str) -> float:
         """Seconds in which what waits in *lane*, or is on its way there, will have been done."""
-        cost = self._cost[lane] + self.pending.calls(lane) * self._typical_cost
-        largest = max(self._typical_cost, min(self._cost_limit(), self._max_items * self._typical_cost))
-        return self.cost_model.drain_s(cost, largest)
+        return self.takes_s(self._cost[lane] + self.pending.calls(lane) * self._typical_cost)
 
     @property
     def waiting(self) -> str:

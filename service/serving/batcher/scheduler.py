@@ -1,24 +1,28 @@
 """
-Who comes next on a device, how long that takes, and what others have to wait.
+Who comes next on a device, or in front of a server, how long that takes, and what others have to wait.
 
-Nothing here waits, runs or looks at a clock: a device asks, and says what time it is (in seconds).
+Nothing here waits, runs or looks at a clock: whoever asks says what time it is (in seconds).
 """
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from math import inf
+from typing import Generic, TypeVar
 
-from models.contract import Model
 from service.lanes import BULK, INTERACTIVE
+from service.serving.backends.contract import Extent, Outlook
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.pending import Group
 from service.serving.batcher.queue import Queue
+from service.serving.demand import Demand
+
+M = TypeVar("M")  # what answers calls; nothing here looks at it
 
 
 @dataclass(eq=False, slots=True)
-class Resident:
+class Resident(Generic[M]):
     """
-    A model on a device, under its configured name, with the calls that wait for it.
+    A model on a device or behind a server, under its configured name, with the calls that wait for it.
 
     Attributes:
         charged: of the residents with work, the one with the least comes next.  It grows by the seconds
@@ -26,15 +30,15 @@ class Resident:
     """
 
     name: str
-    model: Model
+    model: M
     queue: Queue
     charged: float = 0.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Turn:
+class Turn(Generic[M]):
     """
-    A batch on its way through the device.
+    A batch on its way through the device, or a call on its way to the server and back.
 
     Attributes:
         lane: the most urgent that waited for the resident.
@@ -42,29 +46,39 @@ class Turn:
         gap_s: how long work had waited then since the device was last busy.
     """
 
-    resident: Resident
+    resident: Resident[M]
     lane: str
     batch: list[QueuedCall]
     began: float
     gap_s: float
 
 
-class Scheduler:
-    """The turns of one device's residents."""
+class Scheduler(Generic[M]):
+    """
+    The turns of residents.
 
-    def __init__(self, residents: Sequence[Resident], shares: Shares, now: float) -> None:
-        self._residents, self._shares = tuple(residents), shares
+    Args:
+        places: how many turns may run at once: one on a device, several in front of a server.
+    """
+
+    def __init__(self, residents: Sequence[Resident[M]], shares: Shares, now: float, places: int = 1) -> None:
+        self._residents, self._shares, self._places = tuple(residents), shares, places
         self._charged = 0.0  # what the resident of the last turn had been charged when it began
-        self._busy_until: float | None = None  # as predicted; None between turns
+        self._running: dict[Turn[M], float] = {}  # when each should end
         self._ended = now  # the last turn
         self._progress = now  # calls were last answered, or joined an idle device
 
     @property
+    def has_place(self) -> bool:
+        """Whether another turn may begin."""
+        return len(self._running) < self._places
+
+    @property
     def idle(self) -> bool:
         """Whether nothing runs and nothing waits."""
-        return self._busy_until is None and not any(r.queue.waiting for r in self._residents)
+        return not self._running and not any(r.queue.waiting for r in self._residents)
 
-    def put(self, resident: Resident, call: QueuedCall) -> None:
+    def put(self, resident: Resident[M], call: QueuedCall) -> None:
         """Queue one call of *resident*, which arrives now."""
         if self.idle:
             self._progress = call.arrived
@@ -72,12 +86,12 @@ class Scheduler:
             resident.charged = max(resident.charged, self._charged)  # no credit for time without work
         resident.queue.put(call)
 
-    def next(self) -> Resident | None:
+    def next(self) -> Resident[M] | None:
         """The resident whose turn it is; None where nothing waits."""
         working = [resident for resident in self._residents if resident.queue.waiting]
         return min(working, key=lambda resident: resident.charged, default=None)
 
-    def waits_until(self, resident: Resident, known: Set[Group], since: float) -> float:
+    def waits_until(self, resident: Resident[M], known: Set[Group], since: float) -> float:
         """
         Until when the next batch of *resident* waits for more calls; -inf where it goes at once.
 
@@ -101,10 +115,10 @@ class Scheduler:
             until = max(until, since + worth_s, queue.pending.latest + worth_s)
         return until
 
-    def _others_wait(self, resident: Resident) -> bool:
+    def _others_wait(self, resident: Resident[M]) -> bool:
         return any(other.queue.waiting for other in self._residents if other is not resident)
 
-    def begin(self, resident: Resident, now: float) -> Turn | None:
+    def begin(self, resident: Resident[M], now: float) -> Turn[M] | None:
         """The next batch of *resident*, which begins now; None where all of its callers have left."""
         lane, queue = resident.queue.waiting, resident.queue
         batch = queue.take(now)
@@ -112,29 +126,64 @@ class Scheduler:
             return None
         # Between batches the loop answers callers; where work waited meanwhile, it waited for that.
         gap_s = max(0.0, now - max(self._ended, min(call.arrived for call in batch)))
-        self._busy_until = now + queue.cost_model.run_s(sum(call.prepared.cost for call in batch))
         self._charged = resident.charged
-        return Turn(resident, lane, batch, now, gap_s)
+        turn = Turn(resident, lane, batch, now, gap_s)
+        self._running[turn] = now + queue.cost_model.run_s(sum(call.prepared.cost for call in batch))
+        return turn
 
     def answered(self, now: float) -> None:
         """Calls of the batch that runs have been answered."""
         self._progress = now
 
-    def end(self, turn: Turn, now: float) -> None:
+    def end(self, turn: Turn[M], now: float) -> None:
         """All of the turn's batch has been answered."""
-        self._busy_until, self._ended = None, now
+        del self._running[turn]
+        self._ended = now
         turn.resident.charged += (now - turn.began) / self._shares.weight(turn.lane)
 
     def wait_s(self, lane: str, now: float) -> float:
         """Predicted seconds in which what waits in *lane* now will have been done."""
         queues = [resident.queue for resident in self._residents]
-        wait_s = sum(queue.drain_s(INTERACTIVE) for queue in queues)
-        if lane == INTERACTIVE:
-            wait_s *= 1 + self._shares.owed(0.0) if any(queue.depth(BULK) for queue in queues) else 1
-        else:
-            wait_s += sum(queue.drain_s(lane) for queue in queues)
-        left_s = 0.0 if self._busy_until is None else max(0.0, self._busy_until - now)
-        return wait_s + left_s
+        wait_s = sum(queue.drain_s(INTERACTIVE) for queue in queues) * self._slowdown(lane)
+        if lane == BULK:
+            wait_s += sum(queue.drain_s(BULK) for queue in queues)
+        left_s = 0.0 if self.has_place else max(0.0, min(self._running.values()) - now)
+        return wait_s / self._places + left_s
+
+    def _slowdown(self, lane: str) -> float:
+        """How many times as long interactive work takes for what bulk calls get meanwhile."""
+        bulk_waits = any(resident.queue.depth(BULK) for resident in self._residents)
+        return 1 + self._shares.owed(0.0) if lane == INTERACTIVE and bulk_waits else 1.0
+
+    def outlook(self, resident: Resident[M], lane: str, demand: Demand | None, now: float) -> Outlook:
+        """
+        What a request would meet that asks *demand* of *resident*; without one, a call of one admitted.
+
+        What others have reserved does not come first: a part of each request at a time does.  They take
+        turns with this one until the smaller is done.
+        """
+        queue, wait_s = resident.queue, self.wait_s(lane, now)
+        typical_s = queue.cost_model.typical_s
+        if demand is None:
+            return Outlook(queue.is_full(lane), wait_s, typical_s, drain_s=wait_s)
+        cost, reserved = queue.cost_of(demand), queue.reserved[lane]
+        own_s = queue.alone_s(cost + min(cost, reserved)) * self._slowdown(lane) / self._places
+        return Outlook(
+            full=queue.is_full(lane, reserved),
+            wait_s=wait_s,
+            run_s=max(own_s, typical_s),
+            drain_s=wait_s + queue.takes_s(reserved) / self._places,
+            batches=self.extent(resident, demand).batches,
+            too_much=cost > queue.most_at_once,
+        )
+
+    def extent(self, resident: Resident[M], demand: Demand) -> Extent:
+        """What *demand* comes to in full batches, as many at once as there are places."""
+        queue = resident.queue
+        call = queue.cost_of(demand) / demand.calls
+        calls = queue.full_batch(call)
+        batches = demand.calls / (calls * self._places)
+        return Extent(batches * queue.cost_model.run_s(calls * call), batches)
 
     def stalled_s(self, now: float) -> float:
         """Seconds since calls were last answered while work waits or runs; 0 when idle."""
