@@ -1,11 +1,14 @@
-"""`python -m service [--config FILE] [--check]`: load, then serve."""
+"""`scoregate-server [--config FILE] [--check]`: load, then serve."""
 
 import argparse
+import logging
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from models.contract import CheckpointError
 from models.plugins import PluginError
+from models.reason import in_short
 from service import __version__
 from service.check import check
 from service.errors import ScoregateError
@@ -14,6 +17,8 @@ from service.logs import configure_logging
 from service.serving.loading import load_models
 from service.settings import SettingsError
 from service.settings.load import load_settings
+
+log = logging.getLogger("scoregate.start")
 
 
 def main() -> None:
@@ -31,10 +36,14 @@ def main() -> None:
             return
         status = serve(settings, load_models(settings))
     except (SettingsError, PluginError, CheckpointError, ScoregateError) as exc:
-        print(f"scoregate-server: {exc}", file=sys.stderr)
-        sys.exit(WRONG)
+        fail(str(exc))
+    except Exception as exc:
+        log.exception("failed")
+        fail(f"a bug, or a library's fault: {in_short(exc)}")
     sys.exit(status)
 
 
-if __name__ == "__main__":
-    main()
+def fail(line: str) -> NoReturn:
+    """End the process with *line*, whatever line ends a library has put into it."""
+    print(f"scoregate-server: {' '.join(line.split())}", file=sys.stderr)
+    sys.exit(WRONG)

@@ -7,6 +7,7 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     + NotFound                          404 not_found
     | + UnknownQuestionSet              404 unknown_question_set
     + MethodNotAllowed                  405 method_not_allowed
+    + RequestTimeout                    408 request_timeout
     + TooLarge                          413 too_large
     + UnsupportedMediaType              415 unsupported_media_type
     + Invalid                           422 invalid
@@ -16,6 +17,7 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     |   + ImageUndecodable              422 image_undecodable
     |   + ImageTooLarge                 422 image_too_large
     |   + UrlNotAllowed                 422 url_not_allowed
+    |   + UrlFailed                     422 url_failed
     | + NoQuestions                     422 no_questions        (a metric's error, in a 200)
     | + CallRefused                     422 call_refused        (a metric's error, in a 200)
     + LaneFull                          429 lane_full           Retry-After (interactive)
@@ -33,6 +35,7 @@ engine turns it into an entry of the answer; only what concerns the whole reques
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,20 @@ class ScoregateError(Exception):
         self.faults = tuple(faults)
         self.retry_after_s = retry_after_s
         super().__init__(self.detail)
+
+    def of_part(self, name: str) -> Self:
+        """The same error, whose detail says which part of a whole it is from; several may share this one."""
+        error = type(self).__new__(type(self))
+        error.__dict__ |= self.__dict__
+        error.detail = f"{name}: {self.detail}"
+        error.args = (error.detail,)
+        return error
+
+
+def bare(error: ScoregateError) -> ScoregateError:
+    """The error without the frames that it came through, which hold pictures for as long as it is held."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error
 
 
 class Malformed(ScoregateError):
@@ -96,6 +113,12 @@ class MethodNotAllowed(ScoregateError):
 
     status, code, title = 405, "method_not_allowed", "Method not allowed"
     detail = "this path does not take that method"
+
+
+class RequestTimeout(ScoregateError):
+    """Headers or body came too slowly, or stopped coming."""
+
+    status, code, title = 408, "request_timeout", "Request too slow"
 
 
 class TooLarge(ScoregateError):
@@ -153,6 +176,12 @@ class UrlNotAllowed(BadImage):
     code, title = "url_not_allowed", "URLs are not allowed"
 
 
+class UrlFailed(BadImage):
+    """An image that could not be fetched."""
+
+    code, title = "url_failed", "URL could not be fetched"
+
+
 class NoQuestions(Invalid):
     """The question LLM found nothing to ask about a prompt, so there is nothing to score."""
 
@@ -206,6 +235,9 @@ class Draining(NotReady):
 
     code, title = "draining", "Shutting down"
     detail = "the service is shutting down"
+
+
+REFUSALS = (LaneFull, Overloaded, NotReady)  # nothing is wrong with the request; later it may be taken
 
 
 class DeadlineExceeded(ScoregateError):

@@ -1,24 +1,32 @@
 """Serve the apps of a service until a signal asks for the end."""
 
 import asyncio
+import functools
 import gc
 import signal
+import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import Any, cast
 
 import uvicorn
+from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from models.family import Loaded
 from service.bootstrap import Service
+from service.connections import most_connections
+from service.errors import Draining
 from service.http.app import create_app
-from service.ports import Port, bound
-from service.settings.sections import Server as ServerSettings
+from service.http.protocol import Protocol
+from service.ports import BACKLOG, Port, bound
 from service.settings.tree import Settings
 
 STOPPED, WRONG, BROKEN = 0, 2, 3
 """Exit statuses: stopped as asked; what was configured can't be served; what was served can't any more."""
+
+SCRAPERS = 16  # connections of the metrics' own port
 
 
 def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
@@ -37,13 +45,19 @@ def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
         public.should_exit = True
 
     service = Service(settings, models, on_broken)
-    public = Server(config(create_app(service), settings.server))
+    app = create_app(service)
+    public = Server(config(app, service, most_connections()), functools.partial(drain, service, app))
     # What is there now stays: a pass of the collector over all modules would be somebody's latency.
     gc.collect()
     gc.freeze()
-    with public.capture_signals(), asyncio.Runner(loop_factory=public.config.get_loop_factory()) as runner:
-        runner.run(run(service, public))
-    gc.unfreeze()  # at the end modules are cleared, and some complain of objects that are left
+    try:
+        with (
+            public.capture_signals(),
+            asyncio.Runner(loop_factory=public.config.get_loop_factory()) as runner,
+        ):
+            runner.run(run(service, public))
+    finally:
+        gc.unfreeze()  # at the end modules are cleared, and some complain of objects that are left
     if broken:
         print(f"scoregate-server: {broken[0]}", file=sys.stderr)
     return BROKEN if broken else STOPPED
@@ -57,7 +71,7 @@ async def run(service: Service, public: "Server") -> None:
         private: list[tuple[Private, Port]] = []
         if settings.metrics_port is not None:
             scraped = ports.enter_context(bound("server.metrics_port", settings.host, settings.metrics_port))
-            private.append((Private(config(service.instruments.app(), settings)), scraped))
+            private.append((Private(config(service.instruments.app(), service, SCRAPERS)), scraped))
         async with service:
             if public.should_exit:
                 return
@@ -71,13 +85,27 @@ async def run(service: Service, public: "Server") -> None:
                     server.should_exit = True
 
 
-def config(app: ASGIApp, server: ServerSettings) -> uvicorn.Config:
+def drain(service: Service, app: FastAPI) -> None:
+    """Take nothing new: what is still coming is refused now, what has come is answered."""
+    service.draining = True
+    app.state.bodies.refuse_all(Draining())
+
+
+def config(app: ASGIApp, service: Service, max_connections: int) -> uvicorn.Config:
     """How uvicorn serves *app*; its life is not the service's, which several apps share."""
+    server = service.settings.server
+    protocol = functools.partial(Protocol, service=service, max_connections=max_connections)
     return uvicorn.Config(
         app,
         host=server.host,
         port=server.port,
+        http=cast(Any, protocol),
+        ws="none",
+        timeout_keep_alive=server.keep_alive_s,
         timeout_graceful_shutdown=server.grace_s,
+        # How many connections asyncio takes at a time. Each one for which there is no file is a line in the
+        # log and another try a second later, so of several the tries would multiply.
+        backlog=1,
         log_config=None,
         lifespan="off",
     )
@@ -85,6 +113,21 @@ def config(app: ASGIApp, server: ServerSettings) -> uvicorn.Config:
 
 class Server(uvicorn.Server):
     """Ends by itself after a signal; uvicorn's own dies of the signal once it has finished."""
+
+    def __init__(self, config: uvicorn.Config, drain: Callable[[], None] = lambda: None) -> None:
+        super().__init__(config)
+        self._drain = drain
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve; connections beyond the one that is being taken wait in the kernel."""
+        await super().startup(sockets)
+        for listening in sockets or []:
+            listening.listen(BACKLOG)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take nothing new, and let what is under way finish."""
+        self._drain()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -98,7 +141,7 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-class Private(uvicorn.Server):
+class Private(Server):
     """A server beside the public one, which ends it."""
 
     @contextmanager

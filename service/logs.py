@@ -3,11 +3,17 @@
 import logging
 import sys
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 import orjson
+from huggingface_hub.utils.tqdm import disable_progress_bars
 
-FIELDS = ("request_id", "route", "code", "ms", "items", "lane", "key", "model", "metric")
+FIELDS = ("request_id", "route", "code", "ms", "stages", "items", "lane", "key", "model", "metric")
+
+# Loggers whose warnings anybody can cause as often as they like.
+NOISY = ("asyncio", "uvicorn.error", "scoregate.connections")
+EVERY_S = 60.0
 
 
 class JsonLines(logging.Formatter):
@@ -40,11 +46,35 @@ def frames(record: logging.LogRecord) -> list[str]:
     return places
 
 
+class OnceAMinute(logging.Filter):
+    """Lets the first warning or error of each kind through, and again after a minute; lesser ones pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, float] = {}  # when each first line was last written, in seconds
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write the line."""
+        if record.levelno < logging.WARNING:
+            return True
+        kind = record.getMessage().partition("\n")[0]
+        if record.created - self._last.get(kind, -inf) < EVERY_S:
+            return False
+        self._last[kind] = record.created
+        return True
+
+
 def configure_logging() -> None:
     """All loggers to stderr as JSON lines; uvicorn's own access log is replaced by ours."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # not in any line
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.captureWarnings(True)
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it quotes bodies
+    for name in NOISY:
+        logging.getLogger(name).addFilter(OnceAMinute())
+    if not sys.stderr.isatty():
+        disable_progress_bars()  # of the hub's downloads, and of transformers' loading

@@ -10,12 +10,13 @@ from starlette.responses import Response
 from service import __version__
 from service.bootstrap import Service
 from service.errors import Malformed, MethodNotAllowed, NotFound, ScoregateError
+from service.http.incoming import Bodies
 from service.http.keys import Keys
 from service.http.middleware import Edge
-from service.http.openapi import components
+from service.http.openapi import KEYS, components
 from service.http.problems import problem
 from service.http.requests import Requests
-from service.http.responses import Problem
+from service.http.responses import Problem, score_answer
 from service.http.routes import health, metrics, models, questions, score
 
 
@@ -23,18 +24,14 @@ def create_app(service: Service) -> FastAPI:
     """The public API of *service*.  Raises `SettingsError` where the file of keys cannot be used."""
     app = FastAPI(title="Scoregate", version=__version__, redirect_slashes=False)
     app.state.service = service
-    app.state.requests = Requests(service.metrics)
+    app.state.requests = Requests(service.metrics, service.settings.server.max_items)
     for route in (score, questions, models, health):
         app.include_router(route.router)
     server = service.settings.server
     if server.metrics_port is None:
         app.include_router(metrics.router)
-    app.add_middleware(
-        Edge,
-        keys=Keys.read(server.api_keys_file),
-        body_limit=server.body_limit_mb * 2**20,
-        instruments=service.instruments,
-    )
+    app.state.bodies = Bodies(server)
+    app.add_middleware(Edge, service=service, keys=Keys.read(server.api_keys_file), bodies=app.state.bodies)
     app.add_exception_handler(ScoregateError, scoregate_error)
     app.add_exception_handler(HTTPException, http_error)
     app.openapi = lambda: openapi(app)  # type: ignore[method-assign]
@@ -59,10 +56,17 @@ async def http_error(request: Request, error: Exception) -> Response:
 
 
 def openapi(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the bodies that the routes read themselves."""
+    """The OpenAPI document, with the bodies that the routes read and write themselves."""
     if app.openapi_schema is None:
-        app.openapi_schema = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        schemas = app.openapi_schema.setdefault("components", {}).setdefault("schemas", {})
+        service: Service = app.state.service
         requests: Requests = app.state.requests
-        schemas |= components(requests.score, requests.questions, Problem)
+        document = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        schemas = components(requests.score, requests.questions, score_answer(service.metrics), Problem)
+        served = getattr(service, "engine", service).metrics  # without an engine, all that could be
+        schemas["ScoreRequest"]["properties"]["metrics"]["items"]["enum"] = list(served)
+        document["components"]["schemas"] |= schemas
+        document["components"]["securitySchemes"] = KEYS
+        if service.settings.server.api_keys_file:
+            document["security"] = [{scheme: []} for scheme in KEYS]
+        app.openapi_schema = document
     return app.openapi_schema

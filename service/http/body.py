@@ -7,26 +7,24 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 from service.concurrency.disconnect import CallerGone
 from service.errors import Malformed, TooLarge, UnsupportedMediaType
+from service.http.images import MAX_FRAMES
+from service.http.multipart import read_multipart
 from service.http.problems import invalid
 from service.http.translate import Parts
 from service.settings.sections import Server
 
 B = TypeVar("B", bound=BaseModel)
 
-REQUEST = "request"  # the multipart part that holds the JSON
-
 # Bytes that are parsed on the event loop: at most some 4 ms of it, where everything in them is wrong.  A
 # body may hold tens of megabytes of base64.
 SMALL = 64 * 2**10
 
-# Values of one body: above what any valid request holds (128 prompts of 4,000 commas), and below what
-# takes more than some 50 MB once read.
+# Values of one body: above what valid requests hold (128 prompts of 4,000 commas; 128 sets of 64 questions
+# are a tenth of it), and below what takes more than some 50 MB once read.
 MAX_VALUES = 600_000
 WINDOW = 256 * 2**10  # bytes looked at in one go
 
@@ -46,8 +44,9 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
     parts: dict[str, bytes] = {}
     try:
         if kind == "multipart/form-data":
-            limit = limits.body_limit_mb * 2**20
-            body, parts = await read_multipart(request, limits.max_items, limit)
+            max_files = limits.max_items * MAX_FRAMES + 1  # the JSON may be a file part, too
+            content_type = request.headers["content-type"]
+            body, parts = await read_multipart(content_type, request.stream(), max_files)
         elif kind == "application/json" or kind.endswith("+json"):
             body = await request.body()
         else:
@@ -55,36 +54,18 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
     except ClientDisconnect as exc:
         raise CallerGone from exc
     if len(body) <= SMALL:
-        return parse(body, wire, limits.max_items), parts
+        return parse(body, wire), parts
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(None, parse, body, wire, limits.max_items), parts
+    return await loop.run_in_executor(None, parse, body, wire), parts
 
 
-async def read_multipart(request: Request, max_files: int, limit: int) -> tuple[bytes, dict[str, bytes]]:
-    """The JSON of the part `request`, and the bytes of every file part by name."""
-    try:
-        async with request.form(max_files=max_files, max_fields=2, max_part_size=limit) as form:
-            files = [(name, f) for name, f in form.multi_items() if isinstance(f, UploadFile)]
-            parts = {name: await file.read() for name, file in files}
-            json_part = form.get(REQUEST)
-            body = json_part.encode() if isinstance(json_part, str) else parts.pop(REQUEST, None)
-    except HTTPException as exc:
-        raise Malformed(f"multipart: {exc.detail}") from exc
-    except UnicodeError as exc:  # the caller names the charset, and some of them raise this
-        raise Malformed("multipart: the text is not in its charset") from exc
-    if len({name for name, _ in files}) < len(files):
-        raise Malformed("multipart: two file parts have the same name")
-    if body is None:
-        raise Malformed("multipart: there is no part named 'request'")
-    return body, parts
-
-
-def parse(body: bytes, wire: type[B], max_items: int) -> B:
+def parse(body: bytes, wire: type[B]) -> B:
     """Check *body* against the wire type."""
+    content = load(body)
     try:
-        return wire.model_validate(load(body), context={"max_items": max_items})
+        return wire.model_validate(content, context={})
     except ValidationError as exc:
-        raise invalid(exc) from exc
+        raise invalid(exc, content) from exc
 
 
 def load(body: bytes) -> Any:

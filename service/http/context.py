@@ -15,23 +15,28 @@ TRACEPARENT = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def context_of(service: Service, request: Request, timeout_ms: int | None, lane: str) -> Context:
-    """The context of a request, whose timeout counts from its first byte.  Raises `Invalid`."""
+    """
+    The context of a request, whose timeout counts from its first byte.
+
+    The access line and the instruments find it in the request's state.  Raises `Invalid`.
+    """
     state = request.state
-    if timeout_ms is None:
-        timeout_ms = header_timeout(request, service.settings.server.default_timeout_ms)
+    in_header = header_timeout(request)
+    timeout_ms = timeout_ms or in_header or service.settings.server.default_timeout_ms
     loop = asyncio.get_running_loop()
     trace = request.headers.get("traceparent", "")
     trace = trace if TRACEPARENT.fullmatch(trace) else ""
     context = Context(state.request_id, 0.0, lane, service.instruments, trace, began=state.began)
     context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
+    state.context = context
     return context
 
 
-def header_timeout(request: Request, default_ms: int) -> int:
-    """The timeout of a request whose body names no timeout.  Raises `Invalid`."""
+def header_timeout(request: Request) -> int | None:
+    """The timeout that a header names, in milliseconds.  Raises `Invalid`."""
     given = request.headers.get(TIMEOUT_HEADER)
     if given is None:
-        return default_ms
+        return None
     if not re.fullmatch("[0-9]{1,6}", given) or not 1 <= int(given) <= MAX_TIMEOUT_MS:
         detail = f"{TIMEOUT_HEADER} must be a whole number from 1 to {MAX_TIMEOUT_MS}"
         raise Invalid(detail, faults=[Fault("", "invalid_header", detail)])

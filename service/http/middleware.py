@@ -4,6 +4,7 @@ What happens to every request before and after its route, as plain ASGI.
 (Starlette's `BaseHTTPMiddleware` runs the route in a task of its own and breaks cancellation.)
 """
 
+import asyncio
 import logging
 import re
 import uuid
@@ -12,11 +13,13 @@ from time import monotonic
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.bootstrap import Service
 from service.concurrency.disconnect import CallerGone
-from service.errors import ScoregateError, TooLarge, Unauthorized
+from service.errors import Draining, Malformed, ScoregateError, TooLarge, Unauthorized
+from service.http.incoming import Bodies
 from service.http.keys import Keys
 from service.http.problems import problem
-from service.telemetry import Instruments
+from service.telemetry import NO_LANE
 
 log = logging.getLogger("scoregate.access")
 
@@ -26,11 +29,11 @@ OPEN = {"/livez", "/readyz"}  # never ask for a key
 
 
 class Edge:
-    """Request id, key, body limit; then one access line and one count for whatever happened."""
+    """Request id, key, and the body's limits; then one access line and one count for whatever happened."""
 
-    def __init__(self, app: ASGIApp, *, keys: Keys, body_limit: int, instruments: Instruments) -> None:
-        self._app, self._keys, self._limit = app, keys, body_limit
-        self._instruments = instruments
+    def __init__(self, app: ASGIApp, *, service: Service, keys: Keys, bodies: Bodies) -> None:
+        self._app, self._keys, self._bodies = app, keys, bodies
+        self._service, self._instruments = service, service.instruments
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
@@ -49,18 +52,20 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+                answer = MutableHeaders(scope=message)
+                answer["X-Request-Id"] = request_id
+                if has_two_lengths(headers):
+                    answer["Connection"] = "close"
             await send(message)
 
         try:
-            self._admit(scope, headers)
-            await self._app(scope, self._limited(receive), send_marked)
+            with self._bodies.coming(state) as body:
+                self._admit(scope, headers)
+                await self._app(scope, lambda: body.receive(receive), send_marked)
         except CallerGone:
             status = 499
-        except Exception as exc:
-            known = exc if isinstance(exc, ScoregateError) else ScoregateError()
-            if known is not exc:
-                log.error("request failed", extra={"request_id": request_id}, exc_info=exc)
+        except (Exception, asyncio.CancelledError) as exc:
+            known = self._known(exc, request_id)
             self._instruments.count_rejection(known)
             if not status:
                 await problem(known, request_id)(scope, receive, send_marked)
@@ -68,37 +73,43 @@ class Edge:
             self._note(scope, status, monotonic() - began)
 
     def _admit(self, scope: Scope, headers: Headers) -> None:
+        if self._service.draining and scope["path"] not in OPEN:
+            raise Draining
         if self._keys and scope["path"] not in OPEN:
             scope["state"]["key"] = self._keys.name_of(headers)
             if scope["state"]["key"] is None:
                 raise Unauthorized
+        if has_two_lengths(headers):
+            raise Malformed("a request with both Content-Length and Transfer-Encoding")
         declared = headers.get("content-length", "")
-        if DIGITS.fullmatch(declared) and (len(declared) > 18 or int(declared) > self._limit):
-            raise self._too_large()
+        if DIGITS.fullmatch(declared) and (len(declared) > 18 or int(declared) > self._bodies.limit):
+            raise TooLarge(f"the body is larger than {self._bodies.limit} bytes")
 
-    def _limited(self, receive: Receive) -> Receive:
-        """*receive* that stops at the limit, whatever length was declared."""
-        received = 0
-
-        async def receive_limited() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self._limit:
-                raise self._too_large()
-            return message
-
-        return receive_limited
-
-    def _too_large(self) -> TooLarge:
-        return TooLarge(f"the body is larger than {self._limit} bytes")
+    def _known(self, exc: BaseException, request_id: str) -> ScoregateError:
+        """What happened, as one of our errors; the log has what is none.  Raises a cancellation of others."""
+        if isinstance(exc, ScoregateError):
+            return exc
+        if isinstance(exc, asyncio.CancelledError):
+            if not self._service.draining:
+                raise exc
+            return Draining("the service is shutting down, and the time for what it had begun is over")
+        log.error("request failed", extra={"request_id": request_id}, exc_info=exc)
+        return ScoregateError()
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "other")
-        self._instruments.count_request(route, status, seconds)
-        fields = {name: scope["state"].get(name) for name in ("request_id", "key", "lane", "items")}
+        fields = {name: scope["state"].get(name) for name in ("request_id", "key", "items")}
+        lane = NO_LANE
+        if context := scope["state"].get("context"):
+            fields |= {"lane": (lane := context.lane), "stages": context.stages_ms()}
+        self._instruments.count_request(route, status, seconds, lane)
         known = {name: value for name, value in fields.items() if value is not None}
         log.info(
             "request",
             extra={"route": route, "code": status, "ms": round(1000 * seconds, 2), **known},
         )
+
+
+def has_two_lengths(headers: Headers) -> bool:
+    """Whether a proxy may have read another body than we do: what follows it cannot be trusted either."""
+    return "content-length" in headers and "transfer-encoding" in headers

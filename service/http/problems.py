@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 from starlette.responses import Response
 
-from service.errors import Fault, Invalid, ScoregateError, TooLarge
+from service.errors import Fault, Invalid, ScoregateError
 from service.fields import BRANCHES
 
 MEDIA_TYPE = "application/problem+json"
@@ -31,26 +32,28 @@ def problem(error: ScoregateError, request_id: str) -> Response:
     if error.faults:
         faults = error.faults[:MAX_FAULTS]
         body["errors"] = [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in faults]
-    if error.status in (429, 503) and not isinstance(error, TooLarge):
-        wait = 1.0 if error.retry_after_s is None else error.retry_after_s
-        body["retry_after_s"] = wait
+    if error.retry_after_s is not None:
+        body["retry_after_s"] = error.retry_after_s
+    if error.status in (429, 503):
         # Whole seconds with jitter, so that everyone who was refused does not return at once.
-        headers["Retry-After"] = str(math.ceil(max(1.0, wait) * random.uniform(1.0, 1.25)))
+        wait = max(1.0, error.retry_after_s or 0.0)
+        headers["Retry-After"] = str(math.ceil(wait * random.uniform(1.0, 1.25)))
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(orjson.dumps(body), error.status, headers, MEDIA_TYPE)
 
 
-def entry(error: ScoregateError) -> dict[str, str]:
+def entry(error: ScoregateError) -> dict[str, Any]:
     """The error as an entry of a partial answer."""
-    return {"code": error.code, "detail": error.detail}
+    predicted = {} if error.retry_after_s is None else {"retry_after_s": error.retry_after_s}
+    return {"code": error.code, "detail": error.detail, **predicted}
 
 
-def invalid(exc: ValidationError) -> Invalid:
-    """Every wrong place of a body (the first twenty), by JSON pointer and without its content."""
+def invalid(exc: ValidationError, body: Any) -> Invalid:
+    """Every wrong place of *body* (the first twenty), by JSON pointer and without its content."""
     errors = exc.errors(include_url=False, include_context=False, include_input=False)
     faults = [
-        Fault(pointer(error["loc"]), error["type"], error["msg"].removeprefix("Value error, "))
+        Fault(pointer(place(error, body)), error["type"], error["msg"].removeprefix("Value error, "))
         for error in errors[:MAX_FAULTS]
     ]
     first = f"{faults[0].pointer or 'the body'}: {faults[0].detail}"
@@ -58,7 +61,18 @@ def invalid(exc: ValidationError) -> Invalid:
     return Invalid(first + (f" (and {more} more)" if more else ""), faults=faults)
 
 
+def place(error: ErrorDetails, body: Any) -> Sequence[str | int]:
+    """As much of an error's location as *body* holds, and the name of a field that is missing."""
+    parts = [part for part in error["loc"] if part not in BRANCHES]
+    for depth, part in enumerate(parts):
+        try:
+            body = body[part]
+        except (LookupError, TypeError):
+            return parts[: depth + (error["type"] == "missing")]
+    return parts
+
+
 def pointer(place: Sequence[str | int]) -> str:
-    """A JSON pointer from pydantic's location; a long name (an unknown field's) is cut."""
-    parts = [str(part)[:MAX_NAME] for part in place if part not in BRANCHES]
+    """A JSON pointer from a location; a long name (an unknown field's) is cut."""
+    parts = [str(part)[:MAX_NAME] for part in place]
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)

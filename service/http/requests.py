@@ -2,38 +2,54 @@
 Wire types of requests: shapes and limits, nothing else.
 
 Everything here is told from a request's JSON alone; an image's content is looked at later, by
-`service.items`.  What depends on the metrics there are is made from their declarations.
+`service.items`.  What depends on the metrics there are is made from their declarations.  The JSON
+schema says all of it that a schema can say.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     StringConstraints,
     ValidationInfo,
     create_model,
     model_validator,
 )
+from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-from service.fields import Name, Prompt, Strict, clean
+from service.fields import CLEAN, WHOLE, Name, Prompt, Strict, clean, told
 from service.http.images import WireImage
 from service.metrics.contract import Metric
 from service.settings.sections import MAX_TIMEOUT_MS
 
-T = TypeVar("T")
+MAX_ITEMS = 128  # unless the settings say otherwise
+LIST: JsonDict = {"type": "array"}
+TEXT: JsonDict = {"type": "string"}
+NULL: JsonDict = {"type": "null"}
+EITHER_FORM: JsonDict = {
+    "oneOf": [
+        {"properties": {"items": LIST, "prompt": NULL, "images": NULL}, "required": ["items"]},
+        {"properties": {"items": NULL, "prompt": TEXT, "images": LIST}, "required": ["prompt", "images"]},
+    ]
+}
 
 
-def counted(values: Any, info: ValidationInfo) -> Any:
-    """Refuse more than the server's `max_items` before looking at any of them."""
-    most = (info.context or {}).get("max_items")
-    if most is not None and isinstance(values, list) and len(values) > most:
-        message = "{given} of them; at most {most}"
-        raise PydanticCustomError("too_many_items", message, {"given": len(values), "most": most})
-    return values
+def listed(entry: Any, most: int) -> Any:
+    """The type of a list of 1 to *most* entries; a longer one is refused before anybody looks into it."""
+
+    def counted(values: Any) -> Any:
+        if isinstance(values, list) and len(values) > most:
+            message = "{given} of them; at most {most}"
+            raise PydanticCustomError("too_many_items", message, {"given": len(values), "most": most})
+        return values
+
+    return Annotated[list[entry], Field(min_length=1), BeforeValidator(counted), told(maxItems=most)]
 
 
 def different(names: list[str]) -> list[str]:
@@ -43,32 +59,60 @@ def different(names: list[str]) -> list[str]:
     return names
 
 
-Counted = Annotated[list[T], Field(min_length=1), BeforeValidator(counted)]
-Names = Annotated[list[Name], Field(min_length=1), AfterValidator(different)]
-Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS)]
-
-
-class WireItem(Strict):
-    """One image with the prompt it is judged against."""
-
-    id: Annotated[str, StringConstraints(max_length=256), AfterValidator(clean)] | None = None
-    prompt: Prompt
-    image: WireImage
+Id = Annotated[str, StringConstraints(max_length=256), AfterValidator(clean), told(pattern=CLEAN)]
+Names = Annotated[list[Name], Field(min_length=1), AfterValidator(different), told(uniqueItems=True)]
+Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE]
+Priority = Literal["interactive", "bulk"]
 
 
 class Options(Strict):
     """Options by metric; a field for each metric there is."""
 
 
+def of_the_request(options: Options, info: ValidationInfo) -> Options:
+    """Keep the options that all items share at hand, for those that have options of their own."""
+    if info.context is not None:
+        info.context["options"] = options
+    return options
+
+
+def over_the_requests(own: Any, info: ValidationInfo) -> Any:
+    """An item's own options over those of the request, metric by metric and option by option."""
+    shared = (info.context or {}).get("options")
+    if shared is None or not isinstance(own, dict):
+        return own
+    merged = sent(shared)
+    for metric, options in own.items():
+        both = metric in merged and isinstance(options, dict)
+        merged[metric] = {**sent(merged[metric]), **options} if both else options
+    return merged
+
+
+def sent(options: BaseModel) -> dict[str, Any]:
+    """The fields that the request names."""
+    return {name: getattr(options, name) for name in options.model_fields_set}
+
+
+class WireItem(Strict):
+    """One image with the prompt it is judged against; its options stand over those of the request."""
+
+    id: Id | None = None
+    prompt: Prompt
+    image: WireImage
+    options: Options | None = None
+
+
 class ScoreRequest(Strict):
     """Body of `POST /score`: items, or one prompt with many images."""
 
-    items: Counted[WireItem] | None = None
+    model_config = ConfigDict(json_schema_extra=EITHER_FORM)
+
+    options: Options = Options()  # before the items, whose own options stand over these
+    items: list[WireItem] | None = None
     prompt: Prompt | None = None
-    images: Counted[WireImage] | None = None
+    images: list[WireImage] | None = None
     metrics: Names
-    options: Options = Options()
-    priority: Literal["interactive", "bulk"] = "interactive"
+    priority: Priority = "interactive"
     timeout_ms: Timeout | None = None
     explain: bool = False
 
@@ -84,16 +128,16 @@ class ScoreRequest(Strict):
         if self.items is not None:
             return self.items
         return [
-            WireItem.model_construct(prompt=self.prompt or "", image=image, id=None)
-            for image in self.images or ()
+            WireItem.model_construct(prompt=self.prompt or "", image=image) for image in self.images or ()
         ]
 
 
 class QuestionsRequest(Strict):
     """Body of `POST /questions`."""
 
-    prompts: Counted[Prompt]
+    prompts: list[Prompt]
     style: str
+    priority: Priority = "interactive"
     timeout_ms: Timeout | None = None
 
 
@@ -101,28 +145,36 @@ class Requests:
     """
     The requests that can be made where there are these *metrics*.
 
+    Args:
+        max_items: most items of a request, and most prompts.
+
     Attributes:
         score: `ScoreRequest` with an options field for each metric.
         questions: `QuestionsRequest` with the styles of question sets that metrics ask for.
     """
 
-    def __init__(self, metrics: Mapping[str, Metric]) -> None:
+    def __init__(self, metrics: Mapping[str, Metric], max_items: int = MAX_ITEMS) -> None:
         fields: dict[str, Any] = {name: (m.options, m.options()) for name, m in metrics.items()}
-        options = create_model("Options", __base__=Options, __doc__=Options.__doc__, **fields)
+        options: Any = create_model("Options", __base__=Options, __doc__=Options.__doc__, **fields)
+        own = Annotated[options, BeforeValidator(over_the_requests)] | None
+        item = create_model("WireItem", __base__=WireItem, __doc__=WireItem.__doc__, options=(own, None))
         names = Annotated[Names, Field(max_length=len(metrics))]
         default = [name for name, metric in metrics.items() if metric.default]
-        styles = tuple(dict.fromkeys(m.style.name for m in metrics.values() if m.style))
-        style: Any = Literal[styles]
         self.score: type[ScoreRequest] = create_model(
             "ScoreRequest",
             __base__=ScoreRequest,
             __doc__=ScoreRequest.__doc__,
+            options=(Annotated[options, AfterValidator(of_the_request)], options()),
+            items=(listed(item, max_items) | None, None),
+            images=(listed(WireImage, max_items) | None, None),
             metrics=(names, default),
-            options=(options, options()),
         )
+        styles = tuple(dict.fromkeys(m.style.name for m in metrics.values() if m.style))
+        style: Any = Literal[styles]
         self.questions: type[QuestionsRequest] = create_model(
             "QuestionsRequest",
             __base__=QuestionsRequest,
             __doc__=QuestionsRequest.__doc__,
+            prompts=(listed(Prompt, max_items), ...),
             style=(style, styles[0]),
         )

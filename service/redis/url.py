@@ -21,9 +21,9 @@ def check(url: str) -> None:
     found = ADDRESS.fullmatch(url)
     if found is None or int(found["port"] or 0) > 65535:
         form = "redis://[USER:PASSWORD@]HOST[:PORT][/DB]"
-        raise ValueError(f"no address of a Redis: {form}, special characters percent-encoded")
+        raise ValueError(f"not a Redis address; write {form}, with special characters percent-encoded")
     if find_spec("redis") is None:
-        raise ValueError("needs the package redis: pip install 'scoregate-server[redis]'")
+        raise ValueError("needs the package redis: pip install '.[redis]' in the repository's folder")
 
 
 def shown(url: str) -> str:

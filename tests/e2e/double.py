@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,11 +67,11 @@ class Double:
 
 
 @contextmanager
-def faulty(directory: Path, **settings: str) -> Iterator[Double]:
+def faulty(directory: Path, command: Sequence[str] = COMMAND, **settings: str) -> Iterator[Double]:
     """A double that is ready, with its files in *directory*; stopped in the end."""
     port, log = free_port(0), directory / "stderr"
     settings = {"SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{directory}/questions.sqlite3"} | settings
-    with running(port, COMMAND, log, **settings) as process:
+    with running(port, command, log, **settings) as process:
         wait_until_ready(process, port)
         yield Double(process, port, log)
 

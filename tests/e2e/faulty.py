@@ -28,8 +28,7 @@ import torch
 from fastapi import FastAPI
 
 from models.contract import Prepared
-from service import __main__ as command
-from service import launch
+from service import command, launch
 from service.bootstrap import Service
 from service.http.app import create_app
 from tests.support.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa

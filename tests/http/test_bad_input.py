@@ -14,6 +14,11 @@ def prompt(text: str) -> dict:
     return {"items": [item(), item(text)]}
 
 
+def own_question(**fields) -> dict:
+    """A request that brings one question along."""
+    return request(options={"dsg": {"question_set": [{"id": 1, "text": "Is it red?", **fields}]}})
+
+
 TEXTS = {
     "nothing": b"",
     "no JSON": f"prompt={SECRET}".encode(),
@@ -86,6 +91,10 @@ PLACES = [
     (request(options={"vqascore": {"question": SECRET}}), "/options/vqascore/question"),
     (request(options={"dsg": {"question_set": SECRET}}), "/options/dsg/question_set"),
     (request(options={"dsg": {"question_set": [{"id": 1}]}}), "/options/dsg/question_set/0/text"),
+    (own_question(id=2**64), "/options/dsg/question_set/0/id"),
+    (own_question(id=2**53), "/options/dsg/question_set/0/id"),
+    (own_question(id=1.5), "/options/dsg/question_set/0/id"),
+    (own_question(depends_on=[10**40]), "/options/dsg/question_set/0/depends_on/0"),
 ]
 
 

@@ -1,18 +1,35 @@
 """Requests whose pictures come as parts of a form."""
 
 import json
+import tempfile
 
+import PIL.Image
 import pytest
 
-from tests.conftest import png
+from service.http.images import MAX_FRAMES
+from service.http.multipart import Form
+from tests.conftest import png, saved
 from tests.http.refusals import SECRET, parts, refused
 
 pytestmark = pytest.mark.anyio
 
 FILE = ("p.png", png())
 FORM = {"Content-Type": "multipart/form-data; boundary=b"}
-CHARSET = 'multipart/form-data; boundary=b; charset="{}"'
-TEXT = '--b\r\nContent-Disposition: form-data; name="request"\r\n\r\n{}\r\n--b--\r\n'
+FORM_C = "multipart/form-data; boundary=c"
+
+
+def form(*parts_, boundary=b"b", charset=None, end=b"--"):
+    """A request with parts written by hand: each its header lines and its bytes."""
+    lines = (b"\r\n".join([b"--" + boundary, *headers, b"", data, b""]) for headers, data in parts_)
+    kind = f"multipart/form-data; boundary={boundary.decode()}" + (f"; charset={charset}" if charset else "")
+    content = b"".join(lines) + b"--" + boundary + end + b"\r\n"
+    return {"content": content, "headers": {"Content-Type": kind}}
+
+
+def named(name, *more, data=b"{}", options=b""):
+    """One part by hand."""
+    return [b'Content-Disposition: form-data; name="' + name + b'"' + options, *more], data
+
 
 MULTIPART = {
     "no request part": ({"files": {"p": FILE}}, 400),
@@ -22,14 +39,29 @@ MULTIPART = {
         {"data": {"request": json.dumps(parts()), "p": "x"}, "files": {"q": FILE}},
         422,
     ),
-    "too many files": ({"data": {"request": "{}"}, "files": [("p", FILE)] * 129}, 400),
     "too many fields": ({"data": {"request": "{}", "a": "", "b": ""}, "files": {"p": FILE}}, 400),
+    "two files of one name": ({"data": {"request": "{}"}, "files": [("p", FILE), ("p", FILE)]}, 400),
+    "two requests": (form(named(b"request"), named(b"request")), 400),
     "no boundary": ({"content": b"x", "headers": {"Content-Type": "multipart/form-data"}}, 400),
+    "a boundary that is too long": (form(named(b"request"), boundary=b"b" * 300), 400),
+    "another boundary": ({**form(named(b"request")), "headers": {"Content-Type": FORM_C}}, 400),
     "broken": ({"content": f"--b\r\n{SECRET}".encode(), "headers": FORM}, 400),
-    "cut": ({"content": TEXT.format("{}")[:60].encode(), "headers": FORM}, 400),
-    "another boundary": ({"content": TEXT.replace("--b", "--c").encode(), "headers": FORM}, 400),
-    "a strange charset": (
-        {"content": TEXT.encode(), "headers": {"Content-Type": CHARSET.format("undefined")}},
+    "cut in its headers": ({"content": form(named(b"request"))["content"][:40], "headers": FORM}, 400),
+    "cut before its end": (form(named(b"request"), end=b""), 400),
+    "a part without headers": (form(([], b"{}")), 400),
+    "a part without a name": (form(([b"Content-Type: text/plain"], b"{}")), 400),
+    "a name that is too long": (form(named(b"x" * 257)), 400),
+    "a name that is not UTF-8": (form(named(b"\xff")), 400),
+    "long headers": (form(named(b"request", b"X-Long: " + b"x" * 4096)), 400),
+    "many headers": (form(named(b"request", *[b"X: x"] * 1000)), 400),
+    "many options": (form(named(b"request", options=b"; a=b" * 100)), 400),
+    "the text in punycode": (form(named(b"request"), charset="punycode"), 400),
+    "the text in latin-1": (form(named(b"request"), charset="latin-1"), 400),
+    "a part in punycode": (form(named(b"request", b"Content-Type: text/plain; charset=punycode")), 400),
+    "text that is not UTF-8": (form(named(b"request", data=b'{"prompt": "\xff"}')), 400),
+    "much before the first part": ({"content": b"\r\n" * 5000 + form()["content"], "headers": FORM}, 400),
+    "much after a delimiter": (
+        {"content": b"--b\r\nX: x\r\n\r\n\r\n--b" + b" " * 5000, "headers": FORM},
         400,
     ),
 }
@@ -55,3 +87,46 @@ async def test_the_request_may_be_a_file_part(serve):
     assert 200 == answer.status_code
     [one], [other] = answer.json()["results"], as_field.json()["results"]
     assert one["scores"] == other["scores"]
+
+
+async def test_as_many_files_are_taken_as_a_request_can_name(serve):
+    """One more is refused, whether it has a name of its own or not."""
+    async with serve(server={"max_items": 1}) as client:
+        files = [(f"p{n}", FILE) for n in range(MAX_FRAMES)]
+        frames = {"prompt": SECRET, "image": [{"part": name} for name, _ in files]}
+        request = {"data": {"request": json.dumps({"items": [frames]})}}
+        taken = await client.post("/score", files=files, **request)
+        more = [(f"q{n}", FILE) for n in range(2)]
+        refusal = await client.post("/score", files=files + more, **request)
+
+    assert 200 == taken.status_code
+    refused(refusal, 400, "malformed")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10_000])
+def test_a_form_is_the_same_in_chunks_of_any_size(size):
+    """Delimiters, headers and data may be cut anywhere."""
+    image = bytes(range(256)) * 4 + b"\r\n--", b"\r\n\r\n--boundary"
+    sent = form(
+        named("größe".encode(), data=image[0], options=b'; filename="a;b.png"'),
+        named(b"request", b"Content-Type: application/json; charset=UTF-8", data=b'{"a": 1}'),
+        named(b"q", data=image[1], options=b"; filename=q"),
+        named(b"other", data=b"ignored"),
+        boundary=b"boundary-of-32-characters-or-more",
+    )
+    content = b"\r\n" + sent["content"] + b"an epilogue"
+    read = Form(sent["headers"]["Content-Type"], max_files=2)
+    for start in range(0, len(content), size):
+        read.feed(content[start : start + size])
+
+    assert (b'{"a": 1}', {"größe": image[0], "q": image[1]}) == read.read()
+
+
+async def test_nothing_is_written_to_disk(serve, monkeypatch):
+    """A temporary directory that is full, or missing, fails no upload."""
+    monkeypatch.setattr(tempfile, "TemporaryFile", None)
+    async with serve() as client:
+        large = ("p.bmp", saved(PIL.Image.new("RGB", (1000, 500)), "BMP"))
+        answer = await client.post("/score", data={"request": json.dumps(parts())}, files={"p": large})
+
+    assert 200 == answer.status_code

@@ -4,13 +4,13 @@ from fastapi import APIRouter, Request, Response
 
 from service.errors import NotReady
 from service.http.openapi import documented
-from service.http.responses import HealthAnswer, ReadyAnswer
+from service.http.responses import HealthAnswer, LiveAnswer, ReadyAnswer
 from service.http.routing import json_response, service_of
 
 router = APIRouter()
 
 
-@router.get("/livez", **documented(None))
+@router.get("/livez", **documented(LiveAnswer, key=False))
 async def livez(request: Request) -> Response:
     """200 unless work waits and no batch has finished for `server.stall_s`."""
     if service_of(request).runtime.stalled():
@@ -18,7 +18,7 @@ async def livez(request: Request) -> Response:
     return json_response({"status": "ok"})
 
 
-@router.get("/readyz", **documented(ReadyAnswer))
+@router.get("/readyz", **documented(ReadyAnswer, key=False))
 async def readyz(request: Request) -> Response:
     """200 when every required model serves; 503 with reasons otherwise."""
     ready = service_of(request).readiness()
@@ -29,6 +29,10 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/health", **documented(HealthAnswer))
 async def health(request: Request) -> Response:
-    """The metrics on offer, in the shape that trainers look for."""
-    roster = {name: ["ready"] for name in service_of(request).engine.metrics}
-    return json_response({"status": "ok", "rewards": roster})
+    """The metrics that can be scored with now, in the shape that trainers look for; and why others can't."""
+    service = service_of(request)
+    missing = {name: service.missing(metric) for name, metric in service.engine.metrics.items()}
+    # UniRL's trainer looks for keys of `rewards` and at no value: a metric that isn't ready must not be one.
+    rewards = {name: ["ready"] for name, reasons in missing.items() if not reasons}
+    not_ready = {name: reasons for name, reasons in missing.items() if reasons}
+    return json_response({"status": "ok", "rewards": rewards, "not_ready": not_ready})

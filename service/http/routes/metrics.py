@@ -1,6 +1,7 @@
 """`GET /metrics`: Prometheus instruments, where they have no port of their own."""
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from service.http.openapi import documented
 from service.http.routing import service_of
@@ -9,7 +10,7 @@ from service.telemetry import CONTENT_TYPE
 router = APIRouter()
 
 
-@router.get("/metrics", **documented(None))
+@router.get("/metrics", response_class=PlainTextResponse, **documented(None))
 async def metrics(request: Request) -> Response:
     """Prometheus instruments."""
     return Response(service_of(request).instruments.exposition(), media_type=CONTENT_TYPE)

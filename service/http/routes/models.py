@@ -5,27 +5,29 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from service.bootstrap import Service
+from service.fields import MAX_PROMPT
+from service.http.body import MAX_VALUES
+from service.http.images import MAX_FRAMES
 from service.http.openapi import documented
 from service.http.responses import ModelsAnswer
 from service.http.routing import json_response, service_of
 from service.lanes import LANES
+from service.metrics.composites import Composite
+from service.metrics.contract import Metric
+from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
+from service.settings.sections import MAX_TIMEOUT_MS
 
 router = APIRouter()
 
 OF_A_MODEL = ("role", "family", "id", "revision", "dtype", "device")
-OF_A_METRIC = ("range", "direction", "paper", "roles")
+OF_A_METRIC = ("range", "direction", "formula", "paper", "roles", "may_use")
 
 
 @router.get("/models", **documented(ModelsAnswer))
 async def models(request: Request) -> Response:
     """What is loaded, which metrics it serves, and the limits."""
-    return json_response(described(service_of(request)))
-
-
-def described(service: Service) -> dict[str, Any]:
-    """Models, metrics and limits."""
-    server, images = service.settings.server, service.settings.images
-    return {
+    service = service_of(request)
+    content = {
         "models": [
             {
                 "name": name,
@@ -34,17 +36,50 @@ def described(service: Service) -> dict[str, Any]:
             }
             for name, handle in service.runtime.handles.items()
         ],
-        "metrics": {
-            name: {field: getattr(metric, field) for field in OF_A_METRIC}
-            for name, metric in service.engine.metrics.items()
-        },
-        "limits": {
-            "max_items": server.max_items,
-            "body_limit_mb": server.body_limit_mb,
-            "default_timeout_ms": server.default_timeout_ms,
-            "max_pixels": images.max_pixels,
-            "max_side": images.max_side,
-            "max_image_bytes": images.max_bytes,
-            "lanes": LANES,
-        },
+        "metrics": {name: described(metric, service) for name, metric in service.engine.metrics.items()},
+        "limits": limits(service),
+    }
+    return json_response(content)
+
+
+def described(metric: Metric, service: Service) -> dict[str, Any]:
+    """A metric: what it declares, which models it may ask, and whether it can be scored with now."""
+    handles = service.engine.handles([metric.name])
+    entry = {field: getattr(metric, field) for field in OF_A_METRIC}
+    entry |= {"models": list(handles), "ready": not service.missing(metric)}
+    if any(service.runtime.handle(metric.name, role) is None for role in metric.may_use) and metric.without:
+        entry["only"] = metric.without
+    if isinstance(metric, Composite):
+        entry["parts"] = {
+            name: {
+                "weight": part.weight,
+                "divide_by": part.divide_by,
+                "options": part.options.model_dump(exclude_defaults=True),
+            }
+            for name, part in metric.parts.items()
+        }
+    return entry
+
+
+def limits(service: Service) -> dict[str, Any]:
+    """What a request may ask for; bodies that ask for more are refused."""
+    server, images = service.settings.server, service.settings.images
+    return {
+        "max_items": server.max_items,
+        "max_frames": MAX_FRAMES,
+        "max_prompt_characters": MAX_PROMPT,
+        "max_questions": MAX_QUESTIONS,
+        "max_question_characters": MAX_CHARACTERS,
+        "body_limit_mb": server.body_limit_mb,
+        "max_json_values": MAX_VALUES,
+        "body_timeout_s": server.body_timeout_s,
+        "keep_alive_s": server.keep_alive_s,
+        "default_timeout_ms": server.default_timeout_ms,
+        "max_timeout_ms": MAX_TIMEOUT_MS,
+        "max_pixels": images.max_pixels,
+        "max_side": images.max_side,
+        "max_image_bytes": images.max_bytes,
+        "image_formats": images.formats,
+        "image_urls": images.allow_urls,
+        "lanes": LANES,
     }

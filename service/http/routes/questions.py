@@ -8,29 +8,29 @@ from service.concurrency.disconnect import while_connected
 from service.errors import ScoregateError
 from service.http import body
 from service.http.context import context_of
-from service.http.openapi import documented
+from service.http.openapi import TIMEOUT, TRACE, documented
 from service.http.problems import entry
 from service.http.requests import QuestionsRequest
 from service.http.responses import QuestionsAnswer, SetEntry
 from service.http.routing import json_response, requests_of, service_of
-from service.lanes import INTERACTIVE
 from service.questions.sets import QuestionSet
+from service.report import most_telling
 
 router = APIRouter()
 
 
-@router.post("/questions", **documented(QuestionsAnswer, QuestionsRequest))
+@router.post("/questions", **documented(QuestionsAnswer, QuestionsRequest, parameters=[TIMEOUT, TRACE]))
 async def questions(request: Request) -> Response:
     """Write, or find, the question sets of prompts."""
     service = service_of(request)
     wanted, _ = await body.read(request, requests_of(request).questions, service.settings.server)
-    context = context_of(service, request, wanted.timeout_ms, INTERACTIVE)
+    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     style, llm = service.engine.style(wanted.style)
     work = service.engine.question_sets(wanted.prompts, style, llm, context)
     outcomes = await while_connected(request.receive, work)
     failed = [outcome for outcome in outcomes if isinstance(outcome, ScoregateError)]
     if len(failed) == len(outcomes):
-        raise failed[0]
+        raise most_telling(failed)
     content = {
         "request_id": context.request_id,
         "sets": [
@@ -55,7 +55,11 @@ def set_entry(questions: QuestionSet) -> dict[str, Any]:
     }
 
 
-@router.get("/questions/{id}", **documented(SetEntry))
-async def questions_by_id(request: Request, id: str) -> Response:
+ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+@router.get("/questions/{id}", **documented(SetEntry, also=[404], parameters=[ID]))
+async def questions_by_id(request: Request) -> Response:
     """A stored question set."""
+    id = request.path_params["id"]  # as an argument of ours it would bring FastAPI's own 422 along
     return json_response(set_entry(await service_of(request).questions.pinned(id)))

@@ -7,27 +7,39 @@ from fastapi import APIRouter, Request, Response
 from service.concurrency.disconnect import while_connected
 from service.http import body
 from service.http.context import context_of
-from service.http.openapi import documented
+from service.http.openapi import TIMEOUT, TRACE, documented
 from service.http.problems import entry
 from service.http.requests import ScoreRequest
 from service.http.responses import ScoreAnswer
 from service.http.routing import json_response, requests_of, service_of
-from service.http.translate import check_metrics, items_of, options_of
+from service.http.translate import check_metrics, items_of
 from service.report import ItemReport
 
 router = APIRouter()
 
 
-@router.post("/score", **documented(ScoreAnswer, ScoreRequest))
+SERVER_TIMING = "Server-Timing"
+
+
+@router.post(
+    "/score",
+    **documented(
+        ScoreAnswer,
+        ScoreRequest,
+        never=[502],  # a model's failure is an entry
+        parameters=[TIMEOUT, TRACE],
+        headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
+    ),
+)
 async def score(request: Request) -> Response:
     """Score images against prompts."""
     service = service_of(request)
     wanted, parts = await body.read(request, requests_of(request).score, service.settings.server)
-    items = items_of(wanted, parts)
-    request.state.lane, request.state.items = wanted.priority, len(items)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
+    items = items_of(wanted, parts)
+    request.state.items = len(items)
     check_metrics(wanted, service.engine)
-    work = service.engine.score(items, wanted.metrics, options_of(wanted), context)
+    work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
     report.raise_if_failed()
     timings = context.timings_ms()
@@ -40,7 +52,7 @@ async def score(request: Request) -> Response:
         "timings_ms": timings,
     }
     stages = ", ".join(f"{stage};dur={ms}" for stage, ms in timings.items())
-    return json_response(content, headers={"Server-Timing": stages})
+    return json_response(content, headers={SERVER_TIMING: stages})
 
 
 def result(index: int, item: ItemReport, explain: bool) -> dict[str, Any]:

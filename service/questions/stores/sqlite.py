@@ -10,32 +10,40 @@ from typing import Self, TypeVar
 from service.errors import NotReady
 from service.questions.sets import QuestionSet
 from service.questions.stores.contract import Store, from_json, to_json
+from service.questions.stores.file import opened
+from service.settings import SettingsError
 
 T = TypeVar("T")
 
-TABLES = """
-CREATE TABLE IF NOT EXISTS sets (id TEXT PRIMARY KEY, content BLOB NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS lookups (key TEXT PRIMARY KEY, id TEXT NOT NULL) STRICT;
-"""
+TIMEOUT_S = 2.0  # of a command, with its wait for those before it and for other processes
 
 
 class SQLiteStore(Store):
-    """A file; one thread owns the connection, so writes never meet, and processes may share it (WAL)."""
+    """
+    A file; one thread owns the connection, so writes never meet, and processes may share it (WAL).
 
-    def __init__(self, path: Path, in_memory: int) -> None:
+    Args:
+        timeout_s: of one command; other processes may hold the file locked for half of it.
+    """
+
+    def __init__(self, path: Path, in_memory: int, timeout_s: float = TIMEOUT_S) -> None:
         super().__init__(in_memory)
-        self._path = path
+        self._path, self._timeout_s = path, timeout_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._connection: sqlite3.Connection
 
     async def __aenter__(self) -> Self:
-        """Open or create the file."""
-        await self._do(self._open)
+        """Open or create the file.  Raises `SettingsError`."""
+        try:
+            self._connection = await self._on_thread(lambda: opened(self._path, self._timeout_s / 2))
+        except (OSError, sqlite3.Error) as exc:
+            self._thread.shutdown()
+            raise SettingsError(f"cache.questions: {self._path}: {exc}") from exc
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Close the file after the last write."""
-        await self._do(lambda: self._connection.close())
+        await self._on_thread(self._connection.close)
         self._thread.shutdown()
 
     async def _find(self, key: str) -> QuestionSet | None:
@@ -46,13 +54,6 @@ class SQLiteStore(Store):
 
     async def _put(self, key: str, questions: QuestionSet) -> QuestionSet:
         return await self._do(lambda: self._write(key, questions))
-
-    def _open(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(self._path, timeout=10)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        self._connection.executescript(TABLES)
 
     def _read(self, where: str, name: str) -> QuestionSet | None:
         row = self._connection.execute(f"SELECT content, id FROM {where}", (name,)).fetchone()
@@ -71,6 +72,10 @@ class SQLiteStore(Store):
 
     async def _do(self, work: Callable[[], T]) -> T:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        except sqlite3.Error as exc:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._on_thread(work)
+        except (sqlite3.Error, TimeoutError) as exc:
             raise NotReady(f"the question store failed: {type(exc).__name__}") from exc
+
+    async def _on_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)

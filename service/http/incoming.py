@@ -1,0 +1,145 @@
+"""Bodies on their way in: how many bytes of them are held, and how slow each may be."""
+
+import asyncio
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+from starlette.types import Message, Receive
+
+from service.errors import Malformed, Overloaded, RequestTimeout, ScoregateError, TooLarge
+from service.settings.sections import Server
+
+LEAST_BYTES_PER_S = 8 * 2**10
+BROKEN = "scoregate.broken"  # where a request's state says why the rest of its body cannot be read
+
+
+class Pace:
+    """
+    How slow a body may be: in each window of time so many bytes come, or its end does.
+
+    Args:
+        window_s: seconds of a window.
+        now: the time at which the first one begins, in seconds.
+    """
+
+    def __init__(self, window_s: float, now: float) -> None:
+        self._window_s = window_s
+        self._begin(now)
+
+    def _begin(self, now: float) -> None:
+        self.deadline = now + self._window_s
+        self._missing = LEAST_BYTES_PER_S * self._window_s
+
+    def came(self, size: int, now: float) -> None:
+        """Note that *size* bytes have come; enough of them begin the next window."""
+        self._missing -= size
+        if self._missing <= 0:
+            self._begin(now)
+
+
+class Bodies:
+    """
+    The bodies of all requests whose end has not come.
+
+    Together they hold a bounded number of bytes.  Above it the body that began first is refused: whoever
+    fills the memory slowly gives way to those who come.
+    """
+
+    def __init__(self, limits: Server) -> None:
+        self.limit = limits.body_limit_mb * 2**20
+        self.timeout_s = limits.body_timeout_s
+        self._budget = max(limits.unfinished_bodies_mb * 2**20, self.limit)
+        self._coming: dict[Body, int] = {}  # the bytes of each, in the order in which they began
+        self._held = 0
+
+    @contextmanager
+    def coming(self, state: MutableMapping[str, Any]) -> Iterator["Body"]:
+        """The body of one request, whose *state* may say that it is broken."""
+        body = Body(self, state)
+        try:
+            yield body
+        finally:
+            self.remove(body)
+
+    def add(self, body: "Body", size: int) -> None:
+        """Count *size* bytes more of a body; another one may be refused for them."""
+        self._coming[body] = self._coming.get(body, 0) + size
+        self._held += size
+        while self._held > self._budget:
+            next(iter(self._coming)).refuse(
+                Overloaded("the bodies that are still coming take too much memory, and this one began first")
+            )
+
+    def remove(self, body: "Body") -> None:
+        """Count a body no more: it has ended, or its request has."""
+        self._held -= self._coming.pop(body, 0)
+
+    def refuse_all(self, error: ScoregateError) -> None:
+        """End every request whose body is still coming."""
+        for body in tuple(self._coming):
+            body.refuse(error)
+
+
+class Body:
+    """One body, message by message."""
+
+    def __init__(self, bodies: Bodies, state: MutableMapping[str, Any]) -> None:
+        self._bodies, self._state = bodies, state
+        self._pace = Pace(bodies.timeout_s, asyncio.get_running_loop().time())
+        self._refusal: ScoregateError | None = None
+        self._waiting: asyncio.Timeout | None = None
+        self._ended = False
+        self._size = 0
+
+    async def receive(self, receive: Receive) -> Message:
+        """
+        The next message of ASGI's *receive*.
+
+        Raises:
+            RequestTimeout: it does not come, or the body is too slow.
+            TooLarge: the body is over the limit, whatever length was declared.
+            Malformed: the body is broken.
+            ScoregateError: what `refuse` was told.
+        """
+        if self._ended:  # what comes now is the caller's leaving, which has no deadline
+            return await receive()
+        message = await self._next(receive)
+        if broken := self._state.get(BROKEN):
+            raise Malformed(broken)
+        self._came(len(message.get("body", b"")), ended=not message.get("more_body"))
+        return message
+
+    def refuse(self, error: ScoregateError) -> None:
+        """End the request with *error*, since its body has not come."""
+        self._bodies.remove(self)
+        self._refusal = error
+        if self._waiting is not None and not self._waiting.expired():
+            self._waiting.reschedule(-1)
+
+    async def _next(self, receive: Receive) -> Message:
+        if self._refusal:
+            raise self._refusal
+        self._bodies.add(self, 0)
+        try:
+            async with asyncio.timeout_at(self._pace.deadline) as self._waiting:
+                return await receive()
+        except TimeoutError as exc:
+            raise self._refusal or RequestTimeout(self._too_slow()) from exc
+        finally:
+            self._waiting = None
+
+    def _came(self, size: int, *, ended: bool) -> None:
+        self._size += size
+        self._ended = ended
+        if self._size > self._bodies.limit:
+            raise TooLarge(f"the body is larger than {self._bodies.limit} bytes")
+        if ended:
+            self._bodies.remove(self)
+        else:
+            self._pace.came(size, asyncio.get_running_loop().time())
+            self._bodies.add(self, size)
+
+    def _too_slow(self) -> str:
+        window = f"{self._bodies.timeout_s:g} s"
+        return f"the body did not end within {window}, nor came {LEAST_BYTES_PER_S} bytes a second of it"

@@ -1,0 +1,193 @@
+"""
+HTTP/1.1 on a socket: uvicorn's protocol, made ready for callers who mean harm or are slow.
+
+uvicorn takes every connection, waits for headers without an end, reads bodies in chunks of any size, takes a
+caller who ends its side for one who left, and closes connections amid the next request when it drains.
+"""
+
+import asyncio
+import logging
+import socket
+import uuid
+from typing import Any, cast
+
+import h11
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn import Config
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from service.bootstrap import Service
+from service.errors import Malformed, Overloaded, RequestTimeout, ScoregateError
+from service.http.incoming import BROKEN
+from service.http.problems import problem
+from service.http.transport import Transport
+from service.telemetry import NO_LANE
+
+log = logging.getLogger("scoregate.connections")
+
+SMALL_CHUNKS = 8192  # of one body; each takes some microseconds of the event loop
+CHUNK_BYTES = 4096  # that come with each chunk beyond
+
+IDLE_S = 0.5  # a request that is on its way at SIGTERM has so long to come
+LOOK_S = 0.1  # between two looks whether a caller who sends no more has left
+
+
+class Reader(h11.Connection):
+    """
+    What comes on a connection, read by h11; a body of very small chunks is refused.
+
+    Attributes:
+        refusal: why the rest cannot be read, where that is not h11's own reason.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER)
+        self.refusal = ""
+        self._chunks = self._bytes = 0
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Raises `h11.RemoteProtocolError`."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_start
+            self._bytes += len(event.data)
+            if self._chunks > SMALL_CHUNKS + self._bytes // CHUNK_BYTES:
+                self.refusal = f"the body comes in chunks that are too small: send {CHUNK_BYTES} bytes in one"
+                raise h11.RemoteProtocolError(self.refusal)
+        return event
+
+
+class Protocol(H11Protocol):
+    """
+    One connection.
+
+    Args:
+        service: whose settings hold, and who says whether it drains.
+        max_connections: of this server; those above are answered with 503 and closed.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        service: Service,
+        max_connections: int,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.conn = self._reader = Reader()
+        self._app, self.app = self.app, self._run
+        self._service, self._max_connections = service, max_connections
+        self._broken = False
+        self._headers_late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection, unless there are too many."""
+        self._wire = Transport(transport, self._is_sent_to)
+        super().connection_made(cast(asyncio.Transport, self._wire))
+        if len(self.connections) > self._max_connections:
+            self._refuse(Overloaded(f"there are {self._max_connections} connections already"))
+        elif self._service.draining:
+            self.shutdown()
+        else:  # a connection on which nothing comes ends like one on which nothing more comes
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._stop_waiting_for_headers()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; headers that have begun have a deadline."""
+        if self._broken or self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE or not self.conn.trailing_data[0]:
+            self._stop_waiting_for_headers()
+        elif self._headers_late is None:
+            timeout_s = self._service.settings.server.body_timeout_s
+            late = RequestTimeout(f"the headers did not come within {timeout_s:g} s")
+            self._headers_late = self.loop.call_later(timeout_s, self._refuse, late)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection while a request is being answered: the caller may have ended its side only."""
+        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+            return False
+        self.cycle.keep_alive = False
+        if not self.cycle.response_started:
+            self._wire.begin()
+            self._look_whether_it_left()
+        return True
+
+    def shutdown(self) -> None:
+        """End with the answer under way; without one, wait a moment for a request that is being sent."""
+        if self.cycle is None or self.cycle.response_complete:
+            self.loop.call_later(IDLE_S, self._close_if_idle)
+        else:
+            super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; where it is the rest of a body, the request's own answer says so."""
+        self._broken = True
+        reason = self._reader.refusal or "this is not HTTP/1.1"
+        if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
+            self.scope["state"][BROKEN] = reason
+            self.cycle.message_event.set()
+        else:
+            self._refuse(Malformed(reason))
+
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The app; its answer says where the connection ends with it."""
+        cycle = self.cycle
+
+        async def send_closing(message: Message) -> None:
+            ends = cycle.more_body or not cycle.keep_alive or self._service.draining
+            if ends and message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], CLOSE_HEADER]
+            await send(message)
+
+        await self._app(scope, receive, send_closing)
+
+    def _refuse(self, error: ScoregateError) -> None:
+        """Answer what never became a request, and close."""
+        log.warning("a connection was refused: %s", error.detail)
+        self._service.instruments.count_request("other", error.status, 0.0, NO_LANE)
+        self._service.instruments.count_rejection(error)
+        request_id = uuid.uuid4().hex
+        response = problem(error, request_id)
+        headers = [*response.raw_headers, (b"x-request-id", request_id.encode()), CLOSE_HEADER]
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            start = h11.Response(status_code=error.status, headers=headers)
+            for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event))
+        self.transport.close()
+
+    def _stop_waiting_for_headers(self) -> None:
+        if self._headers_late is not None:
+            self._headers_late.cancel()
+            self._headers_late = None
+
+    def _is_sent_to(self) -> bool:
+        """Whether the caller is in the midst of a request."""
+        midst = self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
+        return midst or self._broken or self._headers_late is not None
+
+    def _close_if_idle(self) -> None:
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            super().shutdown()
+
+    def _look_whether_it_left(self) -> None:
+        if self.transport.is_closing() or self.cycle.response_started:
+            return
+        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self.transport.abort()
+        else:
+            self.loop.call_later(LOOK_S, self._look_whether_it_left)

@@ -1,0 +1,66 @@
+"""
+What a valid request must be beside what its schema says, so that the service can do something with it.
+
+Schemathesis takes a valid request that is refused for a fault.  No schema can say that a file part is
+there, that the questions of a set differ and make no circle, or that a text is about something.
+"""
+
+from typing import Any
+
+import schemathesis
+
+THING = "a red dog: "  # which the fake question LLM finds in any prompt
+PATIENT_MS = 10_000
+TIMEOUT = "X-Request-Timeout-Ms"
+
+
+@schemathesis.hook
+def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> schemathesis.Case:
+    """Mend a valid case; one that means to be invalid stays as it is."""
+    if case.meta and case.meta.generation.mode.is_positive:
+        if isinstance(case.body, dict):
+            case.body = mended_form(case.body) if "request" in case.body else mended(case.body)
+        if TIMEOUT in case.headers:
+            case.headers[TIMEOUT] = str(PATIENT_MS)
+    return case
+
+
+def mended_form(form: dict[str, Any]) -> dict[str, Any]:
+    """The part `request` alone: other parts need a filename, and schemathesis gives them none."""
+    return {"request": mended(form["request"])}
+
+
+def mended(value: Any) -> Any:
+    """*value* with everything in it that needs mending."""
+    match value:
+        case {"part": str()}:
+            return {"data": ""}
+        case {"prompts": list(prompts), **others}:
+            return {"prompts": [(THING + prompt)[:4000] for prompt in prompts], **mended(others)}
+        case {"question_set": list(questions), **others}:
+            return {"question_set": different(questions), **mended(others)}
+        case {"timeout_ms": int(timeout_ms), **others}:
+            return {"timeout_ms": patient(timeout_ms), **mended(others)}
+        case dict():
+            return {name: mended(one) for name, one in value.items()}
+        case list():
+            return [mended(one) for one in value]
+    return value
+
+
+def different(questions: list[Any]) -> list[Any]:
+    """The questions with ids and texts of their own; those with parents depend on the one before them."""
+    return [
+        {
+            **question,
+            "id": number,
+            "text": f"{number}: {question['text']}"[:1000],
+            "depends_on": [number - 1] if question.get("depends_on") and number > 1 else [],
+        }
+        for number, question in enumerate(questions, 1)
+    ]
+
+
+def patient(timeout_ms: int) -> int:
+    """Time enough for an answer, or else one millisecond."""
+    return timeout_ms if timeout_ms == 1 else max(timeout_ms, PATIENT_MS)

@@ -1,0 +1,120 @@
+"""How slow a body may be, and how much of all unfinished ones is held."""
+
+import asyncio
+
+import pytest
+
+from service.errors import Draining, Overloaded, RequestTimeout
+from service.http.incoming import LEAST_BYTES_PER_S, Bodies, Pace
+from service.settings.sections import Server
+from tests.http.refusals import JSON, refused
+
+pytestmark = pytest.mark.anyio
+
+MB = 2**20
+
+
+def test_a_window_without_enough_bytes_is_the_last():
+    """A byte now and then does not move the deadline."""
+    pace = Pace(window_s=10, now=100)
+    for second in range(9):
+        pace.came(LEAST_BYTES_PER_S, now=101 + second)
+
+    assert 110 == pace.deadline
+
+
+def test_enough_bytes_begin_the_next_window():
+    """At the moment at which they have come, however fast."""
+    pace = Pace(window_s=10, now=100)
+    pace.came(9 * LEAST_BYTES_PER_S, now=101)
+    pace.came(LEAST_BYTES_PER_S, now=102)
+
+    assert 112 == pace.deadline
+
+
+class Caller:
+    """What a caller sends, message by message, and then nothing more."""
+
+    def __init__(self, *bodies, more=True):
+        self.bodies, self.more = list(bodies), more
+
+    async def receive(self):
+        if not self.bodies:
+            await asyncio.Event().wait()
+        body = self.bodies.pop(0)
+        return {"type": "http.request", "body": body, "more_body": self.more or bool(self.bodies)}
+
+
+async def read(bodies, caller):
+    """All messages of a body."""
+    with bodies.coming({}) as body:
+        while (await body.receive(caller.receive)).get("more_body"):
+            pass
+
+
+async def test_the_body_that_began_first_gives_way():
+    """The ones that came later stay, and what it held is free."""
+    bodies = Bodies(Server(body_limit_mb=1, unfinished_bodies_mb=2))
+    first, second = [asyncio.create_task(read(bodies, Caller(bytes(MB)))) for _ in range(2)]
+    await asyncio.sleep(0)
+    third = asyncio.create_task(read(bodies, Caller(bytes(MB // 2), bytes(MB // 2), more=False)))
+    await third
+
+    with pytest.raises(Overloaded):
+        await first
+    assert not second.done()
+    second.cancel()
+
+
+async def test_all_that_are_coming_can_be_refused_and_those_that_have_come_are_not():
+    """Whether something of them has come or not."""
+    bodies = Bodies(Server())
+    coming = [asyncio.create_task(read(bodies, caller)) for caller in (Caller(), Caller(b"{"))]
+    with bodies.coming({}) as ended:
+        await ended.receive(Caller(b"{}", more=False).receive)
+        await asyncio.sleep(0)
+        bodies.refuse_all(Draining())
+        leaving = Caller(b"", more=False)  # what comes after the end: the caller's leaving
+        assert await ended.receive(leaving.receive)
+
+    assert [Draining] * 2 == [type(e) for e in await asyncio.gather(*coming, return_exceptions=True)]
+
+
+async def test_a_body_without_progress_is_refused():
+    """Whoever waits for it learns so."""
+    with pytest.raises(RequestTimeout, match=r"within 0\.01 s"):
+        await read(Bodies(Server(body_timeout_s=0.01)), Caller(b"{"))
+
+
+async def test_the_app_answers_408(serve):
+    """As any other error, counted and with the request's id."""
+
+    async def stops():
+        yield b"{"
+        await asyncio.Event().wait()
+
+    async with serve(server={"body_timeout_s": 0.01}) as client:
+        refused(await client.post("/score", content=stops(), headers=JSON), 408, "request_timeout")
+        counted = (await client.get("/metrics")).text
+
+    assert 'scoregate_requests_total{code="408",route="/score"} 1.0' in counted
+
+
+async def test_a_message_with_two_lengths_is_refused(serve):
+    """400, whatever follows."""
+    async with serve() as client:
+        both = {**JSON, "Content-Length": "2", "Transfer-Encoding": "chunked"}
+        answer = await client.post("/score", content=b"{}", headers=both)
+
+    refused(answer, 400, "malformed")
+    assert "close" == answer.headers["Connection"]
+
+
+async def test_what_comes_while_the_service_stops_is_refused(serve):
+    """503 `draining`; the probes still answer."""
+    async with serve() as client:
+        client._transport.app.state.service.draining = True
+        refused(await client.get("/health"), 503, "draining")
+
+        assert 200 == (await client.get("/livez")).status_code
+        assert 503 == (await client.get("/readyz")).status_code

@@ -1,0 +1,61 @@
+"""Logs: JSON lines and nothing else, and no line without an end of others like it."""
+
+import json
+import logging
+import subprocess
+import sys
+
+from service.logs import EVERY_S, OnceAMinute
+
+LOUD = """
+import io, logging, warnings
+import PIL.Image
+from models.image import Image, ImageError
+from service.logs import configure_logging
+
+configure_logging()
+file = io.BytesIO()
+PIL.Image.effect_noise((64, 64), 50).save(file, "TIFF", compression="tiff_lzw")
+broken = bytearray(file.getvalue())
+broken[20:-300] = bytes(byte ^ 0x77 for byte in broken[20:-300])
+try:
+    Image(bytes(broken)).rgb
+except ImageError:
+    logging.getLogger("scoregate").info("the picture is broken")
+warnings.warn("somebody warns")
+logging.getLogger("python_multipart.multipart").warning("somebody's body")
+"""
+
+
+def test_stderr_has_json_lines_and_nothing_else():
+    """Neither libtiff nor Python's warnings write past the loggers; the multipart parser quotes no bodies."""
+    done = subprocess.run([sys.executable, "-c", LOUD], capture_output=True, text=True, check=True)
+    events = [json.loads(line)["event"] for line in done.stderr.splitlines()]
+
+    assert 2 == len(events)
+    assert "the picture is broken" == events[0]
+    assert "somebody warns" in events[1]
+
+
+def record(text, level=logging.ERROR, at=0.0):
+    made = logging.LogRecord("asyncio", level, __file__, 1, text, (), None)
+    made.created = at
+    return made
+
+
+def test_a_warning_is_written_once_a_minute():
+    """By its first line: what follows differs from time to time."""
+    filter = OnceAMinute()
+    out = "socket.accept() out of system resource\nsocket: {}"
+    times = (0, 1, EVERY_S - 1, EVERY_S, EVERY_S + 1)
+
+    assert [0, EVERY_S] == [at for n, at in enumerate(times) if filter.filter(record(out.format(n), at=at))]
+
+
+def test_others_pass():
+    """Another warning, and what is no warning at all."""
+    filter = OnceAMinute()
+    texts = ["one", "another"]
+
+    assert all(filter.filter(record(text)) for text in texts)
+    assert all(filter.filter(record("one", logging.INFO)) for _ in range(3))
