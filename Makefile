@@ -1,35 +1,44 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm redis train-demo figures bench loadtest bench-demo soak
+.PHONY: help demo serve test check vllm redis train-demo figures bench loadtest bench-demo soak fuzz
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 VLLM := .venv-vllm
+TICK_S ?= 20
+
+# pip names each package that it downloads, and says nothing while it unpacks them.  $(call watched,FOLDER) shows that
+# work goes on, also where there is no terminal: every TICK_S seconds the size of the folder.
+watched = while sleep $(TICK_S) >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \
+	echo "  $(1): $$(du -sh $(1) | cut -f1) so far"; done & trap "kill $$!" EXIT;
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/server: pyproject.toml requirements.lock
+	@echo "Setting up $(VENV), once: some minutes, downloads 3 GB, takes 6 GB on disk"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --progress-bar on -r requirements.lock
+	@$(call watched,$(VENV)) $(BIN)/pip install --disable-pip-version-check -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 $(VENV)/dev: $(VENV)/server requirements-dev.lock
+	@echo "Adding what the tests need to $(VENV)"
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
 	@touch $@
 
 $(VLLM)/ready: requirements-vllm.lock
+	@echo "Setting up $(VLLM) for the tests, once: some minutes, downloads 3 GB, takes 6 GB on disk"
 	$(PYTHON) -m venv $(VLLM)
-	$(VLLM)/bin/pip install --quiet --disable-pip-version-check --progress-bar on --no-deps -r requirements-vllm.lock
+	@$(call watched,$(VLLM)) $(VLLM)/bin/pip install --disable-pip-version-check --no-deps -r requirements-vllm.lock
 	@touch $@
 
 demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html
 	$(BIN)/python -m demo.show
 
-serve: $(VENV)/server ## Start the demo service on 127.0.0.1:8000 and leave it running
-	$(BIN)/python -m demo.serve
+serve: $(VENV)/server ## Serve the demo models, or CONFIG=profile.toml, on 127.0.0.1:8000
+	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)")
 
 test: check vllm redis ## Lint, types, all tests
 	$(BIN)/pytest
@@ -53,6 +62,9 @@ figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughpu
 
 bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 	$(BIN)/python -m benchmarks.forward
+
+fuzz: $(VENV)/dev ## Let schemathesis look for faults in the HTTP contract (some minutes)
+	$(BIN)/python -m tests.fuzz
 
 soak: $(VENV)/dev ## Callers who leave and ten minutes of faults, in a real process; memory to build/soak.png
 	$(BIN)/python -m tests.e2e.soak

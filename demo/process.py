@@ -6,16 +6,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
+from huggingface_hub import constants
 
 from demo.progress import progress
 
 SERVICE = (sys.executable, "-m", "service")
 HOST = "127.0.0.1"
-START_S = 240  # two busy cores need a while to import torch
+START_S = 240  # two busy cores need a while to import torch; shipped models come from the disk
+TOLD_S = 30  # a line that stays, for logs
 STOP_S = 40  # the service finishes what it has begun
 
 
@@ -74,25 +76,49 @@ def stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:
-    """Return once `/readyz` says so.  Raises `Failed` where the process ends or takes too long."""
-    begun = time.monotonic()
+def wait_until_ready(process: subprocess.Popen[bytes], port: int, limit_s: float = START_S) -> None:
+    """
+    Return once `/readyz` says so; say meanwhile what is waited for.
+
+    Args:
+        limit_s: infinite where weights may have to be downloaded: it then waits while the process lives.
+
+    Raises:
+        Failed: the process ended, or took too long.
+    """
+    begun, told, fetched = time.monotonic(), 0, fetched_bytes()
     progress(f"starting the service on port {port}\n")
-    while (waited := time.monotonic() - begun) < START_S:
-        progress(f"loading models: {waited:.0f} s")
+    while (waited := time.monotonic() - begun) < limit_s:
         try:
             status = process.wait(0.3)
         except subprocess.TimeoutExpired:
-            if is_ready(port):
+            missing = waits_for(port, fetched_bytes() - fetched)
+            if not missing:
                 progress(f"the service is ready after {waited:.0f} s\n")
                 return
+            line = f"{waited:.0f} s, waiting for {missing}"
+            if waited >= told + TOLD_S:
+                line, told = line + "\n", told + TOLD_S
+            progress(line)
         else:
             raise Failed(f"the service ended with status {status} before it was ready")
-    raise Failed(f"the service was not ready after {START_S} s")
+    raise Failed(f"the service was not ready after {limit_s:.0f} s")
 
 
-def is_ready(port: int) -> bool:
+def waits_for(port: int, fetched: int) -> str:
+    """What the service on *port* lacks, with *fetched* bytes of weights so far; empty when it is ready."""
     try:
-        return httpx.get(f"{url(port)}/readyz", timeout=5, trust_env=False).status_code == 200
-    except httpx.TransportError:
-        return False
+        answer = httpx.get(f"{url(port)}/readyz", timeout=5, trust_env=False)
+    except httpx.TransportError:  # its port opens when its models are loaded
+        return "models to load" + (f", {fetched / 1e6:.0f} MB of weights fetched so far" if fetched else "")
+    return "" if answer.status_code == 200 else str(answer.json()["detail"])
+
+
+def fetched_bytes() -> int:
+    """Bytes of weights in the hub's local cache, with those of unfinished downloads."""
+    files = Path(constants.HF_HUB_CACHE).glob("models--*/blobs/*")
+    sizes = []
+    for file in files:
+        with suppress(FileNotFoundError):  # it was finished, and has another name now
+            sizes.append(file.stat().st_size)
+    return sum(sizes)

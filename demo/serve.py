@@ -1,10 +1,13 @@
-"""`python -m demo.serve [--port 8000]`: run the service and show how to ask it something."""
+"""`python -m demo.serve [--config PROFILE] [--port 8000]`: run the service, and show how to ask it."""
 
 import argparse
 import json
 import shlex
 import sys
 from collections.abc import Sequence
+from math import inf
+
+import httpx
 
 from demo.pairs import METRICS
 from demo.process import SERVICE, Failed, free_port, running, url, wait_until_ready
@@ -16,15 +19,17 @@ PORT = 8000
 def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) -> int:
     """Serve until Ctrl-C or SIGTERM, or as long as the service lives."""
     parser = argparse.ArgumentParser(prog="make serve", description=__doc__)
+    parser.add_argument("--config", help="TOML profile; the demo profile by default")
     parser.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 picks a free one")
-    port = parser.parse_args(argv).port
+    arguments = parser.parse_args(argv)
+    if arguments.config:
+        command = (*command, "--config", arguments.config)
     try:
-        port = free_port(port)
+        port = free_port(arguments.port)
         with running(port, command) as process:
-            wait_until_ready(process, port)
-            print(
-                f"\nReady. Paste this into another shell; Ctrl-C here stops it.\n\n{curl(port)}\n", flush=True
-            )
+            wait_until_ready(process, port, limit_s=inf)
+            line = curl(port, served(port))
+            print(f"\nReady. Paste this into another shell; Ctrl-C here stops it.\n\n{line}\n", flush=True)
             return process.wait()
     except KeyboardInterrupt:
         return 0
@@ -33,11 +38,18 @@ def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) ->
         return 2
 
 
-def curl(port: int) -> str:
+def served(port: int) -> list[str]:
+    """Those of the demo's metrics that the service on *port* can score with; all where it asks for a key."""
+    told = httpx.get(f"{url(port)}/models", trust_env=False).json().get("metrics", {})
+    whole = {name for name, metric in told.items() if metric["ready"] and "only" not in metric}
+    return [metric for metric in METRICS if metric in whole] or list(METRICS)
+
+
+def curl(port: int, metrics: Sequence[str]) -> str:
     """A shell line that scores a shipped picture against its right and its wrong prompt."""
     sample = listed()[0]
     items = [{"prompt": sample[which], "image": {"part": "picture"}} for which in ("right", "wrong")]
-    request = json.dumps({"items": items, "metrics": list(METRICS)})
+    request = json.dumps({"items": items, "metrics": metrics})
     parts = (f"request={request}", f'picture=@"{FOLDER / sample["file"]}"')
     form = " ".join(f"-F {shlex.quote(part)}" for part in parts)
     return f"curl -sS {url(port)}/score {form}"

@@ -1,5 +1,6 @@
 """The service: its parts, and the life they share."""
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from service.concurrency.cpu_threads import cpu_threads
 from service.engine import Engine
 from service.items import Pictures
 from service.metrics.assignment import assign
+from service.metrics.composites import composites
+from service.metrics.contract import Metric
 from service.metrics.registry import metrics
 from service.questions.stores.contract import Store
 from service.questions.stores.redis import RedisStore
@@ -18,9 +21,10 @@ from service.questions.writer import QuestionWriter
 from service.redis.client import RedisClient
 from service.serving.local import LocalRuntime
 from service.serving.runtime import Runtime
-from service.settings import SettingsError
 from service.settings.tree import Settings
 from service.telemetry import Instruments
+
+log = logging.getLogger("scoregate.service")
 
 READY = "ready"
 SET_TIMEOUT_S = 60.0  # of question LLMs whose family has no such setting
@@ -47,8 +51,11 @@ class Service:
         models: the loaded models by configured name.
         on_broken: told, in one line, when a device can't go on and the process should end.
 
+    Attributes:
+        metrics: every metric there is, the profile's composites among them.
+
     Raises:
-        SettingsError: a metric's table names what isn't there.
+        SettingsError: the table of a metric or of a composite names what isn't there.
     """
 
     questions: QuestionWriter
@@ -60,31 +67,39 @@ class Service:
         models: Mapping[str, Loaded],
         on_broken: Callable[[str], None] = lambda reason: None,
     ) -> None:
-        self.settings, self.metrics = settings, metrics()
-        self.instruments = Instruments(models)
+        assigned = assign(metrics(), settings)
+        self.settings = settings
+        self.metrics = {**metrics(), **composites(metrics(), settings, assigned)}
+        self.instruments = Instruments(models, {name: each.range for name, each in self.metrics.items()})
         self.redis = {
             cache: RedisClient(cache, url, self.instruments) for cache, url in settings.cache.redis.items()
         }
         self.cpu = cpu_threads(settings.images.decode_workers)
         self.pictures = Pictures(settings.images, self.cpu)
-        assigned, shared = assign(self.metrics, settings), self.redis.get("scores")
+        self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
+        self.instruments.pixels_held.set_function(lambda: self.pictures.budget_held)
         self.runtime: Runtime = LocalRuntime(
-            models, settings, assigned, self.cpu, self.instruments, on_broken, shared
+            models, settings, assigned, self.cpu, self.instruments, on_broken, self.redis.get("scores")
         )
         self.draining = False
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         """Start everything."""
+        if demo := self.settings.demo_models:
+            log.warning("demo models stand beside real ones: %s; their scores mean nothing", ", ".join(demo))
         async with AsyncExitStack() as starting:  # what has started is closed where something fails
             starting.callback(self._stop_threads)
+            starting.push_async_callback(self.pictures.aclose)
             for client in self.redis.values():
                 await starting.enter_async_context(client)
             await starting.enter_async_context(self.runtime)
             store = await self._open_store(starting)
             self.questions = QuestionWriter(store, self._set_timeouts_s(), self.instruments)
             starting.push_async_callback(self.questions.aclose)
-            self.engine = Engine(self.metrics, self.runtime, self.questions, self.pictures, self.cpu)
+            self.engine = Engine(
+                self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
+            )
             self._stack = starting.pop_all()
         return self
 
@@ -97,11 +112,8 @@ class Service:
         cache = self.settings.cache
         if client := self.redis.get("questions"):
             return RedisStore(client, cache.questions_in_memory)
-        try:
-            store = SQLiteStore(cache.questions_path, cache.questions_in_memory)
-            return await starting.enter_async_context(store)
-        except OSError as exc:
-            raise SettingsError(f"cache.questions: {cache.questions_path}: {exc}") from exc
+        store = SQLiteStore(cache.questions_path, cache.questions_in_memory)
+        return await starting.enter_async_context(store)
 
     def _set_timeouts_s(self) -> dict[str, float]:
         """Seconds for one question set, by the question LLM's configured name."""
@@ -112,6 +124,13 @@ class Service:
     def _stop_threads(self) -> None:
         for pool in self.cpu.values():
             pool.shutdown()
+
+    def missing(self, metric: Metric) -> list[str]:
+        """Why *metric* can't be scored with now: required models that don't serve; empty where it can."""
+        asked = [self.metrics[name] for name in metric.asks(metric.options())]
+        needed = [self.runtime.handle(each.name, role) for each in asked for role in each.roles]
+        models = {handle.name: handle.missing for handle in needed if handle is not None}
+        return [f"models.{name}: {state}" for name, state in models.items() if state]
 
     def readiness(self) -> Readiness:
         """Whether requests can be served, and if not, why."""

@@ -1,7 +1,7 @@
 """`scoregate-server --check`: what a profile would load, from where, and how much memory it takes."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from models.checkpoints.weights import DTYPES
 from models.registry import families
@@ -33,7 +33,13 @@ def check(settings: Settings) -> str:
     sums = [f"{device} {as_bytes(size)}" for device, size in weights.items() if size]
     sums += ["more, not known until it is fetched"] * unknown
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
-    return f"{table_of(rows)}\n\nWeights: {total}\n"
+    return f"{table_of(rows)}\n\nWeights: {total}\n{beside(settings.demo_models)}"
+
+
+def beside(demo: Sequence[str]) -> str:
+    """A line about demo models that stand beside real ones; empty where there are none."""
+    line = f"Demo models stand beside real ones: {', '.join(demo)}. Their scores mean nothing.\n"
+    return line if demo else ""
 
 
 def as_bytes(size: int) -> str:

@@ -83,11 +83,14 @@ class Context:
     def spent(self, stage: str, seconds: float) -> None:
         """Note that some item or call of this request spent *seconds* in *stage*."""
         self.slowest[stage] = max(self.slowest[stage], seconds)
-        self.instruments.stage_duration.labels(stage).observe(seconds)
+        self.instruments.stage_duration.labels(stage, self.lane).observe(seconds)
+
+    def stages_ms(self) -> dict[str, float]:
+        """The longest that any one item or call spent in each stage, in milliseconds."""
+        return {stage: round(1000 * seconds, 2) for stage, seconds in self.slowest.items()}
 
     def timings_ms(self) -> dict[str, float]:
         """Stages and the total so far, in milliseconds."""
         total = self.elapsed()
-        self.instruments.stage_duration.labels("total").observe(total)
-        stages = {**self.slowest, "total": total}
-        return {stage: round(1000 * seconds, 2) for stage, seconds in stages.items()}
+        self.instruments.stage_duration.labels("total", self.lane).observe(total)
+        return {**self.stages_ms(), "total": round(1000 * total, 2)}

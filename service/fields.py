@@ -2,10 +2,20 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 MAX_PROMPT = 4000  # characters
+SLOT = "{}"  # where a template takes a text
 MAX_UNKNOWN = 16  # fields of one object that are named in a refusal
 
 # Names of unions' branches.  Pydantic puts them into an error's place; a JSON pointer leaves them out.
@@ -48,11 +58,43 @@ def filled(text: str) -> str:
 
 def slotted(template: str) -> str:
     """Refuse a template without one place for a text."""
-    if template.count("{}") != 1:
+    if template.count(SLOT) != 1:
         raise ValueError("must hold {} exactly once, where the text goes")
     return template
 
 
-Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean)]
-Prompt = Annotated[str, StringConstraints(max_length=MAX_PROMPT), AfterValidator(filled)]
-Template = Annotated[Prompt, AfterValidator(slotted)]
+def slotted_once_or_not(text: str) -> str:
+    """Refuse a text with two places for another."""
+    if text.count(SLOT) > 1:
+        raise ValueError("must not hold {} more than once")
+    return text
+
+
+def whole(number: Any) -> Any:
+    """3.0 as 3, since both are the same number in JSON; anything else as it is."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def told(**keywords: Any) -> Any:
+    """Keywords of the JSON schema that say what a validator checks."""
+    return Field(json_schema_extra=keywords)
+
+
+# The rules above as patterns, for readers of the schema.  `\s` is spelled out, because each dialect of
+# regular expressions means something else by it.
+SPACE = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+BETWEEN = r"(?:[^{\x00]|\{+[^{}\x00])*"  # text without a slot, but for braces at its end
+CLEAN = r"^[^\x00]*$"
+FILLED = rf"^[^\x00]*[^\x00{SPACE}][^\x00]*$"
+SLOTTED = rf"^{BETWEEN}\{{+\}}{BETWEEN}\{{*$"
+SLOTTED_ONCE_OR_NOT = rf"^{BETWEEN}(?:\{{+\}}{BETWEEN})?\{{*$"
+
+WHOLE = BeforeValidator(whole)  # behind the limits, or the schema loses them
+Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean), told(pattern=CLEAN)]
+Prompt = Annotated[
+    str, StringConstraints(max_length=MAX_PROMPT), AfterValidator(filled), told(pattern=FILLED, minLength=1)
+]
+Template = Annotated[Prompt, AfterValidator(slotted), told(pattern=SLOTTED)]
+TextOrTemplate = Annotated[
+    Prompt, AfterValidator(slotted_once_or_not), told(allOf=[{"pattern": SLOTTED_ONCE_OR_NOT}])
+]

@@ -24,11 +24,13 @@ from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
+from service.serving.demand import Demand
 
 __all__ = [
     "Call",
     "CallRefused",
     "CheckpointError",
+    "Demand",
     "Embedding",
     "Family",
     "GenerateCall",

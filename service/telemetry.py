@@ -5,15 +5,25 @@ Label values are closed sets and all of them exist from the start, so that a rat
 has not moved yet is 0, not absent.  Never a prompt, a key, a request id or an image in a label.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import product
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_asgi_app
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    make_asgi_app,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from service import errors
+from service import __version__, errors
+from service.collectors import GpuMemory, ScoreHistograms
 from service.lanes import LANES
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -31,8 +41,13 @@ ROUTES = (
     "/openapi.json",
     "other",
 )
-CODES = tuple(str(code) for code in (200, 400, 401, 404, 405, 413, 415, 422, 429, 499, 500, 502, 503, 504))
+WITH_LANES = ("/score", "/questions")
+# 499: the caller left first.
+STATUSES = (200, 400, 401, 404, 405, 408, 413, 415, 422, 429, 499, 500, 502, 503, 504)
+CODES = tuple(map(str, STATUSES))
+NO_LANE = "none"  # of requests that ask no model, or were refused before their lane was read
 RESULTS = ("ok", "error", "cancelled")
+SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
 CACHES = ("questions", "scores")
 REJECTIONS = ("lane_full", "overloaded", "draining", "not_ready", "unauthorized", "too_large")
 
@@ -43,10 +58,19 @@ BATCH_SECONDS = (0.002, *WAIT_SECONDS[2:12])
 
 
 class Instruments:
-    """The instruments of one service; *models* are the configured models' names."""
+    """
+    The instruments of one service.
 
-    def __init__(self, models: Iterable[str]) -> None:
+    Args:
+        models: the configured models' names.
+        metrics: the least and the largest score of each metric, by name.
+    """
+
+    def __init__(
+        self, models: Iterable[str], metrics: Mapping[str, tuple[float, float]] | None = None
+    ) -> None:
         self.registry = CollectorRegistry()
+        metrics = metrics or {}
         counter = partial(Counter, registry=self.registry)
         gauge = partial(Gauge, registry=self.registry)
         histogram = partial(Histogram, registry=self.registry)
@@ -59,15 +83,21 @@ class Instruments:
         self.request_duration = histogram(
             "scoregate_request_duration_seconds",
             "From the first byte of a request to the last of its answer.",
-            ("route",),
+            ("route", "lane"),
             buckets=SECONDS,
         )
         self.stage_duration = histogram(
             "scoregate_stage_duration_seconds",
             "Time an item spent decoding, waiting for questions, queueing, or on a model.",
-            ("stage",),
+            ("stage", "lane"),
             buckets=STAGE_SECONDS,
         )
+        self.scores = counter(
+            "scoregate_scores_total",
+            "Scores asked for, by what came of them: one for each metric of an item.",
+            ("metric", "result"),
+        )
+        self.score = ScoreHistograms("scoregate_score", "The scores themselves.", metrics)
         self.calls = counter(
             "scoregate_calls_total",
             "Calls that a model answered or lost; hits and coalesced calls are not among them.",
@@ -105,14 +135,26 @@ class Instruments:
             ("result",),
         )
         self.rejections = counter(
-            "scoregate_rejections_total", "Requests refused before any work.", ("reason",)
+            "scoregate_rejections_total", "Requests, or metrics of one, that were refused.", ("reason",)
         )
         self.model_ready = gauge(
             "scoregate_model_ready", "1 when the model is loaded, warm and serving.", ("model",)
         )
-        self._create(models)
+        self.pixel_budget = gauge(
+            "scoregate_pixel_budget_bytes", "Most bytes of decoded pixels that are held at a time."
+        )
+        self.pixels_held = gauge(
+            "scoregate_pixels_held_bytes", "Bytes of decoded pixels that are accounted for now."
+        )
+        gauge("scoregate_build_info", "Always 1.", ("version",)).labels(__version__).set(1)
+        gpu = GpuMemory("scoregate_gpu_memory_bytes", "Memory of the GPUs that this process uses.")
+        for collector in (self.score, gpu):
+            self.registry.register(collector)
+        for standard in (ProcessCollector, PlatformCollector, GCCollector):
+            standard(registry=self.registry)
+        self._create(models, metrics)
 
-    def _create(self, models: tuple[str, ...]) -> None:
+    def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:
         for route, code in product(ROUTES, CODES):
             self.requests.labels(route, code)
         for model, lane, result in product(models, LANES, RESULTS):
@@ -131,17 +173,28 @@ class Instruments:
         for result in ("ok", "invalid", "error"):
             self.question_llm_calls.labels(result)
         for route in ROUTES:
-            self.request_duration.labels(route)
-        for stage in STAGES:
-            self.stage_duration.labels(stage)
+            for lane in (*LANES, NO_LANE) if route in WITH_LANES else (NO_LANE,):
+                self.request_duration.labels(route, lane)
+        for stage, lane in product(STAGES, LANES):
+            self.stage_duration.labels(stage, lane)
+        for metric, result in product(metrics, SCORE_RESULTS):
+            self.scores.labels(metric, result)
         for reason in REJECTIONS:
             self.rejections.labels(reason)
 
-    def count_request(self, route: str, status: int, seconds: float) -> None:
+    def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
         """One request answered on *route* (a template, never a raw path)."""
         route = route if route in ROUTES else "other"
         self.requests.labels(route, str(status)).inc()
-        self.request_duration.labels(route).observe(seconds)
+        self.request_duration.labels(route, lane).observe(seconds)
+
+    def count_score(self, metric: str, outcome: float | errors.ScoregateError) -> None:
+        """A score that was asked for, or the error in its place."""
+        if isinstance(outcome, errors.ScoregateError):
+            self.scores.labels(metric, result_of(outcome)).inc()
+        else:
+            self.scores.labels(metric, "ok").inc()
+            self.score.observe(metric, outcome)
 
     def count_rejection(self, error: errors.ScoregateError) -> None:
         """One request refused as a whole, where the refusal is a rejection and not bad input."""
@@ -156,3 +209,12 @@ class Instruments:
         """An ASGI app that answers scrapes, for a port of its own."""
         app: Callable[..., Any] = make_asgi_app(self.registry)
         return app
+
+
+def result_of(error: errors.ScoregateError) -> str:
+    """What came of a score that has an error, one of `SCORE_RESULTS`."""
+    if error.status == 504:
+        return "late"
+    if error.status in (429, 503):
+        return "refused"
+    return "invalid" if error.status < 500 else "error"

@@ -12,10 +12,17 @@ ROOT = Path(__file__).parents[1]
 
 # From the highest to the lowest; a module belongs to the layer with the longest prefix of its name.
 LAYERS = [
-    ["service.__main__", "service.launch", "service.check", "service.plugins"],
+    ["service.__main__", "service.command", "service.launch", "service.check", "service.plugins"],
     ["service.http", "service.dialects"],
     ["service.bootstrap", "service.settings.load"],
-    ["service.engine", "service.report", "service.folding", "service.items", "service.sources"],
+    [
+        "service.engine",
+        "service.workload",
+        "service.report",
+        "service.folding",
+        "service.items",
+        "service.sources",
+    ],
     ["service.metrics", "service.questions"],
     ["service.serving"],
     ["service"],

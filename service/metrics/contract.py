@@ -1,16 +1,19 @@
 """What a metric is, what it is given, and what it gives."""
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import KW_ONLY, dataclass
 from inspect import iscoroutinefunction
 from typing import Any, Literal
+
+from pydantic import PydanticUserError, TypeAdapter
 
 from models.image import Image
 from service.context import Found
 from service.fields import Strict
 from service.metrics.models import Models
 from service.questions.style import Style
+from service.serving.demand import Demand
 
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
 
@@ -48,7 +51,7 @@ class Score:
     """
 
     value: float
-    details: dict[str, Any]
+    details: Mapping[str, Any]
     cache: Found | None = None
     warnings: tuple[str, ...] = ()
 
@@ -63,12 +66,19 @@ class Metric:
         score: the coroutine.  It awaits calls of models and nothing else.  Without a role it awaits
             nothing at all, and runs on a CPU thread.
         options: what requests may say about it.
+        details: the type of its scores' details, which documents them: a `TypedDict` of typing_extensions, or
+            a pydantic model.
         roles: of the models that it can't do without.
+        demand_of: what it asks of them for an image, by role, told from the prompt and the options; a
+            typical number where that depends on the image.  One call of each role by default.
         may_use: of the models that some options make needless.
-        range: the least and the largest score.
+        range: the least and the largest score under the default options.
+        range_of: the same under other options, where they change it; infinite where there is no bound.
+        formula: the score under the default options, in one line.
         paper: its source.
         own_model: the metric is its weights.  No other model may stand in for the one that its settings
             name, and that one stands in for no other metric's.
+        without: what it can still score where there is no model that it may use.
         style: of the question sets that it asks for.
         default: what a request without metrics is scored by.
     """
@@ -77,12 +87,17 @@ class Metric:
     score: Callable[[Item, Models, Any], Coroutine[Any, Any, Score]]
     _: KW_ONLY
     options: type[MetricOptions] = MetricOptions
+    details: Any = dict[str, Any]
     roles: tuple[str, ...] = ()
+    demand_of: Callable[[str, Any], Mapping[str, Demand]] | None = None
     may_use: tuple[str, ...] = ()
     range: tuple[float, float] = (0, 1)
+    range_of: Callable[[Any], tuple[float, float]] | None = None
+    formula: str = ""
     paper: str = ""
     direction: str = "higher is better"
     own_model: bool = False
+    without: str = ""
     style: Style | None = None
     default: bool = False
 
@@ -94,6 +109,10 @@ class Metric:
             raise TypeError(f"the score of {self.name} must be an `async def`")
         if not (isinstance(self.options, type) and issubclass(self.options, MetricOptions)):
             raise TypeError(f"the options of {self.name} must be a subclass of MetricOptions")
+        try:
+            TypeAdapter(self.details)
+        except PydanticUserError as exc:
+            raise TypeError(f"the details of {self.name} cannot be described: {exc.message}") from exc
         self.options()  # each of them needs a default
         if not self.range[0] < self.range[1]:
             raise ValueError(f"the range of {self.name} must be (least, largest)")
@@ -102,3 +121,22 @@ class Metric:
     def all_roles(self) -> tuple[str, ...]:
         """Those that it needs and those that it may use."""
         return (*self.roles, *self.may_use)
+
+    @property
+    def computes(self) -> bool:
+        """Whether it asks no model, so that all its time is computing."""
+        return not self.all_roles
+
+    def demand(self, prompt: str, options: MetricOptions) -> Mapping[str, Demand]:
+        """What it asks for an image of the models that it can't do without, by role."""
+        if self.demand_of:
+            return self.demand_of(prompt, options)
+        return {role: Demand(1, len(prompt)) for role in self.roles}
+
+    def range_with(self, options: MetricOptions) -> tuple[float, float]:
+        """The least and the largest score under *options*."""
+        return self.range_of(options) if self.range_of else self.range
+
+    def asks(self, options: MetricOptions) -> Mapping[str, MetricOptions]:
+        """The metrics whose models it asks, with their options: itself, unless it is a composite."""
+        return {self.name: options}

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from typing_extensions import TypedDict
+
 from service.context import Found
 from service.errors import Invalid
 from service.fields import Template
@@ -11,6 +13,9 @@ from service.metrics.models import Models
 from service.questions.given import GivenSet
 from service.questions.sets import Question, QuestionSet, ordered
 from service.questions.styles.dsg import DSG
+from service.serving.demand import Demand
+
+USUAL_QUESTIONS = 8  # of a set
 
 
 class DsgOptions(MetricOptions):
@@ -19,6 +24,36 @@ class DsgOptions(MetricOptions):
     dependencies: Literal["direct", "transitive", "none"] = "direct"
     question: Template = "{} Please answer yes or no."
     question_set: GivenSet | None = None
+
+
+class Answered(TypedDict):
+    """
+    One question with its answer.
+
+    Attributes:
+        probability: of "yes" among "yes" and "no"; label_mass is what both have of the whole.
+        score: what the question counts, 1 or 0.
+        zeroed_by: ids of the parents that made it count 0.
+    """
+
+    id: int
+    text: str
+    kind: str
+    depends_on: Sequence[int]
+    expected: str
+    answer: Literal["yes", "no"]
+    probability: float
+    label_mass: float
+    score: float
+    zeroed_by: list[int]
+
+
+class DsgDetails(TypedDict):
+    """What a `dsg` is made of: the id of its question set, who wrote that, and the answers."""
+
+    question_set: str
+    provenance: dict[str, str]
+    questions: list[Answered]
 
 
 async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
@@ -35,7 +70,7 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
     yes = {q.id: answer.logit > 0 for q, answer in zip(questions, answers, strict=True)}
     zeroed = moot(questions, yes, options.dependencies)
     scores = {q.id: float(yes[q.id] and q.id not in zeroed) for q in questions}
-    details = {
+    details: DsgDetails = {
         "question_set": question_set.id,
         "provenance": question_set.provenance,
         "questions": [
@@ -68,8 +103,15 @@ async def questions_for(item: Item, models: Models, options: DsgOptions) -> tupl
         return QuestionSet(item.prompt, DSG.name, asked, {"source": "request"}), None
     pinned = await models.questions.pinned(given)
     if pinned.prompt != item.prompt:
-        raise Invalid("question_set: that set was written for another prompt")
+        raise Invalid("question_set: that set was written for another prompt; an item may name its own")
     return pinned, "hit"
+
+
+def demand_of(prompt: str, options: DsgOptions) -> dict[str, Demand]:
+    """A call for each question that was sent along, or for as many as a set usually has."""
+    given = options.question_set
+    texts = [question.text for question in given] if isinstance(given, list) else [""] * USUAL_QUESTIONS
+    return {"vqa": Demand(len(texts), sum(map(len, texts)) + len(texts) * len(options.question))}
 
 
 def moot(
@@ -96,9 +138,13 @@ metric = Metric(
     "dsg",
     dsg,
     options=DsgOptions,
+    details=DsgDetails,
     roles=("vqa",),
+    demand_of=demand_of,
     may_use=("questions",),
     range=(0, 1),
+    formula="mean over the questions of [yes, and no direct parent answered no]",
     paper="Cho et al. 2024, arXiv 2310.18235",
+    without="question sets pinned by an id or sent along",
     style=DSG,
 )

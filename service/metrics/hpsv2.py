@@ -1,25 +1,37 @@
 """HPS v2 (Wu et al. 2023, "Human Preference Score v2"): a CLIP trained on how people ranked images."""
 
+from typing_extensions import TypedDict
+
 from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
+from service.metrics.models import Models, cosine_demand
 
 
 class HpsV2Options(MetricOptions):
     """Options of `hpsv2`."""
 
 
+class HpsV2Details(TypedDict):
+    """What an `hpsv2` is."""
+
+    cosine: float
+
+
 async def hpsv2(item: Item, models: Models, options: HpsV2Options) -> Score:
     """cos(E_image, E_prompt) under HPS v2's weights, as the authors' package returns it."""
     cosine, warnings = await models.clip.cosine(item.image, item.prompt)
-    return Score(cosine, {"cosine": cosine}, warnings=warnings)
+    details: HpsV2Details = {"cosine": cosine}
+    return Score(cosine, details, warnings=warnings)
 
 
 metric = Metric(
     "hpsv2",
     hpsv2,
     options=HpsV2Options,
+    details=HpsV2Details,
     roles=("clip",),
+    demand_of=cosine_demand,
     range=(-1, 1),
+    formula="cos(E_image, E_prompt)",
     paper="Wu et al. 2023, arXiv 2306.09341",
     own_model=True,
 )

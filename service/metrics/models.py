@@ -1,6 +1,6 @@
 """The models of one request, as a metric asks them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from service.errors import ModelFault, ScoregateError
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
+from service.serving.demand import Demand
 from service.serving.handle import Handle
 
 
@@ -55,6 +56,11 @@ class Clip:
         return scale
 
 
+def cosine_demand(prompt: str, options: Any) -> Mapping[str, Demand]:
+    """What `Clip.cosine` asks: one call for the image and one for the text."""
+    return {"clip": Demand(2, len(prompt))}
+
+
 class Questions:
     """Question sets on behalf of one request."""
 
@@ -71,10 +77,23 @@ class Questions:
 
 
 class Models:
-    """The models of one metric of one request, by role; each is looked up when the metric first names it."""
+    """
+    The models of one metric of one request, by role; each is looked up when the metric first names it.
 
-    def __init__(self, handle: Callable[[str], Handle], writer: QuestionWriter, context: Context) -> None:
+    Attributes:
+        score: what other metrics say of the same item, by name, a score or an error each; they are given
+            their options, and ask their own models.  For composites.
+    """
+
+    def __init__(
+        self,
+        handle: Callable[[str], Handle],
+        writer: QuestionWriter,
+        context: Context,
+        score: Callable[..., Awaitable[dict[str, Any]]],
+    ) -> None:
         self._handle, self._writer, self._context = handle, writer, context
+        self.score = score
 
     @property
     def clip(self) -> Clip:

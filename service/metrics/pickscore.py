@@ -2,14 +2,26 @@
 
 from typing import Literal
 
+from typing_extensions import TypedDict
+
 from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
+from service.metrics.models import Models, cosine_demand
+
+MAX_SCALE = 100  # CLIP's training clips exp(logit_scale) there (Radford et al. 2021, section 2.5)
 
 
 class PickScoreOptions(MetricOptions):
     """Options of `pickscore`."""
 
     scale: Literal["cosine", "logit"] = "cosine"
+
+
+class PickScoreDetails(TypedDict):
+    """What a `pickscore` is made of; `logit_scale` is what the checkpoint multiplies cosines by."""
+
+    cosine: float
+    logit_scale: float
+    scale: str
 
 
 async def pickscore(item: Item, models: Models, options: PickScoreOptions) -> Score:
@@ -22,7 +34,7 @@ async def pickscore(item: Item, models: Models, options: PickScoreOptions) -> Sc
     cosine, warnings = await models.clip.cosine(item.image, item.prompt)
     scale = models.clip.logit_scale
     value = scale * cosine if options.scale == "logit" else cosine
-    details = {"cosine": cosine, "logit_scale": scale, "scale": options.scale}
+    details: PickScoreDetails = {"cosine": cosine, "logit_scale": scale, "scale": options.scale}
     return Score(value, details, warnings=warnings)
 
 
@@ -30,8 +42,12 @@ metric = Metric(
     "pickscore",
     pickscore,
     options=PickScoreOptions,
+    details=PickScoreDetails,
     roles=("clip",),
+    demand_of=cosine_demand,
     range=(-1, 1),
+    range_of=lambda options: (-MAX_SCALE, MAX_SCALE) if options.scale == "logit" else (-1, 1),
+    formula="cos(E_image, E_prompt)",
     paper="Kirstain et al. 2023, arXiv 2305.01569",
     own_model=True,
 )

@@ -1,21 +1,65 @@
 """VQAScore (Lin et al. 2024, "Evaluating Text-to-Visual Generation with Image-to-Text Generation")."""
 
-from math import exp
+from math import exp, inf
 from typing import Literal
 
+from pydantic import ConfigDict, ValidationInfo, field_validator
+from pydantic.config import JsonDict
+from typing_extensions import TypedDict
+
 from models.outcomes import Likelihood
-from service.fields import Prompt, Template
+from service.fields import SLOT, SLOTTED, TextOrTemplate
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
+from service.serving.demand import Demand
+
+ONE_OF_BOTH_HOLDS_THE_PROMPT: JsonDict = {
+    "anyOf": [
+        {"properties": {"question": {"pattern": SLOTTED}}},
+        {"properties": {"answer": {"pattern": SLOTTED}}, "required": ["answer"]},
+    ]
+}
 
 
 class VqaScoreOptions(MetricOptions):
     """Options of `vqascore`."""
 
-    question: Template | None = None
-    answer: Prompt = "Yes"
-    output: Literal["probability", "logit"] = "probability"
+    model_config = ConfigDict(json_schema_extra=ONE_OF_BOTH_HOLDS_THE_PROMPT)
+
+    answer: TextOrTemplate = "Yes"
+    question: TextOrTemplate | None = None
+    output: Literal["probability", "logit", "negative_no"] = "probability"
     normalization: Literal["reference", "product", "first_token"] = "reference"
+
+    @field_validator("question")
+    @classmethod
+    def _one_of_both_holds_the_prompt(cls, question: str | None, info: ValidationInfo) -> str | None:
+        answer = info.data.get("answer", SLOT)  # or it was refused already
+        if question is not None and SLOT not in question and SLOT not in answer:
+            raise ValueError("must hold {} exactly once, where the prompt goes, unless answer holds it")
+        return question
+
+
+class VqaScoreDetails(TypedDict):
+    """
+    What a `vqascore` is made of.
+
+    Attributes:
+        likelihood: of the answer, under the *normalization*.
+        log_probs: of the answer's tokens.
+        p_yes: of "Yes" as the first token; p_no likewise, and label_mass is their sum.
+        logit: log p_yes - log p_no.
+    """
+
+    question: str
+    answer: str
+    likelihood: float
+    normalization: str
+    log_probs: list[float]
+    p_yes: float
+    p_no: float
+    logit: float
+    label_mass: float
 
 
 async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Score:
@@ -25,14 +69,18 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
     The paper's likelihood is a product over the answer's tokens [Yes, </s>]; the released code
     (t2v_metrics) averages their log-probabilities, so that published scores are the square root of
     that product.  The default is the released code's; `normalization` reaches the others.
+
+    An `answer` that holds `{}` makes it P(prompt | image, question): VisualGPTScore (Lin et al. 2024,
+    "Revisiting the Role of Language Priors in Vision-Language Models").  Tables 13 and 14 of the VQAScore
+    paper compare questions and answers; `output: "negative_no"` is the latter's -P("No").
     """
-    question = (options.question or models.vqa.question).replace("{}", item.prompt)
-    [answer] = await models.vqa.ask(item.image, [question], options.answer)
-    chance = likelihood(answer, options.normalization)
-    details = {
+    question = (options.question or models.vqa.question).replace(SLOT, item.prompt)
+    expected = options.answer.replace(SLOT, item.prompt)
+    [answer] = await models.vqa.ask(item.image, [question], expected)
+    details: VqaScoreDetails = {
         "question": question,
-        "answer": options.answer,
-        "likelihood": chance,
+        "answer": expected,
+        "likelihood": likelihood(answer, options.normalization),
         "normalization": options.normalization,
         "log_probs": list(answer.log_probs),
         "p_yes": exp(answer.log_p_yes),
@@ -40,8 +88,13 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
         "logit": answer.logit,
         "label_mass": answer.label_mass,
     }
+    outputs = {
+        "probability": details["likelihood"],
+        "logit": answer.logit,
+        "negative_no": -details["p_no"],
+    }
     cut = ("the question was cut at the model's length",) if answer.truncated else ()
-    return Score(answer.logit if options.output == "logit" else chance, details, warnings=cut)
+    return Score(outputs[options.output], details, warnings=cut)
 
 
 def likelihood(answer: Likelihood, normalization: str) -> float:
@@ -52,12 +105,28 @@ def likelihood(answer: Likelihood, normalization: str) -> float:
     return exp(sum(log_probs) / (len(log_probs) if normalization == "reference" else 1))
 
 
+def demand_of(prompt: str, options: VqaScoreOptions) -> dict[str, Demand]:
+    """One call, with a question and an answer that may both be long."""
+    texts = (options.question or SLOT, options.answer)
+    return {"vqa": Demand(1, sum(len(text.replace(SLOT, prompt)) for text in texts))}
+
+
+def range_of(options: VqaScoreOptions) -> tuple[float, float]:
+    """A logit has no bound."""
+    ranges = {"probability": (0, 1), "logit": (-inf, inf), "negative_no": (-1, 0)}
+    return ranges[options.output]
+
+
 metric = Metric(
     "vqascore",
     vqascore,
     options=VqaScoreOptions,
+    details=VqaScoreDetails,
     roles=("vqa",),
+    demand_of=demand_of,
     range=(0, 1),
+    range_of=range_of,
+    formula='√(P("Yes")·P("</s>"|"Yes"))',
     paper="Lin et al. 2024, arXiv 2404.01291",
     default=True,
 )

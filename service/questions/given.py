@@ -2,19 +2,35 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    StringConstraints,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
-from service.fields import Strict, branch, clean, filled
-from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS, Question, check
+from service.fields import CLEAN, FILLED, WHOLE, Strict, branch, clean, filled, told
+from service.questions.sets import MAX_CHARACTERS, MAX_ID, MAX_QUESTIONS, Question, check
+
+Id = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]
+Text = Annotated[
+    str,
+    StringConstraints(max_length=MAX_CHARACTERS),
+    AfterValidator(filled),
+    told(pattern=FILLED, minLength=1),
+]
+Kind = Annotated[str, StringConstraints(max_length=100), AfterValidator(clean), told(pattern=CLEAN)]
 
 
 class YesNoQuestion(Strict):
     """One question of a set that the caller sends along, answered by yes or no."""
 
-    id: Annotated[int, Field(ge=1)]
-    text: Annotated[str, StringConstraints(max_length=MAX_CHARACTERS), AfterValidator(filled)]
-    kind: Annotated[str, StringConstraints(max_length=100), AfterValidator(clean)] = ""
-    depends_on: list[int] = Field([], max_length=MAX_QUESTIONS)
+    id: Id
+    text: Text
+    kind: Kind = ""
+    depends_on: list[Id] = Field([], max_length=MAX_QUESTIONS)
     expected: Literal["yes"] = "yes"
 
     def question(self) -> Question:
@@ -22,10 +38,17 @@ class YesNoQuestion(Strict):
         return Question(self.id, self.text, self.kind, tuple(self.depends_on), self.expected)
 
 
-def sound(questions: list[YesNoQuestion]) -> list[YesNoQuestion]:
+class Sound(list[YesNoQuestion]):
+    """Questions that were checked together, and need not be again where many items share them."""
+
+
+def sound(questions: Any, validate: ValidatorFunctionWrapHandler) -> Sound:
     """Refuse repeated ids or texts, unknown parents and cycles."""
-    check([question.question() for question in questions])
-    return questions
+    if isinstance(questions, Sound):
+        return questions
+    checked = Sound(validate(questions))
+    check([question.question() for question in checked])
+    return checked
 
 
 def form(value: Any) -> str:
@@ -35,7 +58,7 @@ def form(value: Any) -> str:
 
 SetId = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 OwnQuestions = Annotated[
-    list[YesNoQuestion], Field(min_length=1, max_length=MAX_QUESTIONS), AfterValidator(sound)
+    list[YesNoQuestion], Field(min_length=1, max_length=MAX_QUESTIONS), WrapValidator(sound)
 ]
 GivenSet = Annotated[
     Annotated[SetId, branch("<id>")] | Annotated[OwnQuestions, branch("<questions>")], Discriminator(form)

@@ -8,12 +8,14 @@ Two hashes, never mixed: the **id** names the content (prompt, style, questions)
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import orjson
 
 MAX_QUESTIONS = 64
 MAX_CHARACTERS = 1000  # of one question
+MAX_ID = 2**53 - 1  # of a question that a caller numbers: above it, JSON readers lose digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,9 @@ def check(questions: Sequence[Question]) -> None:
 
 def ordered(questions: Sequence[Question]) -> list[Question]:
     """The questions with every parent before its children.  Raises `ValueError` for a cycle."""
-    done: dict[int, Question] = {}
-    left = list(questions)
-    while left:
-        free = [q for q in left if all(parent in done for parent in q.depends_on)]
-        if not free:
-            raise ValueError("the dependencies form a cycle")
-        done |= {question.id: question for question in free}
-        left = [question for question in left if question.id not in done]
-    return list(done.values())
+    by_id = {question.id: question for question in questions}
+    parents = {question.id: question.depends_on for question in questions}
+    try:
+        return [by_id[id] for id in TopologicalSorter(parents).static_order()]
+    except CycleError as exc:
+        raise ValueError("the dependencies form a cycle") from exc

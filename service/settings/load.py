@@ -9,14 +9,19 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from service.metrics.assignment import assign
+from service.metrics.composites import composites
 from service.metrics.registry import metrics
 from service.settings import SettingsError
-from service.settings.environment import override
+from service.settings.environment import Variables, override, read_json
 from service.settings.tree import Settings
+
+# Errors that say what is missing.
+TABLES_AND_LISTS = {"model_type", "dict_type", "list_type", "tuple_type", "set_type", "frozen_set_type"}
 
 DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
 
@@ -34,10 +39,9 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
         tree = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as exc:
         raise SettingsError(f"{path}: {exc}") from exc
-    override(tree, environ)
     try:
-        settings = Settings.model_validate(tree)
-        assign(metrics(), settings)
+        settings = validated(tree, override(tree, environ, Settings.model_fields))
+        composites(metrics(), settings, assign(metrics(), settings))
     except ValidationError as exc:
         first = exc.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -45,3 +49,17 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
     except SettingsError as exc:
         raise SettingsError(f"{path}: {exc}") from exc
     return settings
+
+
+def validated(tree: dict[str, Any], variables: Variables) -> Settings:
+    """The settings in *tree*.  Where a table or a list belongs, the text of a variable is read as JSON."""
+    while True:
+        try:
+            return Settings.model_validate(tree)
+        except ValidationError as exc:
+            texts = [error["loc"] for error in exc.errors() if error["type"] in TABLES_AND_LISTS]
+            found = [place for place in texts if place in variables]
+            if not found:
+                raise
+            for place in found:
+                read_json(tree, place, variables)

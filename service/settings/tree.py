@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from models.registry import families
@@ -34,17 +42,43 @@ def wrong(setting: str, detail: str) -> ValidationError:
 Table = Annotated[SerializeAsAny[ModelSettings], BeforeValidator(by_family)]
 
 
+def not_zero(number: float) -> float:
+    """Refuse 0: a part that counts nothing, or whose score cannot be divided."""
+    if not number:
+        raise ValueError("must not be 0")
+    return number
+
+
+Factor = Annotated[float, Field(allow_inf_nan=False), AfterValidator(not_zero)]
+
+
+class PartSettings(Section):
+    """One metric of a composite; all other keys are options of that metric."""
+
+    model_config = ConfigDict(extra="allow")
+
+    weight: Factor = Field(description="What its score counts; may be negative.")
+    divide_by: Factor = Field(1, description="What its score is divided by first.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the metric, as they were given."""
+        return dict(self.model_extra or {})
+
+
 class Settings(Section):
     """
     Attributes:
         models: a table for each model, by its configured name.
         metrics: for each metric that has a table, the model that serves each role.
+        composites: the parts of each composite, by metric.
     """
 
     server: Server = Server()
     images: Images = Images()
     models: dict[str, Table]
     metrics: dict[str, dict[str, str]] = Field({})
+    composites: dict[str, dict[str, PartSettings]] = Field({})
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
 
@@ -65,3 +99,9 @@ class Settings(Section):
         """Whether the service is not ready without that model."""
         model = self.models[name]
         return families()[model.family].required if model.required is None else model.required
+
+    @property
+    def demo_models(self) -> list[str]:
+        """Models whose answers mean nothing for real pictures, where others stand beside them."""
+        demo = [name for name, table in self.models.items() if table.is_demo]
+        return demo if len(demo) < len(self.models) else []

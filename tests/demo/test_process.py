@@ -80,7 +80,9 @@ def test_the_curl_line_of_make_serve_works_when_pasted(tmp_path):
     store = f"sqlite:///{tmp_path}/questions.sqlite3"
     with running(port, FAKE, SCOREGATE_CACHE__QUESTIONS=store) as process:
         wait_until_ready(process, port)
-        pasted = subprocess.run(["bash", "-c", curl(port)], capture_output=True, check=True, timeout=60)
+        pasted = subprocess.run(
+            ["bash", "-c", curl(port, list(METRICS))], capture_output=True, check=True, timeout=60
+        )
 
     results = json.loads(pasted.stdout)["results"]
     assert 2 == len(results)

@@ -70,7 +70,16 @@ def test_the_metric_is_listed_wherever_the_page_says(client):
     listed = client.get("/models").json()["metrics"]["dimness"]
     schemas = client.get("/openapi.json").json()["components"]["schemas"]
 
-    assert {"range": [0, 1], "direction": "higher is better", "paper": "none", "roles": []} == listed
+    assert {
+        "range": [0, 1],
+        "direction": "higher is better",
+        "formula": "",
+        "paper": "none",
+        "roles": [],
+        "may_use": [],
+        "models": [],
+        "ready": True,
+    } == listed
     assert ["ready"] == client.get("/health").json()["rewards"]["dimness"]
     assert "#/components/schemas/DimnessOptions" in json.dumps(schemas["Options"]["properties"]["dimness"])
     assert 1.0 == schemas["DimnessOptions"]["properties"]["gain"]["default"]

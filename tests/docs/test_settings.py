@@ -11,7 +11,7 @@ from models.registry import OWN
 from models.settings import LocalSettings, ModelSettings, RemoteSettings
 from service.settings import SettingsError
 from service.settings.load import load_settings
-from service.settings.tree import Settings
+from service.settings.tree import PartSettings, Settings
 from tests.docs.pages import fences, named_rows, page, rows, section
 
 PAGE = "configuration.md"
@@ -60,14 +60,16 @@ def of_models(settings: type[ModelSettings]) -> dict[str, str]:
 
 
 def everything() -> set[tuple[str, str]]:
-    """Every setting with its default; operators choose the names in two of the tables."""
+    """Every setting with its default; operators choose the names in three of the tables."""
     found = {
         (place, default)
         for place, default in leaves(Settings)
-        if place.split(".")[0] not in ("models", "metrics")
+        if place.split(".")[0] not in ("models", "metrics", "composites")
     }
     for settings in HEADINGS:
         found |= of_models(settings).items()
+    found |= set(leaves(PartSettings, ("composites", "NAME", "METRIC")))
+    found |= {("composites.NAME.METRIC.OPTION", "the metric's")}
     return found | {("metrics.METRIC.ROLE", "not set"), ("metrics.METRIC.model", "not set")}
 
 

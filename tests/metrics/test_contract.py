@@ -34,10 +34,11 @@ class Unrelated:
         (lambda: Metric("half", half, options=MetricOptions()), TypeError),
         (lambda: Metric("half", half, options=Demanding), ValueError),
         (lambda: Metric("half", half, range=(1, 0)), ValueError),
+        (lambda: Metric("half", half, details=Unrelated), TypeError),
     ],
 )
 def test_a_declaration_that_cannot_be_served_raises(declared, error):
-    """A bad name, a plain function, options of another kind or without a default, an empty range."""
+    """A bad name, a plain function, options that are none or lack defaults, an empty range, odd details."""
     with pytest.raises(error):
         declared()
 

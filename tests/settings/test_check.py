@@ -8,7 +8,7 @@ import pytest
 from huggingface_hub import constants
 
 from models.contract import CheckpointError
-from service import __main__
+from service import command
 from service.check import check
 from service.settings import SettingsError
 from service.settings.load import load_settings
@@ -46,9 +46,9 @@ def checked(**models):
 def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     """As the command prints it: exit status 0, one row for each model."""
     monkeypatch.setattr(sys, "argv", ["scoregate-server", "--check"])
-    monkeypatch.setattr(__main__, "configure_logging", lambda: None)
-    monkeypatch.setattr(__main__, "load_models", None)  # nothing may be loaded
-    __main__.main()
+    monkeypatch.setattr(command, "configure_logging", lambda: None)
+    monkeypatch.setattr(command, "load_models", None)  # nothing may be loaded
+    command.main()
 
     lines = capsys.readouterr().out.splitlines()
     assert ["MODEL", "clip", "vqa", "questions", "Weights:"] == [line.split()[0] for line in lines if line]
@@ -138,7 +138,10 @@ def test_a_clips_weights_are_measured_under_whatever_name_they_are_loaded(tmp_pa
         ({"family": "clip_flant5"}, "no checkpoint"),
         ({"family": "clip_flant5", "checkpoint": "demo:clip"}, "config.json: missing"),
         ({"family": "clip_flant5", "checkpoint": "demo:clip_flant5", "device": "gpu"}, "gpu"),
-        ({"role": "clip", "family": "open_clip", "model": "ViT-L-14", "pretrained": "x"}, "ViT-L-14, x: no"),
+        (
+            {"role": "clip", "family": "open_clip", "model": "ViT-L-14", "pretrained": "x"},
+            "ViT-L-14, x: `pretrained` is neither",
+        ),
         ({"role": "clip", "family": "open_clip", "model": "ViT", "pretrained": __file__}, "ViT, "),
         ({"role": "questions", "family": "transformers", "checkpoint": "demo:clip"}, "no weights found"),
     ],
@@ -157,9 +160,9 @@ def test_what_only_the_files_beside_the_weights_say_is_checked_too(tmp_path, mon
     profile = tmp_path / "profile.toml"
     profile.write_text(f'[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{directory}"\n')
     monkeypatch.setattr(sys, "argv", ["scoregate-server", "--check", "--config", str(profile)])
-    monkeypatch.setattr(__main__, "configure_logging", lambda: None)
+    monkeypatch.setattr(command, "configure_logging", lambda: None)
     with pytest.raises(SystemExit) as ended:
-        __main__.main()
+        command.main()
 
     out, err = capsys.readouterr()
     assert (2, "", 1) == (ended.value.code, out, len(err.splitlines()))

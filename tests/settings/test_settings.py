@@ -155,7 +155,7 @@ def test_a_redis_without_its_package_is_one_line_that_says_what_to_install(profi
     """The package is an extra, and nobody else needs it."""
     monkeypatch.setitem(sys.modules, "redis", None)
     assert load_settings(profile, {}).cache.redis == {}
-    with pytest.raises(SettingsError, match=r"cache.scores: .*pip install 'scoregate-server\[redis\]'"):
+    with pytest.raises(SettingsError, match=r"cache.scores: .*pip install '\.\[redis\]'"):
         load_settings(profile, {"SCOREGATE_CACHE__SCORES": "redis://host"})
 
 
