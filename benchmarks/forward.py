@@ -1,9 +1,9 @@
 """
 `python -m benchmarks.forward`: CLIP-FlanT5's forward pass against a plain loop, with random weights.
 
-The plain loop does what the reference implementation does: one pair at a time, the image seen anew for
-each question, transformers' modules.  Both get the same weights, pixels and token ids.  Rounds of both
-alternate, figures are medians, and on a CPU each is taken at its best number of threads.
+The plain loop does what the reference implementation does: one pair at a time, the image encoded again
+for each question, transformers' modules.  Both get the same weights, pixels and token ids.  Their rounds
+alternate, figures are medians, and on a CPU each uses its best number of threads.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     network = build(options.geometry, options.layers, device, dtype)
     fast = Forward(twin(network), device=device, dtype=dtype, compile=options.compile)
     batch = make_batch(network, options.images, options.questions, device)
-    print(f"{options.geometry}, {options.dtype}, {options.images} x {options.questions} pairs a batch")
+    print(f"{options.geometry}, {options.dtype}, {options.images} x {options.questions} pairs per batch")
 
     figures = []
     for threads in options.threads if device.type == "cpu" else [torch.get_num_threads()]:
@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"a pair takes {work / len(batch.pairs) / 1e12:.4g} TFLOP")
     print(f"fast pass {achieved:.4g} TFLOP/s, matrix product {most:.4g} TFLOP/s: {achieved / most:.2f} of it")
     print(f"log-probabilities at most {apart(network, fast, batch):.1e} apart")
-    print(f"fast pass over plain loop, each at its best: {plain_s / fast_s:.2f}")
+    print(f"speed-up over the plain loop, each with its best number of threads: {plain_s / fast_s:.2f}")
     gated = options.geometry == "demo" and device.type == "cpu"
     return int(gated and plain_s / fast_s < LEAST)
 
@@ -96,14 +96,18 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--geometry", choices=("demo", *SIZES), default="demo")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
     parser.add_argument("--dtype", choices=sorted(DTYPES), default="float32")
-    parser.add_argument("--layers", type=int, help="keep so many layers of each stack, two at least")
+    parser.add_argument("--layers", type=int, help="keep only this many layers of each stack, at least two")
     parser.add_argument("--images", type=int, default=1, help="images in a batch")
     parser.add_argument("--questions", type=int, default=8, help="questions about each image")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument(
-        "--threads", type=int, nargs="+", default=sorted({1, os.cpu_count() or 1}), help="on a CPU, to try"
+        "--threads",
+        type=int,
+        nargs="+",
+        default=sorted({1, os.cpu_count() or 1}),
+        help="numbers of threads to try, on a CPU",
     )
-    parser.add_argument("--compile", action="store_true", help="the fast pass through torch.compile")
+    parser.add_argument("--compile", action="store_true", help="use torch.compile for the fast pass")
     return parser.parse_args(argv)
 
 

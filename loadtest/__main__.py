@@ -1,7 +1,7 @@
 """
-`python -m loadtest [--set short|full|bench] [--only NAME]`: measure, and print each figure beside its target.
+`python -m loadtest [--set short|full|bench] [--only NAME]`: measure, and print each figure with its target.
 
-Exits 1 where a threshold of `thresholds.toml` is missed.  Writes `build/loadtest/SET.png`.
+Exits 1 if a threshold of `thresholds.toml` is missed.  Writes `build/loadtest/SET.png`.
 """
 
 import argparse
@@ -34,7 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure one set."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--set", choices=SIZES, default="short")
-    parser.add_argument("--only", choices=MEASURES, action="append", help="these alone")
+    parser.add_argument(
+        "--only", choices=MEASURES, action="append", help="only this measure; may be repeated"
+    )
     arguments = parser.parse_args(argv)
     thresholds = read_thresholds("bench" if arguments.set == "bench" else "short")
     chosen = arguments.only or (BENCH if arguments.set == "bench" else tuple(MEASURES))

@@ -1,8 +1,8 @@
 """
-`python -m loadtest.accuracy`: what the demo service can do, measured through its API.
+`python -m loadtest.accuracy`: accuracy and speed of the demo service, measured through its API.
 
-Accuracy on held-out scenes, readiness, latency, the gain of sending pairs together, idle memory.
-Prints each figure beside its target; exits 1 when one is missed.  Absolute times depend on the machine.
+Accuracy on held-out scenes, start time, latency, the gain of sending pairs together, idle memory.
+Prints each figure with its target; exits 1 if one is missed.  Absolute times depend on the machine.
 """
 
 import argparse
@@ -48,8 +48,10 @@ class Report:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure everything."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=500, help="held-out pictures a kind")
-    parser.add_argument("--dsg-cases", type=int, default=100, help="of them scored with dsg, too")
+    parser.add_argument("--cases", type=int, default=500, help="held-out pictures per kind")
+    parser.add_argument(
+        "--dsg-cases", type=int, default=100, help="how many of them are also scored with dsg"
+    )
     arguments = parser.parse_args(argv)
     report = Report()
     port = free_port(0)
@@ -100,7 +102,7 @@ def timed(client: httpx.Client, items: list[dict[str, Any]], metrics: list[str])
 
 def accuracy(client: httpx.Client, report: Report, count: int, dsg_count: int) -> None:
     """How often the right prompt beats the wrong one on the same held-out picture, per metric."""
-    print(f"right prompt above wrong on the same picture, {count} held-out pictures a kind:")
+    print(f"how often the right prompt scores above the wrong one, {count} held-out pictures per kind:")
     for kind, least in ACCURACY.items():
         held = list(cases(kind, count))
         won = {name: wins(client, held, name) for name in ("vqascore", "clipscore")}
