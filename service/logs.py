@@ -71,6 +71,7 @@ def configure_logging() -> None:
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # not in any line
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
+    sys.unraisablehook = log_unraisable
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it quotes bodies
@@ -78,3 +79,9 @@ def configure_logging() -> None:
         logging.getLogger(name).addFilter(OnceAMinute())
     if not sys.stderr.isatty():
         disable_progress_bars()  # of the hub's downloads, and of transformers' loading
+
+
+def log_unraisable(what: "sys.UnraisableHookArgs") -> None:
+    """Log what was raised where nobody can catch it, in a finalizer for example."""
+    raised = (what.exc_type, what.exc_value, what.exc_traceback)
+    logging.getLogger("scoregate").error("an exception was ignored", exc_info=raised)  # type: ignore[arg-type]

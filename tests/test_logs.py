@@ -24,6 +24,14 @@ except ImageError:
     logging.getLogger("scoregate").info("the picture is broken")
 warnings.warn("somebody warns")
 logging.getLogger("python_multipart.multipart").warning("somebody's body")
+
+
+class Failing:
+    def __del__(self):
+        raise RuntimeError
+
+
+Failing()
 """
 
 
@@ -32,9 +40,10 @@ def test_stderr_has_json_lines_and_nothing_else():
     done = subprocess.run([sys.executable, "-c", LOUD], capture_output=True, text=True, check=True)
     events = [json.loads(line)["event"] for line in done.stderr.splitlines()]
 
-    assert 2 == len(events)
+    assert 3 == len(events)
     assert "the picture is broken" == events[0]
     assert "somebody warns" in events[1]
+    assert "an exception was ignored" == events[2]
 
 
 def record(text, level=logging.ERROR, at=0.0):

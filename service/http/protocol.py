@@ -151,7 +151,7 @@ class Protocol(H11Protocol):
         async def send_closing(message: Message) -> None:
             ends = cycle.more_body or not cycle.keep_alive or self._service.draining
             if ends and message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], CLOSE_HEADER]
+                message["headers"] = [*message.get("headers", ()), CLOSE_HEADER]
             await send(message)
 
         await self._app(scope, receive, send_closing)

@@ -75,10 +75,8 @@ class Handle:
         return self._backend.extent(demand)
 
     async def aclose(self) -> None:
-        """Begin nothing new, drop what nobody waits for, and let the backend answer the rest."""
+        """Begin nothing new, and let what is being prepared be answered by the backend."""
         self._closed = True
-        for shared in tuple(self._shared.values()):
-            self._drop(shared)
         await asyncio.gather(*self._preparing, return_exceptions=True)
 
     async def ask(self, calls: Sequence[Call], context: Context) -> list[Any]:

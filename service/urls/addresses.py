@@ -8,7 +8,7 @@ NAT64 = IPv6Network("64:ff9b::/96")
 COMPATIBLE = IPv6Network("::/96")
 
 # What the standard library takes for public, in some of its versions.
-OURS = [
+OURS: list[IPv4Network | IPv6Network] = [
     IPv4Network("168.63.129.16/32"),  # answers the machines of a cloud
     IPv4Network("192.0.0.0/24"),  # between networks of one provider
     IPv4Network("192.88.99.0/24"),  # relays into tunnels

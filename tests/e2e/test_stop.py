@@ -1,12 +1,16 @@
 """SIGTERM while batches are in flight."""
 
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from models.formats.decode import decode
+from tests.conftest import b64
 from tests.e2e.callers import PROMPTS
 from tests.e2e.double import faulty, until
+from tests.support.bombs import flat, many_scans
 
 pytestmark = pytest.mark.integration
 
@@ -27,3 +31,25 @@ def test_sigterm_drops_nothing_that_was_accepted(tmp_path):
         assert {200} == {answer.status_code for answer in answers}
         assert not any(answer.json()["partial"] for answer in answers)
         assert 0 == double.process.wait(60)
+
+
+@pytest.mark.parametrize("lane", ["interactive", "bulk"])
+def test_sigterm_does_not_wait_for_pictures_that_nobody_waits_for(tmp_path, lane):
+    """After the grace, what is being decoded ends, and what waits for its turn is dropped."""
+    slow = many_scans(flat(5000, 5000, "JPEG", progressive=True), 20)
+    began = time.monotonic()
+    decode(slow)
+    decoding_s = time.monotonic() - began
+    pictures = [b64(slow + bytes([number])) for number in range(128)]  # bytes after the end make it another
+    body = {"prompt": "a", "images": pictures, "priority": lane, "timeout_ms": 600_000}
+    with faulty(tmp_path, SCOREGATE_SERVER__GRACE_S="1") as double, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(double.score, items=None, **body)
+        until(lambda: double.counts()["pixels"] > 0)
+        double.process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert 0 == double.process.wait(1 + 64 * decoding_s)
+        waited_s = time.monotonic() - began
+        answer = asked.result()
+
+    assert (503, "draining") == (answer.status_code, answer.json()["code"])
+    assert waited_s < 1 + 16 * decoding_s  # two threads need 64 for all of them

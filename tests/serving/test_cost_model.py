@@ -31,3 +31,15 @@ def test_batches_of_one_size_tell_no_fixed_part():
         model.largest_within(5.0),
         model.drain_s(100, 1000),
     )
+
+
+def test_costs_that_hardly_differ_tell_no_fixed_part():
+    """Single calls of a tenth more or less: how long they take is noise, and a slope through it nonsense."""
+    model = CostModel()
+    for cost, seconds in ((100, 0.1), (110, 0.4), (95, 0.1), (105, 0.3)) * 5:
+        model.observe(cost, seconds)
+
+    assert not model.knows_sizes
+    model.observe(200, 0.5)
+    model.observe(400, 0.9)
+    assert model.knows_sizes

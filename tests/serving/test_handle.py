@@ -1,6 +1,7 @@
 """Calls under way: equal ones are shared, and what becomes of them when their callers leave."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -9,6 +10,7 @@ from models.image import Image
 from service.errors import ImageUndecodable, ModelFault
 from service.serving.cache.memory import OutcomeCache
 from service.serving.handle import BULK_KEPT_S
+from service.serving.shared_call import SharedCall
 from tests.serving.handles import asking, call, held, questions, serving, until
 
 pytestmark = pytest.mark.anyio
@@ -192,3 +194,18 @@ async def test_a_caller_who_runs_out_of_time_is_told_where():
         await busy
 
     assert ("queue", "model") == (queued.stage, on_model.stage)
+
+
+async def test_a_finished_call_leaves_nothing_for_the_garbage_collector():
+    """Calls that are prepared together know each other only until they are."""
+    async with serving() as (handle, _, _, _):
+        gc.collect()
+        gc.disable()
+        try:
+            for n in range(10):
+                await asking(handle, call(f"{n}"), call(f"{n} too"))[0]
+            left = [one for one in gc.get_objects() if type(one) is SharedCall]
+        finally:
+            gc.enable()
+
+    assert [] == left

@@ -1,0 +1,71 @@
+"""What metrics ask of the models that they need, told before they are asked."""
+
+import pytest
+
+from service.lanes import LANES
+from service.metrics.registry import own
+from service.questions.given import YesNoQuestion
+from service.serving.demand import Demand
+from tests.conftest import item
+
+pytestmark = pytest.mark.anyio
+
+PROMPT = "a dog and a cat"
+
+
+def demand(name, **options):
+    metric = own()[name]
+    return metric.demand(PROMPT, metric.options(**options))
+
+
+def test_vqascore_asks_one_call_with_a_question_and_an_answer():
+    """Both may be long, and hold the prompt."""
+    assert {"vqa": Demand(1, len(PROMPT) + len("Yes"))} == demand("vqascore")
+    long = demand("vqascore", question="Is it so? " * 10 + "{}", answer="It shows {}")
+    assert {"vqa": Demand(1, 100 + len("It shows ") + 2 * len(PROMPT))} == long
+
+
+@pytest.mark.parametrize("name", ["clipscore", "pickscore", "hpsv2"])
+def test_metrics_of_one_cosine_ask_for_an_image_and_a_text(name):
+    """Two calls, of which one has characters."""
+    assert {"clip": Demand(2, len(PROMPT))} == demand(name)
+
+
+def test_dsg_asks_as_many_questions_as_were_sent_along_or_as_a_set_usually_has():
+    """The question LLM is not among the models that it needs in any case."""
+    template = len("{} Please answer yes or no.")
+    assert {"vqa": Demand(8, 8 * template)} == demand("dsg")
+    given = [YesNoQuestion(id=n, text=f"Is it {n:03}?") for n in range(1, 65)]
+    assert {"vqa": Demand(64, 64 * (10 + template))} == demand("dsg", question_set=given)
+
+
+def test_a_metric_that_declares_nothing_asks_one_call_of_each_role():
+    """As metrics of other packages may."""
+    metric = own()["vqascore"]
+    plain = type(metric)("plain", metric.score, roles=("vqa", "clip"), may_use=("questions",))
+
+    expected = {"vqa": Demand(1, len(PROMPT)), "clip": Demand(1, len(PROMPT))}
+    assert expected == plain.demand(PROMPT, plain.options())
+
+
+async def test_a_composite_asks_what_its_parts_ask(serve, fakes, monkeypatch):
+    """Of each model all that any of them does, once for each frame of each item."""
+    from service.serving.handle import Handle
+
+    asked = {}
+    real = Handle.admit
+    monkeypatch.setattr(
+        Handle,
+        "admit",
+        lambda self, context, demand: asked.update({self.name: demand}) or real(self, context, demand),
+    )
+    reward = {"vqascore": {"weight": 0.5}, "clipscore": {"weight": 0.5}, "dsg": {"weight": 1.0}}
+    body = {"items": [item("a dog", [item()["image"]] * 3)] * 2, "metrics": ["reward"], "priority": LANES[1]}
+    async with serve(composites={"reward": reward}) as client:
+        answer = await client.post("/score", json=body)
+
+    assert 200 == answer.status_code
+    frames, words = 6, len("a dog")
+    template = len("{} Please answer yes or no.")
+    assert Demand(2, words) * frames == asked["clip"]
+    assert (Demand(1, words + len("Yes")) + Demand(8, 8 * template)) * frames == asked["vqa"]
