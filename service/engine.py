@@ -34,7 +34,7 @@ from service.report import ItemReport, Outcome, Report, warnings
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
-from service.workload import Workload, workload
+from service.workload import Asked, Workload, workload
 
 log = logging.getLogger("scoregate.engine")
 
@@ -65,6 +65,7 @@ class Engine:
     ) -> None:
         self._known, self._runtime, self._writer = known, runtime, writer
         self._pictures, self._cpu, self._demo = pictures, cpu, demo
+        self._defaults = {name: metric.options() for name, metric in known.items()}
         self.metrics: dict[str, Metric] = {
             name: metric
             for name, metric in known.items()
@@ -73,8 +74,7 @@ class Engine:
 
     def _asked(self, name: str) -> list[Metric]:
         """The metrics whose models the metric *name* asks: itself, or the parts of a composite."""
-        metric = self._known[name]
-        return [self._known[part] for part in metric.asks(metric.options())]
+        return [self._known[part] for part in self._known[name].asks(self._defaults[name])]
 
     def absent(self, name: str) -> str:
         """Why the metric *name* is not served, and what is; empty where it is served."""
@@ -112,10 +112,14 @@ class Engine:
             TooLarge: it asks a model for more than any request may.
         """
         handles = self.handles(metrics)
-        work = workload(items, metrics, self._known, context.lane, self._runtime.handle)
+        asked: list[Asked] = [
+            (item, {name: item.options.get(name) or self._defaults[name] for name in metrics})
+            for item in items
+        ]
+        work = workload(asked, self._known, context.lane, self._runtime.handle)
         work.admit(context)
         with work, one_caller():
-            outcomes = iter(await side_by_side(self._frames(items, metrics, work, context), work.at_once))
+            outcomes = iter(await side_by_side(self._frames(asked, work, context), work.at_once))
         scored = [
             ItemReport(item, folded(list(islice(outcomes, len(item.frames))), metrics)) for item in items
         ]
@@ -166,11 +170,10 @@ class Engine:
             return error
 
     def _frames(
-        self, items: Sequence[UnopenedItem], metrics: Sequence[str], work: Workload, context: Context
+        self, asked: Sequence[Asked], work: Workload, context: Context
     ) -> Iterator[Coroutine[Any, Any, dict[str, Outcome]]]:
         """The work on every picture of every item, in order, each begun as it is taken."""
-        for item in items:
-            options = {name: item.options.get(name) or self.metrics[name].options() for name in metrics}
+        for item, options in asked:
             for picture in item.frames:
                 work.begin_frame()
                 yield self._frame(picture, item.prompt, options, context)

@@ -5,7 +5,7 @@ from math import ceil
 
 from service.context import Context
 from service.items import UnopenedItem
-from service.metrics.contract import Metric
+from service.metrics.contract import Metric, MetricOptions
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.reservation import Reservation
@@ -15,6 +15,7 @@ LEAST = 2  # frames, so that one is decoded while the model works on the other
 COMPUTED = 32  # frames, where no model is asked
 
 Handles = Callable[[str, str], Handle | None]
+Asked = tuple[UnopenedItem, Mapping[str, MetricOptions]]  # an item, and the metrics it is scored by
 
 
 class Workload:
@@ -67,27 +68,20 @@ class Workload:
         return max(LEAST, ceil(BATCHES * self._frames / slowest.batches))
 
 
-def workload(
-    items: Sequence[UnopenedItem],
-    names: Sequence[str],
-    metrics: Mapping[str, Metric],
-    lane: str,
-    handles: Handles,
-) -> Workload:
+def workload(asked: Sequence[Asked], metrics: Mapping[str, Metric], lane: str, handles: Handles) -> Workload:
     """
-    What *items* ask when they are scored by the metrics *names*.
+    What a request asks of the models that it cannot do without.
 
     Args:
         metrics: all that there are, by name.
         handles: the model that serves a metric in a role.
     """
     demands: dict[Handle, Demand] = {}
-    for item in items:
-        for name in names:
-            options = item.options.get(name) or metrics[name].options()
-            for part, chosen in metrics[name].asks(options).items():
-                for role, demand in metrics[part].demand(item.prompt, chosen).items():
-                    if handle := handles(part, role):
-                        asked = demand * len(item.frames)
-                        demands[handle] = demands[handle] + asked if handle in demands else asked
-    return Workload(demands, sum(len(item.frames) for item in items), lane)
+    for item, options in asked:
+        parts = (part for name in options for part in metrics[name].asks(options[name]).items())
+        for part, chosen in parts:
+            for role, demand in metrics[part].demand(item.prompt, chosen).items():
+                if demand.calls and (handle := handles(part, role)):
+                    more = demand * len(item.frames)
+                    demands[handle] = demands[handle] + more if handle in demands else more
+    return Workload(demands, sum(len(item.frames) for item, _ in asked), lane)

@@ -25,7 +25,7 @@ from models.outcomes import Likelihood
 
 MAX_TOP_LOGPROBS = 20  # that an OpenAI-compatible server gives
 FLOOR = -9999.0  # what vLLM writes for minus infinity
-IMAGE_COST = 1000  # tokens; the server knows better, and nothing here depends on it
+IMAGE_COST = 1000  # tokens, for admission; the server knows better
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ def test_a_long_installation_shows_that_it_goes_on(project, target, folder, stat
         (project / name).chmod(0o755)
     gate = project / "gate"
     os.mkfifo(gate)
-    variables = f"GATE={gate}", f"PIP={project}/pip"
+    # `make test` runs these tests, and tells the makes below it so.
+    variables = "-u", "MAKELEVEL", "-u", "MAKEFLAGS", "-u", "MFLAGS", f"GATE={gate}", f"PIP={project}/pip"
     make = subprocess.Popen(
         ["env", *variables, "make", target, f"PYTHON={project}/python", "TICK_S=0.1"],
         cwd=project,

@@ -155,6 +155,7 @@ class Backend(ABC):
         done_s = (ahead.wait_s + ahead.run_s) * CAUTION
         tried = not ahead.wait_s and ahead.batches <= 1
         if lane == INTERACTIVE and done_s > left_s and not tried:
+            left_s = max(0.0, left_s)
             detail = f"{self.name} would have answered in {done_s:.1f} s, and {left_s:.1f} s are left"
             raise LaneFull(detail, retry_after_s=ahead.drain_s or None)
 

@@ -86,11 +86,15 @@ class Queue:
         return Reservation(self.reserved, lane, self.cost_of(demand), parts)
 
     def full_batch(self, call: float) -> int:
-        """How many calls of so many tokens a batch holds; one at least, however costly."""
-        return max(1, int(min(self._max_items, self._cost_limit() / call))) if call else self._max_items
+        """How many calls of so many tokens a batch holds, if enough wait; one at least, however costly."""
+        # While larger batches are tried one after another, there should be calls to try them with.
+        largest = self._cost_limit() if self.cost_model.knows_sizes else self._memory
+        return max(1, int(min(self._max_items, largest / call))) if call else self._max_items
 
     def takes_s(self, cost: float) -> float:
         """Seconds in which so many tokens of usual calls will be done, in batches of their own."""
+        if not cost:
+            return 0.0
         largest = max(self._usual_cost, min(self._cost_limit(), self._max_items * self._usual_cost))
         return self.cost_model.drain_s(cost, largest)
 
