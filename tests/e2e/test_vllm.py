@@ -194,4 +194,4 @@ def test_an_answer_of_several_tokens_is_refused_by_name(with_vlm):
     error = with_vlm.post("/score", json=body).json()["results"][0]["errors"]["vqascore"]
 
     assert "call_refused" == error["code"]
-    assert "must be one" in error["detail"]
+    assert "it must have one" in error["detail"]

@@ -216,6 +216,31 @@ def test_the_measure_sees_what_a_careless_decoder_would_spend(costs):
     assert costs["a control that spends here"]["mb"] > 100
 
 
+LARGE = """
+from concurrent.futures import ThreadPoolExecutor
+from models.formats.decode import decode
+from tests.models.test_decoding_cost import MB, status
+from tests.support.bombs import flat
+
+large = flat(5000, 5000, "JPEG")
+decode(flat(9, 9, "JPEG"))
+before = status("self", "VmRSS")
+with ThreadPoolExecutor(2) as threads:
+    for _ in range(3):
+        list(threads.map(lambda _: decode(large).size, range(2)))
+print((status("self", "VmRSS") - before) / (8 * 5000 * 5000))
+"""
+
+
+def test_the_memory_of_large_pictures_goes_back_to_the_system():
+    """Less than half of what one takes stays, however many several threads have decoded."""
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert float(done.stdout) < 0.5
+
+
 @pytest.mark.parametrize("encoded", [flat(300, 300, "GIF")[:-300], flat(300, 300, "JPEG")[:-99], b"GIF89a"])
 def test_a_refusal_keeps_no_picture_alive(encoded, monkeypatch):
     """Neither the error nor its traceback holds on to the pixels, and no collector has to come for them."""
