@@ -12,9 +12,9 @@ from models.formats.contract import Header, ImageError
 # Who takes pictures in checks their size on the header; Pillow's own limit would only warn, and later.
 PIL.Image.MAX_IMAGE_PIXELS = None
 
-# A picture in one piece: from 32 MiB on it comes from the system, and goes back there.  In Pillow's pieces of
-# 16 MiB, large pictures stay in the heaps of the threads that decoded them, and take the budget several times.
-PIL.Image.core.set_block_size(64 * 2**20)
+# A picture in one piece: from 32 MiB on it comes from the system and goes back there.  In Pillow's pieces of
+# 16 MiB, large ones stay in the heaps of the threads that decoded them, and take the budget several times.
+PIL.Image.core.set_block_size(2**30)  # type: ignore[attr-defined]
 
 # A broken palette and the like: the picture is scored or refused, and nobody reads the warning.
 warnings.filterwarnings("ignore", module=r"PIL\.")

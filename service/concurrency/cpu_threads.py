@@ -30,12 +30,15 @@ class FairThreads(Executor):
         self._threads: list[Thread] = []
         self._turns: Turns[Task] = Turns()
         self._lock = Lock()
+        self._closed = False
         self._signals: SimpleQueue[bool] = SimpleQueue()  # one for each task; False ends a thread
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have *work* done by one of the threads, when it is the caller's turn."""
         future: Future[T] = Future()
         with self._lock:
+            if self._closed:
+                raise RuntimeError("the threads have ended")
             self._turns.add((future, work, args, kwargs))
             if len(self._threads) < self._workers:
                 thread = Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
@@ -47,6 +50,8 @@ class FairThreads(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the threads once everything that was submitted is done."""
         assert not cancel_futures, "whoever waits for a future cancels it"
+        with self._lock:
+            self._closed = True
         for _ in self._threads:
             self._signals.put(False)
         if wait:

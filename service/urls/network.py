@@ -50,7 +50,7 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         """
         try:
             addresses = await self._resolve(host, port)
-        except OSError as exc:
+        except (OSError, UnicodeError) as exc:  # the latter for what cannot be a name
             raise httpcore.ConnectError("no such host") from exc
         if not all(map(self._allowed, addresses)):
             raise UrlNotAllowed("the host has an address that is not public")

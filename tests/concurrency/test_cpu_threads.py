@@ -92,5 +92,7 @@ def test_what_was_submitted_is_done_before_the_threads_end():
         pool.submit(done.append, number)
     pool.shutdown()
 
+    with pytest.raises(RuntimeError):
+        pool.submit(done.append, 20)
     assert 20 == len(done)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("two")]

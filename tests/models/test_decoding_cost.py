@@ -115,14 +115,15 @@ HONEST: dict[str, Make] = {
 
 def told(encoded: bytes) -> tuple[int, bool]:
     """Bytes that were counted for a picture, and whether it was scored, within the default limits."""
+    counted = 0
     try:
         header = read_header(encoded)
         if header.memory > Images().decoded_budget_mb * MB:
-            return 0, False
+            return counted, False
         counted = header.memory
         decode(encoded)
     except ImageError:
-        return locals().get("counted", 0), False
+        return counted, False
     return counted, True
 
 
@@ -266,6 +267,5 @@ def test_a_refusal_keeps_no_picture_alive(encoded, monkeypatch):
 if __name__ == "__main__":
     found = {name: cost(attack, usual) for name, (attack, usual) in ATTACKS.items()}
     found |= {name: cost(make) for name, make in HONEST.items()}
-    spending = lambda: flat(4000, 4000, "JPEG")  # noqa: E731
-    found["a control that spends here"] = cost(spending)
+    found["a control that spends here"] = cost(lambda: flat(4000, 4000, "JPEG"))
     print(json.dumps(found))

@@ -175,7 +175,11 @@ async def test_a_host_that_is_not_there_is_an_error_of_the_picture(server):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         listed = [f"{HOST}:{free.getsockname()[1]}"]
-    for names in (Names(), nowhere):
+
+    async def nameless(host: str, port: int) -> list[str]:
+        raise UnicodeError
+
+    for names in (Names(), nowhere, nameless):
         with pytest.raises(UrlFailed, match="cannot be reached"):
             await fetched(server, f"http://{listed[0]}/", names, allowed_url_hosts=listed)
 
