@@ -122,9 +122,9 @@ class RequestTimeout(ScoregateError):
 
 
 class TooLarge(ScoregateError):
-    """The body is over the limit.  Never with Retry-After: the same body never fits."""
+    """The body, or what it asks of a model, is over the limit.  Never with Retry-After: it never fits."""
 
-    status, code, title = 413, "too_large", "Body too large"
+    status, code, title = 413, "too_large", "Request too large"
 
 
 class UnsupportedMediaType(ScoregateError):

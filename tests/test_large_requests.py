@@ -19,6 +19,7 @@ from service.metrics.registry import metrics
 from service.settings.tree import Settings
 from service.sources import Encoded
 from tests.conftest import b64, item, png
+from tests.serving.handles import until
 
 pytestmark = pytest.mark.anyio
 
@@ -106,19 +107,12 @@ async def test_a_neighbour_of_a_large_request_waits_for_what_is_under_way_of_it_
         large = asyncio.create_task(
             service.engine.score(items_of(10, 20), ["vqascore"], context(service, "interactive"))
         )
-        while not vqa.held:
-            await asyncio.sleep(0.001)
+        await until(lambda: vqa.held)
         neighbour = UnopenedItem("neighbour", [Picture(Encoded(png()))])
         small = asyncio.create_task(
             service.engine.score([neighbour], ["vqascore"], context(service, "interactive"))
         )
-        while (
-            service.instruments.registry.get_sample_value(
-                "scoregate_queue_depth", {"model": "vqa", "lane": "interactive"}
-            )
-            < AT_ONCE - BATCH
-        ):
-            await asyncio.sleep(0.001)
+        await until(lambda: service.runtime.handles["vqa"].under_way == AT_ONCE + 1)
         vqa.hold.set()
         reports = await asyncio.gather(large, small)
 

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from service.errors import LaneFull, Overloaded, TooLarge
+from service.serving.batcher.cost_model import CostModel
 from service.serving.demand import Demand
 from tests.serving.handles import asking, call, context, held, serving, until
 
@@ -75,6 +76,7 @@ async def test_interactive_work_that_would_come_too_late_is_refused_with_the_tim
 async def learns(handle, resident):
     """Calls have 10 tokens, and a token takes 0.1 s."""
     await asking(handle, call("the first"))[0]
+    resident.queue.cost_model = CostModel()  # which the fake's own batches have taught something else
     for cost in (10, 20) * 50:
         resident.queue.finished(cost, 0.1 * cost)
 
@@ -112,11 +114,25 @@ async def test_long_texts_are_part_of_what_a_request_costs():
 async def test_nothing_is_refused_on_a_guess():
     """A model that has only been asked single calls may take eight at once in the same time."""
     async with serving() as (handle, _, _, resident):
+        resident.queue.cost_model = CostModel()
         for _ in range(50):
             resident.queue.finished(cost=10, seconds=1.0)
         handle.admit(context(seconds=20.0), Demand(calls=100))
         with pytest.raises(LaneFull):
             handle.admit(context(seconds=14.0), Demand(calls=100))
+
+
+async def test_nothing_is_refused_because_a_model_is_slow_for_the_moment():
+    """It was seen to do it in time; that is forgotten slowly."""
+    async with serving() as (handle, _, _, resident):
+        await learns(handle, resident)
+        for cost in (10, 20) * 50:
+            resident.queue.finished(cost, 1.0 * cost)
+        handle.admit(context(seconds=150.0), Demand(calls=100))
+        for cost in (10, 20) * 500:
+            resident.queue.finished(cost, 1.0 * cost)
+        with pytest.raises(LaneFull):
+            handle.admit(context(seconds=150.0), Demand(calls=100))
 
 
 @pytest.mark.parametrize("lane", ["interactive", "bulk"])

@@ -4,6 +4,7 @@ from math import inf
 
 FADE = 0.9  # a batch counts that much less with each one after it
 SPREAD = 0.05  # variance of costs, over their mean squared, below which noise would tell the fixed part
+FORGET = 1.001  # the best pace is taken to be that much slower with each batch that was not as fast
 LARGER = 2.5  # how many times the usual cost is tried while the fixed part is not known
 
 
@@ -14,6 +15,9 @@ class CostModel:
 
     Batches of one size say nothing of the fixed part, so the last one that was measured stays.  Nothing
     is known before the first batch: any cost fits, and nothing takes time.
+
+    Attributes:
+        best_per_token_s: seconds of a token in the batch that made the most of its time, a slow memory.
     """
 
     def __init__(self) -> None:
@@ -21,6 +25,7 @@ class CostModel:
         self._batches = self._cost = self._seconds = self._squares = self._products = 0.0
         self._elapsed = 0.0  # the same of seconds with the gaps between batches
         self._fixed_s: float | None = None
+        self.best_per_token_s = inf
 
     def observe(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
         """
@@ -31,6 +36,8 @@ class CostModel:
             gap_s: for how long the device stood idle before it while work waited.
         """
         self._elapsed = FADE * self._elapsed + seconds + gap_s
+        if seconds and cost:
+            self.best_per_token_s = min(seconds / cost, self.best_per_token_s * FORGET)
         terms = (1.0, cost, seconds, cost * cost, cost * seconds)
         sums = (self._batches, self._cost, self._seconds, self._squares, self._products)
         faded = (FADE * total + term for total, term in zip(sums, terms, strict=True))

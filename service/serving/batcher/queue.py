@@ -86,10 +86,8 @@ class Queue:
         return Reservation(self.reserved, lane, self.cost_of(demand), parts)
 
     def full_batch(self, call: float) -> int:
-        """How many calls of so many tokens a batch holds, if enough wait; one at least, however costly."""
-        # While larger batches are tried one after another, there should be calls to try them with.
-        largest = self._cost_limit() if self.cost_model.knows_sizes else self._memory
-        return max(1, int(min(self._max_items, largest / call))) if call else self._max_items
+        """How many calls of so many tokens a batch holds; one at least, however costly."""
+        return max(1, int(min(self._max_items, self._cost_limit() / call))) if call else self._max_items
 
     def takes_s(self, cost: float) -> float:
         """Seconds in which so many tokens of usual calls will be done, in batches of their own."""
@@ -100,15 +98,16 @@ class Queue:
 
     def alone_s(self, cost: float) -> float:
         """
-        Seconds in which so many tokens should be done, if nothing else is.
+        Seconds in which so many tokens can be done, if nothing else is: at least, as far as is known.
 
-        While only batches of one size have been seen, larger ones are taken to take no longer: nothing is
-        refused on a guess.
+        Work is refused by it, so it is no guess: a model that is slow for the moment may be as fast again as
+        it was, and where only batches of one size have been seen, larger ones may take no longer.
         """
+        best_s = cost * self.cost_model.best_per_token_s if cost else 0.0
         if self.cost_model.knows_sizes:
-            return self.takes_s(cost)
+            return min(best_s, self.takes_s(cost))
         largest = min(self._memory, self._max_items * self._usual_cost)
-        return max(1.0, cost / largest) * self.cost_model.typical_s if largest else 0.0
+        return min(best_s, max(1.0, cost / largest) * self.cost_model.typical_s) if largest else 0.0
 
     def drain_s(self, lane: str) -> float:
         """Seconds in which what waits in *lane*, or is on its way there, will have been done."""
