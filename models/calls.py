@@ -66,6 +66,55 @@ class LikelihoodCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class ChoiceCall(Call):
+    """Which of *choices* answers *question* about *image*?  The outcome is a `Choices`."""
+
+    image: Image
+    question: str
+    choices: tuple[str, ...]
+
+    def content(self) -> tuple[Any, ...]:
+        """The image's digest and all texts."""
+        return ("choice", self.image.digest, self.question, self.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTokenCall(Call):
+    """How likely is the answer to *question* to begin as one of *answers*?  The outcome is a `FirstToken`."""
+
+    image: Image
+    question: str
+    answers: tuple[str, ...]
+
+    def content(self) -> tuple[Any, ...]:
+        """The image's digest and all texts."""
+        return ("first token", self.image.digest, self.question, self.answers)
+
+
+@dataclass(frozen=True, slots=True)
+class EntailmentCall(Call):
+    """Does *hypothesis* follow from *premise*?  The outcome is an `Entailment`."""
+
+    premise: str
+    hypothesis: str
+
+    def content(self) -> tuple[Any, ...]:
+        """Both texts."""
+        return ("entailment", self.premise, self.hypothesis)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall(Call):
+    """Read the text in an image.  The outcome is a `Reading`."""
+
+    image: Image
+
+    def content(self) -> tuple[Any, ...]:
+        """The image's digest."""
+        return ("read", self.image.digest)
+
+
+@dataclass(frozen=True, slots=True)
 class GenerateCall(Call):
     """
     Answer a chat of one system and one user message.  The outcome is the model's `Text`.

@@ -17,6 +17,8 @@ from typing import Any, Protocol
 
 # VQAScore's own (Lin et al. 2024, section 3); `{}` is the prompt.
 QUESTION = 'Does this figure show "{}"? Please answer yes or no.'
+# How LLaVA 1.5's data, on which CLIP-FlanT5 was tuned too, asks for short answers; `{}` is the question.
+CHOICE_QUESTION = "{} Answer the question using a single word or phrase."
 
 
 class ModelError(Exception):
@@ -57,6 +59,7 @@ class ModelInfo:
         vocabulary: the only words that the model was taught; others deserve a warning.  Empty: any word.
         logit_scale: what a CLIP's training multiplied cosines by.
         question: how a VQA model is best asked whether it sees a text, unless a request says otherwise.
+        choice_question: how it is best asked a question that has choices, unless a request says otherwise.
         generates: a call takes as long as many batches, since the model writes text.  It gets a thread of
             its own on its device, and one call at a time.
         repeatable: the same call always gets the same outcome, so a bad one is not asked for again.
@@ -71,6 +74,7 @@ class ModelInfo:
     vocabulary: frozenset[str] = frozenset()
     logit_scale: float | None = None
     question: str = QUESTION
+    choice_question: str = CHOICE_QUESTION
     generates: bool = False
     repeatable: bool = False
 

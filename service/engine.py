@@ -129,12 +129,17 @@ class Engine:
         report.count(context.instruments)
         return report
 
-    def style(self, name: str) -> tuple[Style, Handle]:
-        """The question style of that name and the LLM that writes it.  Raises `NotReady` without one."""
+    def style(self, name: str, options: Mapping[str, MetricOptions]) -> tuple[Style, Handle]:
+        """
+        The question style of that name, as *options* by metric have it, and the LLM that writes it.
+
+        Raises:
+            NotReady: no question LLM is configured.
+        """
         for metric in self._known.values():
             llm = self._runtime.handle(metric.name, "questions")
             if llm and metric.style and metric.style.name == name:
-                return metric.style, llm
+                return metric.style_with(options.get(metric.name) or self._defaults[metric.name]), llm
         raise NotReady("no question LLM is configured")
 
     async def question_sets(
@@ -245,7 +250,10 @@ class Engine:
             outcomes = [self._outcome(name, item, options, context) for name, options in others.items()]
             return dict(zip(others, await side_by_side(outcomes), strict=True))
 
-        return Models(handle, self._writer, context, score)
+        def has(role: str) -> bool:
+            return self._runtime.handle(metric, role) is not None
+
+        return Models(handle, self._writer, context, score, has)
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:

@@ -9,10 +9,8 @@ steps are kept to the letter, since published scores depend on them; each surpri
 where it stands.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
-from math import isfinite
 from operator import itemgetter
 from pathlib import Path
 
@@ -25,25 +23,25 @@ from models.checkpoints.revision import revision_of
 from models.checkpoints.vocabulary import read_vocabulary
 from models.checkpoints.weights import DTYPES
 from models.clip_flant5 import FAMILY, ClipFlanT5Settings
+from models.clip_flant5.answers import Answers, Asked, VqaCall, outcomes_of
 from models.clip_flant5.features import FeatureCache
 from models.clip_flant5.forward import Forward
 from models.clip_flant5.layout import FILES, read_layout
 from models.clip_flant5.network import load_network
-from models.clip_flant5.tokenizer import CONTEXT_LENGTH, EOS, Text
+from models.clip_flant5.tokenizer import EOS, Text
 from models.contract import QUESTION, ModelError, ModelInfo, Prepared
 from models.image import Image
-from models.outcomes import Likelihood
+from models.outcomes import Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One (image, question, answer) ready for the device."""
+    """One image and one question about it, ready for the device, with the answers asked for."""
 
     digest: str
     pixels: torch.Tensor
     text: tuple[tuple[int, ...], tuple[int, ...]]
-    labels: tuple[int, ...]
-    truncated: bool
+    asked: Asked
 
 
 class ClipFlanT5:
@@ -78,7 +76,7 @@ class ClipFlanT5:
         self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], compile=compile)
         self._seen = FeatureCache(features_mb * 2**20)
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
-        self._yes, self._no = (self.tokenizer.encode(word)[0] for word in ("Yes", "No"))
+        self._answers = Answers(self.tokenizer)
         self.info = ModelInfo(
             role=FAMILY.role,
             family=FAMILY.name,
@@ -89,22 +87,22 @@ class ClipFlanT5:
             vocabulary=read_vocabulary(directory),
         )
 
-    def prepare(self, call: LikelihoodCall) -> Prepared:
-        """Resize the image and tokenise the texts; the cost is the encoder's and the answer's length."""
+    def prepare(self, call: VqaCall) -> Prepared:
+        """
+        Resize the image and tokenise the texts; the cost is the encoder's and the answers' length.
+
+        Raises:
+            ModelError: an answer is empty.
+            ImageError: the image cannot be decoded.
+        """
         before, after = self.tokenizer.around_image(call.question)
-        if not call.answer.strip():
-            raise ModelError("the answer is empty")
-        pair = Pair(
-            digest=call.image.digest,
-            pixels=call.image.once(self.pixels, self.pixels),
-            text=(tuple(before), tuple(after)),
-            labels=tuple(self.tokenizer.encode(call.answer)[:CONTEXT_LENGTH]),
-            truncated=after[-1] != EOS,
-        )
-        return Prepared(len(before) + self._patches + len(after) + len(pair.labels), pair)
+        asked = self._answers.of(call, truncated=after[-1] != EOS)
+        pixels = call.image.once(self.pixels, self.pixels)
+        pair = Pair(call.image.digest, pixels, (tuple(before), tuple(after)), asked)
+        return Prepared(len(before) + self._patches + len(after) + asked.tokens, pair)
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Likelihood | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Outcome | ModelError]:
         """One vision pass per distinct image, one encoder pass per distinct (image, question)."""
         pairs: list[Pair] = [prepared.data for prepared in batch]
         images = {pair.digest: pair.pixels for pair in pairs}
@@ -115,24 +113,14 @@ class ClipFlanT5:
         seen = self._seen.of(images, self.forward.features)
         features = torch.stack([seen[digest] for digest, _ in asked])
         states, padding = self.forward.encode(features, [text for _, text in asked])
-        answers = [[pairs[number].labels for number in numbers] for numbers in asked.values()]
+        answers = [
+            [answer for number in numbers for answer in pairs[number].asked.answers]
+            for numbers in asked.values()
+        ]
         logits = self.forward.logits(states, padding, answers)
         order = [number for numbers in asked.values() for number in numbers]
-        outcomes = self._likelihoods(logits, [pairs[number] for number in order])
+        outcomes = outcomes_of(logits, [pairs[number].asked for number in order])
         return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=itemgetter(0))]
-
-    def _likelihoods(self, logits: torch.Tensor, pairs: Sequence[Pair]) -> Iterator[Likelihood | ModelError]:
-        """Outcomes of *pairs* from the logits of all their answers' tokens, one pair after the other."""
-        wanted = [(token, self._yes, self._no) for pair in pairs for token in pair.labels]
-        chosen = logits.gather(-1, torch.tensor(wanted).to(logits.device))
-        log_probs = iter((chosen - logits.logsumexp(-1, keepdim=True)).tolist())
-        for pair in pairs:
-            tokens = list(islice(log_probs, len(pair.labels)))
-            if not all(map(isfinite, chain.from_iterable(tokens))):
-                yield ModelError("the model's output is not finite")
-                continue
-            _, yes, no = tokens[0]
-            yield Likelihood(tuple(token for token, _, _ in tokens), yes, no, pair.truncated)
 
     def example(self) -> LikelihoodCall:
         """A grey square."""

@@ -45,7 +45,7 @@ def listed(entry: Any, most: int) -> Any:
 
     def counted(values: Any) -> Any:
         if isinstance(values, list) and len(values) > most:
-            message = "{given} of them; at most {most}"
+            message = "has {given} entries; at most {most} are allowed"
             raise PydanticCustomError("too_many_items", message, {"given": len(values), "most": most})
         return values
 
@@ -55,7 +55,7 @@ def listed(entry: Any, most: int) -> Any:
 def different(names: list[str]) -> list[str]:
     """Refuse a name that stands there twice."""
     if len(set(names)) < len(names):
-        raise ValueError("names one twice")
+        raise ValueError("contains a name twice")
     return names
 
 
@@ -133,10 +133,11 @@ class ScoreRequest(Strict):
 
 
 class QuestionsRequest(Strict):
-    """Body of `POST /questions`."""
+    """Body of `POST /questions`; the options say in which way a metric has its sets written."""
 
     prompts: list[Prompt]
     style: str
+    options: Options = Options()
     priority: Priority = "interactive"
     timeout_ms: Timeout | None = None
 
@@ -177,4 +178,5 @@ class Requests:
             __doc__=QuestionsRequest.__doc__,
             prompts=(listed(Prompt, max_items), ...),
             style=(style, styles[0]),
+            options=(options, options()),
         )

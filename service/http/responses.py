@@ -71,6 +71,7 @@ class QuestionEntry(BaseModel):
     depends_on: list[int]
     expected: str
     choices: list[str] | None = None
+    phrase: str | None = None
 
 
 class SetEntry(BaseModel):

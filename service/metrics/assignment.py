@@ -43,7 +43,7 @@ def choices(metrics: Mapping[str, Metric], name: str, settings: Settings) -> dic
         raise SettingsError(f"metrics.{name}: there is no such metric; there are {', '.join(metrics)}")
     roles = metrics[name].all_roles
     if not settings.metrics[name]:
-        raise SettingsError(f"metrics.{name}: names no model")
+        raise SettingsError(f"metrics.{name}: the table is empty; name a model in it, or remove it")
     chosen: dict[str, str] = {}
     for key, model in settings.metrics[name].items():
         table = settings.models.get(model)

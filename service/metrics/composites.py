@@ -111,7 +111,7 @@ def composites(
         if not NAME.fullmatch(name):
             raise SettingsError(f"{place}: a name must match {NAME.pattern}")
         if not tables:
-            raise SettingsError(f"{place}: names no metric")
+            raise SettingsError(f"{place}: the table is empty; name a metric in it, or remove it")
         parts = {}
         for part, table in tables.items():
             if part in settings.composites:

@@ -80,6 +80,8 @@ class Metric:
             name, and that one stands in for no other metric's.
         without: what it can still score where there is no model that it may use.
         style: of the question sets that it asks for.
+        style_of: the same under other options, where they have the sets written in another way; the
+            name stays.
         default: what a request without metrics is scored by.
     """
 
@@ -99,6 +101,7 @@ class Metric:
     own_model: bool = False
     without: str = ""
     style: Style | None = None
+    style_of: Callable[[Any], Style] | None = None
     default: bool = False
 
     def __post_init__(self) -> None:
@@ -136,6 +139,13 @@ class Metric:
     def range_with(self, options: MetricOptions) -> tuple[float, float]:
         """The least and the largest score under *options*."""
         return self.range_of(options) if self.range_of else self.range
+
+    def style_with(self, options: MetricOptions) -> Style:
+        """The style of its question sets under *options*.  Raises `TypeError` where it asks for none."""
+        style = self.style_of(options) if self.style_of else self.style
+        if style is None:
+            raise TypeError(f"{self.name} asks for no question sets")
+        return style
 
     def asks(self, options: MetricOptions) -> Mapping[str, MetricOptions]:
         """The metrics whose models it asks, with their options: itself, unless it is a composite."""

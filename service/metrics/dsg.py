@@ -3,121 +3,81 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from typing_extensions import TypedDict
-
-from service.context import Found
-from service.errors import Invalid
+from models.outcomes import Likelihood
 from service.fields import Template
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
-from service.questions.given import GivenSet
+from service.metrics.question_sets import Asked, SetDetails, cut, questions_for, set_details, told, vqa_demand
+from service.questions.given import YesNoSet
 from service.questions.sets import Question, QuestionSet, ordered
-from service.questions.styles.dsg import DSG
+from service.questions.style import Style
+from service.questions.styles.dsg import DSG, DSG_IN_THREE_CALLS
 from service.serving.demand import Demand
 
-USUAL_QUESTIONS = 8  # of a set
+Dependencies = Literal["direct", "transitive", "none"]
 
 
 class DsgOptions(MetricOptions):
     """Options of `dsg`."""
 
-    dependencies: Literal["direct", "transitive", "none"] = "direct"
+    dependencies: Dependencies = "direct"
+    answers: Literal["hard", "soft"] = "hard"
+    generation: Literal["one_call", "three_calls"] = "one_call"
     question: Template = "{} Please answer yes or no."
-    question_set: GivenSet | None = None
+    question_set: YesNoSet | None = None
 
 
-class Answered(TypedDict):
+class DsgAsked(Asked):
     """
     One question with its answer.
 
     Attributes:
         probability: of "yes" among "yes" and "no"; label_mass is what both have of the whole.
-        score: what the question counts, 1 or 0.
         zeroed_by: ids of the parents that made it count 0.
     """
 
-    id: int
-    text: str
-    kind: str
-    depends_on: Sequence[int]
-    expected: str
     answer: Literal["yes", "no"]
     probability: float
     label_mass: float
-    score: float
     zeroed_by: list[int]
 
 
-class DsgDetails(TypedDict):
-    """What a `dsg` is made of: the id of its question set, who wrote that, and the answers."""
+class DsgDetails(SetDetails):
+    """What a `dsg` is made of: its question set and the answers."""
 
-    question_set: str
-    provenance: dict[str, str]
-    questions: list[Answered]
+    questions: list[DsgAsked]
 
 
 async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
     """
-    The share of questions answered "yes", where the children of a "no" count 0.
+    The mean over the questions of [yes], where the children of a "no" count 0.
+
+    With `answers: "soft"` a question counts P("yes") among "yes" and "no"; whether it is a "no" is still
+    decided by the likelier of both.
 
     The released code zeroes a question when a direct parent's own answer is "no"; the paper's
     pseudo-code carries the zero on to grandchildren (`dependencies: "transitive"`).
     """
-    question_set, found = await questions_for(item, models, options)
+    question_set, found = await questions_for(item, models, style_of(options), options.question_set)
     questions = question_set.questions
     asked = [options.question.replace("{}", question.text) for question in questions]
     answers = await models.vqa.ask(item.image, asked, "Yes")
     yes = {q.id: answer.logit > 0 for q, answer in zip(questions, answers, strict=True)}
+    counts = {q.id: answer.probability for q, answer in zip(questions, answers, strict=True)}
     zeroed = moot(questions, yes, options.dependencies)
-    scores = {q.id: float(yes[q.id] and q.id not in zeroed) for q in questions}
-    details: DsgDetails = {
-        "question_set": question_set.id,
-        "provenance": question_set.provenance,
-        "questions": [
-            {
-                "id": question.id,
-                "text": question.text,
-                "kind": question.kind,
-                "depends_on": question.depends_on,
-                "expected": question.expected,
-                "answer": "yes" if yes[question.id] else "no",
-                "probability": answer.probability,
-                "label_mass": answer.label_mass,
-                "score": scores[question.id],
-                "zeroed_by": zeroed.get(question.id, []),
-            }
-            for question, answer in zip(questions, answers, strict=True)
-        ],
-    }
-    cut = ("a question was cut at the model's length",) if any(a.truncated for a in answers) else ()
-    return Score(sum(scores.values()) / len(scores), details, found, cut)
+    scores = dsg_scores(yes if options.answers == "hard" else counts, zeroed)
+    truncated = any(answer.truncated for answer in answers)
+    value = sum(scores.values()) / len(scores)
+    return Score(value, details(question_set, answers, scores, zeroed), found, cut(truncated))
 
 
-async def questions_for(item: Item, models: Models, options: DsgOptions) -> tuple[QuestionSet, Found | None]:
-    """The pinned set, the one brought along, or the prompt's own."""
-    given = options.question_set
-    if given is None:
-        return await models.questions.of(item.prompt, DSG)
-    if isinstance(given, list):
-        asked = tuple(question.question() for question in given)
-        return QuestionSet(item.prompt, DSG.name, asked, {"source": "request"}), None
-    pinned = await models.questions.pinned(given)
-    if pinned.prompt != item.prompt:
-        raise Invalid("question_set: that set was written for another prompt; an item may name its own")
-    return pinned, "hit"
-
-
-def demand_of(prompt: str, options: DsgOptions) -> dict[str, Demand]:
-    """A call for each question that was sent along, or for as many as a set usually has."""
-    given = options.question_set
-    texts = [question.text for question in given] if isinstance(given, list) else [""] * USUAL_QUESTIONS
-    return {"vqa": Demand(len(texts), sum(map(len, texts)) + len(texts) * len(options.question))}
+def dsg_scores(counts: Mapping[int, float], zeroed: Mapping[int, list[int]]) -> dict[int, float]:
+    """What each question counts: its own, or 0 where a parent made it moot."""
+    return {id: 0.0 if id in zeroed else float(count) for id, count in counts.items()}
 
 
 def moot(
-    questions: Sequence[Question],
-    yes: Mapping[int, bool],
-    dependencies: Literal["direct", "transitive", "none"],
+    questions: Sequence[Question], yes: Mapping[int, bool], dependencies: Dependencies
 ) -> dict[int, list[int]]:
     """Questions that count 0 because of a parent, with the parents that decided it."""
     zeroed: dict[int, list[int]] = {}
@@ -134,6 +94,38 @@ def moot(
     return zeroed
 
 
+def details(
+    question_set: QuestionSet,
+    answers: Sequence[Likelihood],
+    scores: Mapping[int, float],
+    zeroed: Mapping[int, list[int]],
+) -> DsgDetails:
+    """The answers with what they count."""
+    return {
+        **set_details(question_set, scores),
+        "questions": [
+            {
+                **told(question, scores[question.id]),
+                "answer": "yes" if answer.logit > 0 else "no",
+                "probability": answer.probability,
+                "label_mass": answer.label_mass,
+                "zeroed_by": zeroed.get(question.id, []),
+            }
+            for question, answer in zip(question_set.questions, answers, strict=True)
+        ],
+    }
+
+
+def style_of(options: DsgOptions) -> Style:
+    """Sets written in one call of the LLM, or in three as in the paper."""
+    return DSG if options.generation == "one_call" else DSG_IN_THREE_CALLS
+
+
+def demand_of(prompt: str, options: DsgOptions) -> dict[str, Demand]:
+    """A call for each question."""
+    return vqa_demand(options.question_set, options.question)
+
+
 metric = Metric(
     "dsg",
     dsg,
@@ -147,4 +139,5 @@ metric = Metric(
     paper="Cho et al. 2024, arXiv 2310.18235",
     without="question sets pinned by an id or sent along",
     style=DSG,
+    style_of=style_of,
 )

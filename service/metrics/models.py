@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from models.calls import Call, ImageCall, LikelihoodCall, TextCall
+from models.calls import Call, EntailmentCall, ImageCall, LikelihoodCall, ReadCall, TextCall
 from models.image import Image
-from models.outcomes import Likelihood
+from models.outcomes import Entailment, Likelihood, Reading
 from service.context import Context, Found
 from service.errors import ModelFault, ScoregateError
 from service.questions.sets import QuestionSet
@@ -28,10 +28,43 @@ class Vqa:
         """How the model is best asked whether it sees a text, `{}`."""
         return self._handle.info.question
 
+    @property
+    def choice_question(self) -> str:
+        """How the model is best asked a question, `{}`, that has choices."""
+        return self._handle.info.choice_question
+
     async def ask(self, image: Image, questions: Sequence[str], answer: str) -> list[Likelihood]:
         """How likely *answer* is to each question.  Raises the first call's error, after all ended."""
-        calls = [LikelihoodCall(image, question, answer) for question in questions]
+        return await self.answer([LikelihoodCall(image, question, answer) for question in questions])
+
+    async def answer(self, calls: Sequence[Call]) -> list[Any]:
+        """The outcomes of *calls*, of any kind.  Raises the first call's error, after all ended."""
         return results(await self._handle.ask(calls, self._context))
+
+
+class Nli:
+    """An NLI model on behalf of one request: what follows from a text."""
+
+    def __init__(self, handle: Handle, context: Context) -> None:
+        self._handle, self._context = handle, context
+
+    async def entailed(self, premise: str, hypotheses: Sequence[str]) -> list[Entailment]:
+        """Whether each hypothesis follows from *premise*.  Raises the first call's error, after all ended."""
+        calls = [EntailmentCall(premise, hypothesis) for hypothesis in hypotheses]
+        return results(await self._handle.ask(calls, self._context))
+
+
+class Ocr:
+    """An OCR model on behalf of one request."""
+
+    def __init__(self, handle: Handle, context: Context) -> None:
+        self._handle, self._context = handle, context
+
+    async def read(self, image: Image) -> Reading:
+        """The text in *image*."""
+        [reading] = results(await self._handle.ask([ReadCall(image)], self._context))
+        found: Reading = reading
+        return found
 
 
 class Clip:
@@ -83,6 +116,7 @@ class Models:
     Attributes:
         score: what other metrics say of the same item, by name, a score or an error each; they are given
             their options, and ask their own models.  For composites.
+        has: whether a model is configured for a role.
     """
 
     def __init__(
@@ -91,9 +125,10 @@ class Models:
         writer: QuestionWriter,
         context: Context,
         score: Callable[..., Awaitable[dict[str, Any]]],
+        has: Callable[[str], bool] = lambda role: True,
     ) -> None:
         self._handle, self._writer, self._context = handle, writer, context
-        self.score = score
+        self.score, self.has = score, has
 
     @property
     def clip(self) -> Clip:
@@ -104,6 +139,16 @@ class Models:
     def vqa(self) -> Vqa:
         """The VQA model."""
         return Vqa(self._handle("vqa"), self._context)
+
+    @property
+    def nli(self) -> Nli | None:
+        """The NLI model, or None where none is configured."""
+        return Nli(self._handle("nli"), self._context) if self.has("nli") else None
+
+    @property
+    def ocr(self) -> Ocr:
+        """The OCR model."""
+        return Ocr(self._handle("ocr"), self._context)
 
     @property
     def questions(self) -> Questions:

@@ -12,7 +12,7 @@ from pydantic import (
 )
 
 from service.fields import CLEAN, FILLED, WHOLE, Strict, branch, clean, filled, told
-from service.questions.sets import MAX_CHARACTERS, MAX_ID, MAX_QUESTIONS, Question, check
+from service.questions.sets import MAX_CHARACTERS, MAX_CHOICES, MAX_ID, MAX_QUESTIONS, Question, check
 
 Id = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]
 Text = Annotated[
@@ -22,28 +22,53 @@ Text = Annotated[
     told(pattern=FILLED, minLength=1),
 ]
 Kind = Annotated[str, StringConstraints(max_length=100), AfterValidator(clean), told(pattern=CLEAN)]
+Phrase = Annotated[
+    str, StringConstraints(max_length=MAX_CHARACTERS), AfterValidator(clean), told(pattern=CLEAN)
+]
 
 
-class YesNoQuestion(Strict):
-    """One question of a set that the caller sends along, answered by yes or no."""
+class GivenQuestion(Strict):
+    """One question of a set that the caller sends along."""
 
     id: Id
     text: Text
     kind: Kind = ""
+    phrase: Phrase = ""
     depends_on: list[Id] = Field([], max_length=MAX_QUESTIONS)
-    expected: Literal["yes"] = "yes"
+    expected: str
 
     def question(self) -> Question:
         """As metrics take it."""
-        return Question(self.id, self.text, self.kind, tuple(self.depends_on), self.expected)
+        parents, choices = tuple(self.depends_on), tuple(getattr(self, "choices", ()))
+        return Question(self.id, self.text, self.kind, parents, self.expected, choices, self.phrase)
 
 
-class Sound(list[YesNoQuestion]):
+class YesNoQuestion(GivenQuestion):
+    """One that is answered by yes or no."""
+
+    expected: Literal["yes"] = "yes"
+
+
+class ChoiceQuestion(GivenQuestion):
+    """One with choices, of which one is expected."""
+
+    expected: Text
+    choices: list[Text] = Field(min_length=2, max_length=MAX_CHOICES)
+
+
+class AnswerQuestion(GivenQuestion):
+    """One with an expected answer, and perhaps with choices."""
+
+    expected: Text
+    choices: list[Text] = Field([], max_length=MAX_CHOICES)
+
+
+class Sound(list[GivenQuestion]):
     """Questions that were checked together, and need not be again where many items share them."""
 
 
 def sound(questions: Any, validate: ValidatorFunctionWrapHandler) -> Sound:
-    """Refuse repeated ids or texts, unknown parents and cycles."""
+    """Refuse repeated ids or texts, unknown parents, cycles and an expected answer that is no choice."""
     if isinstance(questions, Sound):
         return questions
     checked = Sound(validate(questions))
@@ -56,10 +81,20 @@ def form(value: Any) -> str:
     return "<questions>" if isinstance(value, list) else "<id>"
 
 
-SetId = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
-OwnQuestions = Annotated[
-    list[YesNoQuestion], Field(min_length=1, max_length=MAX_QUESTIONS), WrapValidator(sound)
+Bounds = Field(min_length=1, max_length=MAX_QUESTIONS)
+SetId = Annotated[
+    Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")],
+    branch("<id>"),
 ]
-GivenSet = Annotated[
-    Annotated[SetId, branch("<id>")] | Annotated[OwnQuestions, branch("<questions>")], Discriminator(form)
+YesNoSet = Annotated[
+    SetId | Annotated[Annotated[list[YesNoQuestion], Bounds, WrapValidator(sound)], branch("<questions>")],
+    Discriminator(form),
+]
+ChoiceSet = Annotated[
+    SetId | Annotated[Annotated[list[ChoiceQuestion], Bounds, WrapValidator(sound)], branch("<questions>")],
+    Discriminator(form),
+]
+AnswerSet = Annotated[
+    SetId | Annotated[Annotated[list[AnswerQuestion], Bounds, WrapValidator(sound)], branch("<questions>")],
+    Discriminator(form),
 ]

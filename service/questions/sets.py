@@ -15,6 +15,7 @@ import orjson
 
 MAX_QUESTIONS = 64
 MAX_CHARACTERS = 1000  # of one question
+MAX_CHOICES = 26  # of one question: as many as there are letters
 MAX_ID = 2**53 - 1  # of a question that a caller numbers: above it, JSON readers lose digits
 
 
@@ -28,6 +29,7 @@ class Question:
         depends_on: ids of the questions that must be answered as expected for this one to make sense.
         expected: the answer that a picture of the prompt gets.
         choices: the answers to choose from; empty for a question answered by yes or no.
+        phrase: the words of the prompt that it is about, where its style says so.
     """
 
     id: int
@@ -36,12 +38,14 @@ class Question:
     depends_on: tuple[int, ...] = ()
     expected: str = "yes"
     choices: tuple[str, ...] = ()
+    phrase: str = ""
 
     def content(self) -> dict[str, Any]:
-        """All of it as JSON has it; without choices where there are none, so that ids stay as they were."""
+        """All of it as JSON has it; without fields that it does not use, so that ids stay as they were."""
         content = asdict(self)
-        if not self.choices:
-            del content["choices"]
+        for name in ("choices", "phrase"):
+            if not content[name]:
+                del content[name]
         return content
 
 
@@ -84,9 +88,19 @@ def check(questions: Sequence[Question]) -> None:
         for parent in question.depends_on:
             if parent not in ids:
                 raise ValueError(f"question {question.id} depends on {parent}, which does not exist")
-        if question.choices and question.expected not in question.choices:
-            raise ValueError(f"the expected answer of question {question.id} is not among its choices")
+        check_choices(question)
     ordered(questions)
+
+
+def check_choices(question: Question) -> None:
+    """Raises `ValueError` where the choices of *question* are no choice, or the expected answer is none."""
+    if not question.choices:
+        return
+    if question.expected not in question.choices:
+        raise ValueError(f"the expected answer of question {question.id} is not among its choices")
+    told_apart = {choice.strip().lower() for choice in question.choices}
+    if not 2 <= len(told_apart) == len(question.choices) <= MAX_CHOICES or "" in told_apart:
+        raise ValueError(f"question {question.id} needs 2 to {MAX_CHOICES} different choices")
 
 
 def ordered(questions: Sequence[Question]) -> list[Question]:

@@ -146,7 +146,7 @@ class QuestionWriter:
             reason = str(exc) if type(exc) is ValueError else "not the JSON that was asked for"
             raise BadAnswer(reason) from exc
         except TimeoutError as exc:
-            raise QuestionLLMFailed(f"no answer within {timeout_s:g} s") from exc
+            raise QuestionLLMFailed(f"the question LLM did not answer within {timeout_s:g} s") from exc
         finally:
             if result:
                 self._instruments.question_llm_calls.labels(result).inc()

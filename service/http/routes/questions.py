@@ -13,6 +13,7 @@ from service.http.problems import entry
 from service.http.requests import QuestionsRequest
 from service.http.responses import QuestionsAnswer, SetEntry
 from service.http.routing import json_response, requests_of, service_of
+from service.http.translate import options_of
 from service.questions.sets import QuestionSet
 from service.report import most_telling
 
@@ -25,7 +26,7 @@ async def questions(request: Request) -> Response:
     service = service_of(request)
     wanted, _ = await body.read(request, requests_of(request).questions, service.settings.server)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
-    style, llm = service.engine.style(wanted.style)
+    style, llm = service.engine.style(wanted.style, options_of(wanted.options, [*service.engine.metrics]))
     work = service.engine.question_sets(wanted.prompts, style, llm, context)
     outcomes = await while_connected(request.receive, work)
     failed = [outcome for outcome in outcomes if isinstance(outcome, ScoregateError)]

@@ -2,61 +2,78 @@
 
 from typing import Any
 
-import orjson
+from models.calls import GenerateCall
+from models.question_llm.prompt import user_message
+from service.questions.sets import Question
+from service.questions.style import Ask, Style
+from service.questions.styles.reading import (
+    NUMBER,
+    NUMBERS,
+    STRING,
+    entries,
+    instructions,
+    number,
+    schema,
+    text,
+)
 
-from service.questions.sets import MAX_CHARACTERS, Question
-from service.questions.style import Style
+INSTRUCTIONS = instructions("dsg")
+SCHEMA = schema("questions", id=NUMBER, kind=STRING, text=STRING, depends_on=NUMBERS)
 
-INSTRUCTIONS = """\
-You write questions that check whether an image shows what a prompt asked for, as a Davidsonian scene
-graph (DSG). Split the prompt into its smallest facts: entities (whole, part), states, attributes
-(color, size, shape, texture, material, type), counts, actions, relations (spatial, action, scale) and
-the whole image's style. Write one question for each fact, answerable by yes or no from the image
-alone, with "yes" expected. Number the questions from 1. A question about an attribute, a count or a
-relation depends on the questions about the things it speaks of: when one of those is answered "no", it
-is moot. Ask nothing twice and nothing that the prompt does not say. If the prompt describes nothing
-that could be seen, write no question.
-Answer with one JSON object: {"questions": [{"id": 1, "kind": "entity - whole", "text": "Is there a
-motorcycle?", "depends_on": []}, {"id": 2, "kind": "attribute - color", "text": "Is the motorcycle
-blue?", "depends_on": [1]}]}"""
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["questions"],
-    "properties": {
-        "questions": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["id", "kind", "text", "depends_on"],
-                "properties": {
-                    "id": {"type": "integer"},
-                    "kind": {"type": "string"},
-                    "text": {"type": "string"},
-                    "depends_on": {"type": "array", "items": {"type": "integer"}},
-                },
-            },
+def parse(answer: str) -> tuple[Question, ...]:
+    """The questions in an answer that follows `SCHEMA`."""
+    return tuple(
+        Question(
+            number(entry["id"]),
+            text(entry["text"]),
+            text(entry["kind"]),
+            tuple(map(number, entry["depends_on"])),
+        )
+        for entry in entries(answer, "questions")
+    )
+
+
+class InThreeCalls(Style):
+    """As in the paper: tuples first, then a question and the parents of each tuple."""
+
+    async def write(self, ask: Ask, prompt: str) -> tuple[Question, ...]:
+        """The questions about *prompt*.  Raises what *ask* and the readers of its answers raise."""
+        tuples = {
+            number(entry["id"]): text(entry["tuple"])
+            for entry in entries(await ask(self._call("tuples", prompt)), "tuples")
         }
-    },
+        if not tuples:
+            return ()
+        listed = "; ".join(f"{id} {content}" for id, content in tuples.items())
+        written = await ask(self._call("questions", prompt, listed))
+        asked = {number(entry["id"]): text(entry["text"]) for entry in entries(written, "questions")}
+        related = await ask(self._call("dependencies", prompt, listed))
+        parents = {
+            number(entry["id"]): tuple(map(number, entry["depends_on"]))
+            for entry in entries(related, "dependencies")
+        }
+        return tuple(
+            Question(id, asked[id], content.partition(" (")[0], parents[id]) for id, content in tuples.items()
+        )
+
+    def _call(self, step: str, prompt: str, tuples: str = "") -> GenerateCall:
+        user = user_message(f"{self.name} {step}", prompt) + (f"\ntuples: {tuples}" if tuples else "")
+        return GenerateCall(instructions(f"dsg_{step}"), user, schema=STEPS[step])
+
+    def told(self) -> list[Any]:
+        """Everything that the LLM is told beside the prompt, in all three calls."""
+        return [
+            [instructions(f"dsg_{step}"), user_message(f"{self.name} {step}", ""), STEPS[step]]
+            for step in STEPS
+        ]
+
+
+STEPS = {
+    "tuples": schema("tuples", id=NUMBER, tuple=STRING),
+    "questions": schema("questions", id=NUMBER, text=STRING),
+    "dependencies": schema("dependencies", id=NUMBER, depends_on=NUMBERS),
 }
 
-
-def parse(text: str) -> tuple[Question, ...]:
-    """The questions in an answer that follows `SCHEMA`."""
-    return tuple(read(entry) for entry in orjson.loads(text)["questions"])
-
-
-def read(entry: dict[str, Any]) -> Question:
-    """One question of an answer.  Raises `ValueError`, `KeyError` or `TypeError`."""
-    number, text, kind = entry["id"], entry["text"], entry["kind"]
-    parents = tuple(entry["depends_on"])
-    if type(number) is not int or any(type(parent) is not int for parent in parents):
-        raise ValueError("an id is not an integer")
-    if not isinstance(text, str) or not isinstance(kind, str) or len(text) > MAX_CHARACTERS:
-        raise ValueError("a text is not a string of ordinary length")
-    return Question(number, text, kind, parents)
-
-
 DSG = Style("dsg", INSTRUCTIONS, SCHEMA, parse)
+DSG_IN_THREE_CALLS = InThreeCalls("dsg", "", {}, parse)

@@ -1,0 +1,51 @@
+"""What every outcome is."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import orjson
+
+
+class Outcome(ABC):
+    """
+    What a model says of one call.
+
+    Attributes:
+        kind: the name under which stored outcomes of this class are found again.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    _kinds: ClassVar[dict[str, type["Outcome"]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Make the kind known to `loads`."""
+        Outcome._kinds[cls.kind] = cls
+
+    @abstractmethod
+    def is_finite(self) -> bool:
+        """Whether all its numbers are."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """All of it as values that JSON has."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        """What `to_json` wrote.  Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
+
+    def dumps(self) -> bytes:
+        """As stores keep it: JSON, floats in as many digits as tell them apart."""
+        return orjson.dumps({"kind": self.kind, **self.to_json()})
+
+    @staticmethod
+    def loads(value: bytes) -> "Outcome | None":
+        """What `dumps` wrote; None where the bytes are something else, a part of it, or not finite."""
+        try:
+            written = orjson.loads(value)
+            outcome = Outcome._kinds[written.pop("kind")].from_json(written)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+        return outcome if outcome.is_finite() else None
