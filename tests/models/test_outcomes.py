@@ -10,7 +10,17 @@ import numpy as np
 import orjson
 import pytest
 
-from models.outcomes import Embedding, Likelihood, Outcome, Text
+from models.outcomes import (
+    Choices,
+    Embedding,
+    Entailment,
+    FirstToken,
+    Likelihood,
+    Line,
+    Outcome,
+    Reading,
+    Text,
+)
 
 LIKELIHOOD = Likelihood((math.log(1 / 3), -1e-300, -5e-324), -0.1 - 0.2, math.nextafter(-7.0, 0), True)
 VECTOR = np.random.default_rng(1).standard_normal(512).astype(np.float32)
@@ -46,6 +56,45 @@ def test_a_text_comes_back_letter_by_letter(text):
     assert Text(text) == Outcome.loads(Text(text).dumps())
 
 
+THIRD = math.log(1 / 3)
+BOX = ((0.1, 0.2), (9.0, 0.3), (9.0, 4.0), (0.1, 4.0))
+OTHERS = [
+    Choices(((THIRD, -5e-324), (-7.0,)), True),
+    FirstToken((THIRD, -7.0), (5, 9)),
+    Entailment(1 / 3, True),
+    Reading((Line("漢字 A", BOX, 1 / 3), Line("", BOX, 1.0))),
+    Reading(()),
+]
+
+
+@pytest.mark.parametrize("outcome", OTHERS)
+def test_every_other_outcome_comes_back_to_the_last_bit(outcome):
+    """As stores keep it."""
+    assert outcome == Outcome.loads(outcome.dumps())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"kind": "choices", "log_probs": [], "truncated": False},
+        {"kind": "choices", "log_probs": [[]], "truncated": False},
+        {"kind": "choices", "log_probs": [[-1]], "truncated": False},
+        {"kind": "choices", "log_probs": [[None]], "truncated": False},
+        {"kind": "first_token", "log_probs": [-1.0], "tokens": [1, 2], "truncated": False},
+        {"kind": "first_token", "log_probs": [-1.0], "tokens": [1.0], "truncated": False},
+        {"kind": "entailment", "probability": 1.5, "truncated": False},
+        {"kind": "entailment", "probability": "1", "truncated": False},
+        {"kind": "reading", "lines": [["a", [[0.0, 0.0]], 1.0]]},
+        {"kind": "reading", "lines": [[5, [[0.0, 0.0]] * 4, 1.0]]},
+        {"kind": "reading", "lines": [["a", [["x", 0.0]] * 4, 1.0]]},
+        {"kind": "reading", "lines": "a"},
+    ],
+)
+def test_what_is_no_whole_outcome_is_not_read(written):
+    """It counts as missing."""
+    assert Outcome.loads(orjson.dumps(written)) is None
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_an_outcome_says_whether_its_numbers_are_finite_and_is_not_read_where_they_are_not(bad):
     """In any place."""
@@ -57,13 +106,18 @@ def test_an_outcome_says_whether_its_numbers_are_finite_and_is_not_read_where_th
         Likelihood((-1.0,), bad, -2.0),
         Likelihood((-1.0,), -1.0, bad),
         Embedding(bent),
+        Choices(((-1.0,), (-1.0, bad))),
+        FirstToken((-1.0, bad), (1, 2)),
+        Entailment(bad),
+        Reading((Line("a", BOX, bad),)),
+        Reading((Line("a", ((bad, 0.0), *BOX[1:]), 0.5),)),
     ]
 
     assert LIKELIHOOD.is_finite()
     assert Embedding(VECTOR).is_finite()
     assert Text("nan").is_finite()
-    assert [False] * 5 == [outcome.is_finite() for outcome in outcomes]
-    assert [None] * 5 == [Outcome.loads(outcome.dumps()) for outcome in outcomes]
+    assert [False] * len(outcomes) == [outcome.is_finite() for outcome in outcomes]
+    assert [None] * len(outcomes) == [Outcome.loads(outcome.dumps()) for outcome in outcomes]
 
 
 WRITTEN = LIKELIHOOD.to_json() | {"kind": "likelihood"}

@@ -1,0 +1,47 @@
+"""Questions with choices: one call each, and shares that add up to 1."""
+
+import math
+
+import pytest
+
+from models.calls import ChoiceCall, LikelihoodCall
+from models.fake import GREY
+from models.outcomes import Choices, Likelihood
+from service.metrics.choices import YES_NO_QUESTION, Answered, call, log_likelihoods
+from service.questions.sets import Question
+
+COLOUR = Question(1, "What color is it?", expected="red", choices=("red", "dark blue"))
+THERE = Question(2, "Is it there?", expected="yes", choices=("no", "Yes"))
+
+
+def test_all_choices_of_a_question_are_one_call():
+    """In the template, and in the order of the set."""
+    assert ChoiceCall(GREY, "Say: What color is it?", COLOUR.choices) == call(GREY, COLOUR, "Say: {}")
+
+
+def test_a_question_between_yes_and_no_is_the_call_that_dsg_makes():
+    """Whatever the template for choices is, so that metrics share it."""
+    asked = YES_NO_QUESTION.replace("{}", THERE.text)
+
+    assert LikelihoodCall(GREY, asked, "Yes") == call(GREY, THERE, "Say: {}")
+
+
+def test_yes_and_no_have_their_own_likelihoods_in_the_order_of_the_choices():
+    """Without regard to case."""
+    assert (-2.0, -0.5) == log_likelihoods(THERE, Likelihood((-0.5, -0.1), -0.5, -2.0), "sum")
+
+
+def test_tokens_of_a_choice_are_pooled_by_their_mean_or_their_sum():
+    """A sum favours short choices."""
+    said = Choices(((-1.0, -0.5), (-1.0, -1.0, -0.4)))
+
+    assert (-0.75, -0.8) == pytest.approx(log_likelihoods(COLOUR, said, "mean"))
+    assert (-1.5, -2.4) == pytest.approx(log_likelihoods(COLOUR, said, "sum"))
+
+
+def test_probabilities_are_shares_among_the_choices():
+    """Also where every likelihood is too small for a float."""
+    answered = Answered(COLOUR, (-2000.0, -2000.0 - math.log(3)), False)
+
+    assert {"red": 0.75, "dark blue": 0.25} == pytest.approx(answered.probabilities)
+    assert "red" == answered.answer
