@@ -37,7 +37,7 @@ def free_port(wanted: int) -> int:
         try:
             probe.bind((HOST, wanted))
         except (OSError, OverflowError) as exc:
-            raise Failed(f"port {wanted} can't be had: {exc}") from exc
+            raise Failed(f"cannot listen on port {wanted}: {exc}") from exc
         port: int = probe.getsockname()[1]
         return port
 

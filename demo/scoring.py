@@ -49,7 +49,7 @@ def posted(client: httpx.Client, request: dict[str, Any], pictures: dict[str, by
     except httpx.TransportError as exc:
         raise Failed(f"POST /score got no answer: {exc!r}") from exc
     if answer.status_code != 200:
-        raise Failed(f"POST /score was answered {answer.status_code}: {answer.text}")
+        raise Failed(f"POST /score returned status {answer.status_code}: {answer.text}")
     results: list[dict[str, Any]] = answer.json()["results"]
     return results
 

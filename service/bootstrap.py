@@ -11,12 +11,10 @@ from service.concurrency.cpu_threads import cpu_threads
 from service.engine import Engine
 from service.items import Pictures
 from service.metrics.assignment import assign
-from service.metrics.composites import composites
+from service.metrics.composites import Composite, composites
 from service.metrics.contract import Metric
 from service.metrics.registry import metrics
-from service.questions.stores.contract import Store
-from service.questions.stores.redis import RedisStore
-from service.questions.stores.sqlite import SQLiteStore
+from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.redis.client import RedisClient
 from service.serving.local import LocalRuntime
@@ -88,13 +86,17 @@ class Service:
         """Start everything."""
         if demo := self.settings.demo_models:
             log.warning("demo models stand beside real ones: %s; their scores mean nothing", ", ".join(demo))
+        for metric in self.metrics.values():
+            if isinstance(metric, Composite) and metric.lacks:
+                log.warning("the composite %s has no scores: %s", metric.name, "; ".join(metric.lacks))
         async with AsyncExitStack() as starting:  # what has started is closed where something fails
             starting.callback(self._stop_threads)
             starting.push_async_callback(self.pictures.aclose)
             for client in self.redis.values():
                 await starting.enter_async_context(client)
             await starting.enter_async_context(self.runtime)
-            store = await self._open_store(starting)
+            opening = opened_store(self.settings.cache, self.redis.get("questions"))
+            store = await starting.enter_async_context(opening)
             self.questions = QuestionWriter(store, self._set_timeouts_s(), self.instruments)
             starting.push_async_callback(self.questions.aclose)
             self.engine = Engine(
@@ -108,13 +110,6 @@ class Service:
         self.draining = True
         await self._stack.aclose()
 
-    async def _open_store(self, starting: AsyncExitStack) -> Store:
-        cache = self.settings.cache
-        if client := self.redis.get("questions"):
-            return RedisStore(client, cache.questions_in_memory)
-        store = SQLiteStore(cache.questions_path, cache.questions_in_memory)
-        return await starting.enter_async_context(store)
-
     def _set_timeouts_s(self) -> dict[str, float]:
         """Seconds for one question set, by the question LLM's configured name."""
         return {
@@ -126,11 +121,12 @@ class Service:
             pool.shutdown()
 
     def missing(self, metric: Metric) -> list[str]:
-        """Why *metric* can't be scored with now: required models that don't serve; empty where it can."""
+        """Why *metric* can't be scored with now: what it requires and isn't there; empty where it can."""
         asked = [self.metrics[name] for name in metric.asks(metric.options())]
         needed = [self.runtime.handle(each.name, role) for each in asked for role in each.roles]
         models = {handle.name: handle.missing for handle in needed if handle is not None}
-        return [f"models.{name}: {state}" for name, state in models.items() if state]
+        lacks = metric.lacks if isinstance(metric, Composite) else ()
+        return [*lacks, *(f"models.{name}: {state}" for name, state in models.items() if state)]
 
     def readiness(self) -> Readiness:
         """Whether requests can be served, and if not, why."""

@@ -19,6 +19,7 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     |   + UrlNotAllowed                 422 url_not_allowed
     |   + UrlFailed                     422 url_failed
     | + NoQuestions                     422 no_questions        (a metric's error, in a 200)
+    | + NoText                          422 no_text             (a metric's error, in a 200)
     | + CallRefused                     422 call_refused        (a metric's error, in a 200)
     + LaneFull                          429 lane_full           Retry-After (interactive)
     + ModelFault                        500 model_fault
@@ -53,7 +54,7 @@ class ScoregateError(Exception):
     status = 500
     code = "internal"
     title = "Internal error"
-    detail = "something went wrong on our side; the log knows more under this request id"
+    detail = "internal error; the log of the service has more under this request id"
 
     def __init__(
         self,
@@ -92,14 +93,14 @@ class Unauthorized(ScoregateError):
     """Keys are configured and none of them was given."""
 
     status, code, title = 401, "unauthorized", "Key missing or unknown"
-    detail = "give a key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
+    detail = "no valid key; send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
 
 
 class NotFound(ScoregateError):
     """No such route."""
 
     status, code, title = 404, "not_found", "Not found"
-    detail = "there is nothing at this path; GET /openapi.json lists what there is"
+    detail = "there is no such path; GET /openapi.json lists all paths"
 
 
 class UnknownQuestionSet(NotFound):
@@ -112,7 +113,7 @@ class MethodNotAllowed(ScoregateError):
     """The route exists, the method doesn't."""
 
     status, code, title = 405, "method_not_allowed", "Method not allowed"
-    detail = "this path does not take that method"
+    detail = "this path does not allow that method; the header Allow lists those that it does"
 
 
 class RequestTimeout(ScoregateError):
@@ -183,9 +184,21 @@ class UrlFailed(BadImage):
 
 
 class NoQuestions(Invalid):
-    """The question LLM found nothing to ask about a prompt, so there is nothing to score."""
+    """Nothing was found to ask about a prompt, so there is nothing to score."""
 
     code, title = "no_questions", "No questions"
+
+
+class Unanswered(Invalid):
+    """The questions about a prompt were asked, and none of the answers says anything."""
+
+    code, title = "unanswered", "No answer"
+
+
+class NoText(Invalid):
+    """Nothing says which text an image should show."""
+
+    code, title = "no_text", "No text asked for"
 
 
 class CallRefused(Invalid):

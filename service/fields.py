@@ -32,7 +32,7 @@ class Strict(BaseModel):
     def _few_fields(cls, value: Any) -> Any:
         """One error for a heap of unknown fields instead of one for each."""
         if isinstance(value, dict) and len(value) > len(cls.model_fields) + MAX_UNKNOWN:
-            raise PydanticCustomError("too_many_fields", "holds unknown fields, and more than will be named")
+            raise PydanticCustomError("too_many_fields", f"has more than {MAX_UNKNOWN} unknown fields")
         return value
 
 
@@ -45,7 +45,7 @@ def branch(name: str) -> Tag:
 def clean(text: str) -> str:
     """Refuse NUL, as pydantic does lone surrogates; everything else is kept byte for byte."""
     if "\0" in text:
-        raise ValueError("holds a NUL character")
+        raise ValueError("contains a NUL character")
     return text
 
 
@@ -59,14 +59,14 @@ def filled(text: str) -> str:
 def slotted(template: str) -> str:
     """Refuse a template without one place for a text."""
     if template.count(SLOT) != 1:
-        raise ValueError("must hold {} exactly once, where the text goes")
+        raise ValueError("must contain {} exactly once, where the text goes")
     return template
 
 
 def slotted_once_or_not(text: str) -> str:
     """Refuse a text with two places for another."""
     if text.count(SLOT) > 1:
-        raise ValueError("must not hold {} more than once")
+        raise ValueError("must not contain {} more than once")
     return text
 
 

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from types import FrameType
 from typing import Any, cast
 
 import uvicorn
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp
 from models.family import Loaded
 from service.bootstrap import Service
 from service.connections import most_connections
+from service.ending import ending_within
 from service.errors import Draining
 from service.http.app import create_app
 from service.http.protocol import Protocol
@@ -27,6 +29,7 @@ STOPPED, WRONG, BROKEN = 0, 2, 3
 """Exit statuses: stopped as asked; what was configured can't be served; what was served can't any more."""
 
 SCRAPERS = 16  # connections of the metrics' own port
+CLOSE_S = 2.0  # after the grace: to refuse what is left, and to close everything
 
 
 def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
@@ -42,7 +45,13 @@ def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
     def on_broken(reason: str) -> None:
         """A supervisor can restart the process; nothing else helps."""
         broken.append(reason)
-        public.should_exit = True
+        public.stop()
+
+    def status() -> int:
+        """The exit status; a fault is told."""
+        if broken:
+            print(f"scoregate-server: {broken[0]}", file=sys.stderr, flush=True)
+        return BROKEN if broken else STOPPED
 
     service = Service(settings, models, on_broken)
     app = create_app(service)
@@ -52,15 +61,14 @@ def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
     gc.freeze()
     try:
         with (
+            ending_within(settings.server.grace_s + CLOSE_S, status) as public.begin_end,
             public.capture_signals(),
             asyncio.Runner(loop_factory=public.config.get_loop_factory()) as runner,
         ):
             runner.run(run(service, public))
     finally:
         gc.unfreeze()  # at the end modules are cleared, and some complain of objects that are left
-    if broken:
-        print(f"scoregate-server: {broken[0]}", file=sys.stderr)
-    return BROKEN if broken else STOPPED
+    return status()
 
 
 async def run(service: Service, public: "Server") -> None:
@@ -112,11 +120,27 @@ def config(app: ASGIApp, service: Service, max_connections: int) -> uvicorn.Conf
 
 
 class Server(uvicorn.Server):
-    """Ends by itself after a signal; uvicorn's own dies of the signal once it has finished."""
+    """
+    Ends by itself after a signal; uvicorn's own dies of the signal once it has finished.
+
+    Attributes:
+        begin_end: called when the end begins.
+    """
 
     def __init__(self, config: uvicorn.Config, drain: Callable[[], None] = lambda: None) -> None:
         super().__init__(config)
         self._drain = drain
+        self.begin_end: Callable[[], None] = lambda: None
+
+    def stop(self) -> None:
+        """Begin to end."""
+        self.should_exit = True
+        self.begin_end()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End after a signal; a second SIGINT waits for nobody."""
+        super().handle_exit(sig, frame)
+        self.begin_end()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve; connections beyond the one that is being taken wait in the kernel."""

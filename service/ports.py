@@ -29,7 +29,7 @@ class Port:
 
 @contextmanager
 def bound(setting: str, host: str, port: int) -> Iterator[Port]:
-    """A port that is ours while the context is open.  Raises `SettingsError` where it cannot be had."""
+    """A port that is ours while the context is open.  Raises `SettingsError` where it is not free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Told that it is TCP, or asyncio leaves Nagle's algorithm on, and answers wait for 40 ms.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as held:
@@ -43,6 +43,6 @@ def bound(setting: str, host: str, port: int) -> Iterator[Port]:
 
 
 def taken(setting: str, address: tuple[str, int], exc: OSError) -> SettingsError:
-    """One line about a port that cannot be had."""
+    """One line about a port that we cannot listen on."""
     host, port = address
-    return SettingsError(f"{setting}: {host}:{port} cannot be had: {exc.strerror}")
+    return SettingsError(f"{setting}: cannot listen on {host}:{port}: {exc.strerror}")

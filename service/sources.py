@@ -57,7 +57,7 @@ class Url:
 
     def read(self, max_bytes: int) -> bytes:
         """Raises `UrlNotAllowed`: whoever fetches it has its bytes in an `Encoded`."""
-        raise UrlNotAllowed("this server fetches no images; send the bytes")
+        raise UrlNotAllowed("this server does not download images; send the bytes")
 
 
 def unbase64(text: str) -> bytes:

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, StringConstraints
 
 from service.fields import Strict, branch
-
-MAX_FRAMES = 64
+from service.metrics.contract import MAX_FRAMES as MAX_FRAMES
 
 
 class ImageData(Strict):
@@ -22,7 +21,7 @@ class ImagePart(Strict):
 
 
 class ImageUrl(Strict):
-    """An image to be fetched, where the operator allows it."""
+    """An image that the server downloads, if the operator allows it."""
 
     url: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 

@@ -68,7 +68,7 @@ class Bodies:
         self._held += size
         while self._held > self._budget:
             next(iter(self._coming)).refuse(
-                Overloaded("the bodies that are still coming take too much memory, and this one began first")
+                Overloaded("unfinished bodies take too much memory, and this one began first")
             )
 
     def remove(self, body: "Body") -> None:
@@ -141,5 +141,5 @@ class Body:
             self._bodies.add(self, size)
 
     def _too_slow(self) -> str:
-        window = f"{self._bodies.timeout_s:g} s"
-        return f"the body did not end within {window}, nor came {LEAST_BYTES_PER_S} bytes a second of it"
+        pace = f"{LEAST_BYTES_PER_S} bytes per second"
+        return f"the body came too slowly: less than {pace} within {self._bodies.timeout_s:g} s"

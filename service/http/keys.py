@@ -29,7 +29,7 @@ class Keys:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc
         matched = [LINE.fullmatch(line) for line in lines if line and not line.startswith("#")]
         if not matched or None in matched:
-            raise SettingsError(f"server.api_keys_file: {path}: lines are name:sha256-in-hex")
+            raise SettingsError(f"server.api_keys_file: {path}: a line is not NAME:SHA256-OF-THE-KEY")
         hashes = {m[1]: bytes.fromhex(m[2]) for m in matched if m}
         if empty := [name for name, known in hashes.items() if known == EMPTY]:
             raise SettingsError(f"server.api_keys_file: {path}: the key of {empty[0]} is empty")

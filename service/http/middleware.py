@@ -80,7 +80,7 @@ class Edge:
             if scope["state"]["key"] is None:
                 raise Unauthorized
         if has_two_lengths(headers):
-            raise Malformed("a request with both Content-Length and Transfer-Encoding")
+            raise Malformed("a request must not have both Content-Length and Transfer-Encoding")
         declared = headers.get("content-length", "")
         if DIGITS.fullmatch(declared) and (len(declared) > 18 or int(declared) > self._bodies.limit):
             raise TooLarge(f"the body is larger than {self._bodies.limit} bytes")
@@ -92,7 +92,7 @@ class Edge:
         if isinstance(exc, asyncio.CancelledError):
             if not self._service.draining:
                 raise exc
-            return Draining("the service is shutting down, and the time for what it had begun is over")
+            return Draining("the service is shutting down and could not finish this request in time")
         log.error("request failed", extra={"request_id": request_id}, exc_info=exc)
         return ScoregateError()
 

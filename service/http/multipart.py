@@ -45,7 +45,7 @@ class Form:
     def __init__(self, content_type: str, max_files: int) -> None:
         boundary = utf8_options(content_type.encode("latin-1")).get(b"boundary")
         if not boundary:
-            raise wrong("the Content-Type names no boundary")
+            raise wrong("the Content-Type has no boundary")
         self._delimiter, self._delimiters = b"--" + boundary, 0
         self._max_files, self._files, self._fields = max_files, 0, 0
         self._padding = MAX_PADDING
@@ -85,12 +85,12 @@ class Form:
         except ValueError as exc:
             raise wrong("it is broken") from exc
         if self._padding < 0 and not self._ended:
-            raise wrong("there is too much between its parts")
+            raise wrong("there is too much text between its parts")
 
     def read(self) -> tuple[bytes, dict[str, bytes]]:
         """The JSON and the files, once everything was fed.  Raises `Malformed`."""
         if not self._ended:
-            raise wrong("it breaks off")
+            raise wrong("it ends before its last boundary")
         body = self._parts.pop(REQUEST, None)
         if body is None:
             raise wrong("there is no part named 'request'")
@@ -158,7 +158,7 @@ def utf8_options(content_type: bytes) -> dict[bytes, bytes]:
     """The parameters of a Content-Type.  Raises `Malformed` where its charset is another than UTF-8."""
     _, options = parse_options_header(content_type)
     if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
-        raise wrong("text is in UTF-8 and in no other charset")
+        raise wrong("text must be UTF-8; no other charset is read")
     return options
 
 

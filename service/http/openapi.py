@@ -13,15 +13,15 @@ Json = dict[str, Any]
 REFERENCE = "#/components/schemas/{model}"
 TEXT: Json = {"type": "string"}
 
-FILE_PART = 'The picture that `{"part": NAME}` names; a part with a filename.'
-KEY_NOTE = "Asked for where the server has keys; `/livez` and `/readyz` never ask."
+FILE_PART = 'The image that `{"part": NAME}` refers to; a part with a filename.'
+KEY_NOTE = "Needed if the server has keys; `/livez` and `/readyz` never need one."
 KEYS: Json = {
     "bearer": {"type": "http", "scheme": "bearer", "description": KEY_NOTE},
     "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": KEY_NOTE},
 }
 
 # Statuses of errors: those of every request, and those that no route of ours answers with.
-ANYWHERE, NOWHERE = {413, 500, 503}, {404, 405}
+ANYWHERE, NOWHERE = {400, 408, 413, 500, 503}, {404, 405}
 
 
 def tree(error: type[ScoregateError] = ScoregateError) -> Iterator[type[ScoregateError]]:
@@ -37,25 +37,31 @@ def header(name: str, schema: Json, description: str) -> Json:
 
 
 REQUEST_ID = header(
-    "X-Request-Id", TEXT, "Comes back, if it is 1 to 128 letters, digits, dots, dashes or underscores."
+    "X-Request-Id",
+    TEXT,
+    "Returned as it is, if it is 1 to 128 letters, digits, dots, dashes or underscores.",
 )
 TIMEOUT = header(
     "X-Request-Timeout-Ms",
     {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
-    "Time for the whole request, where the body has no `timeout_ms`.",
+    "Time for the whole request in milliseconds, unless the body has `timeout_ms`.",
 )
-TRACE = header("traceparent", TEXT, "W3C Trace Context, passed on to models behind other servers.")
+TRACE = header("traceparent", TEXT, "W3C Trace Context, passed on to model servers.")
 
 
 def sent(status: int, headers: Mapping[str, str]) -> Json:
     """The headers of an answer: those of a route, and those that go with a status."""
     said = dict(headers)
     if status == 401:
-        said["WWW-Authenticate"] = "The scheme of a key."
+        said["WWW-Authenticate"] = "How to send a key."
     if status in (429, 503):
-        said["Retry-After"] = "Whole seconds to wait before the next try."
+        said["Retry-After"] = "Seconds to wait before the next try."
     described: Json = {name: {"schema": TEXT, "description": text} for name, text in said.items()}
-    described["X-Request-Id"] = {"schema": TEXT, "required": True, "description": "Stands in the logs too."}
+    described["X-Request-Id"] = {
+        "schema": TEXT,
+        "required": True,
+        "description": "The id of the request, which is also in the logs.",
+    }
     return described
 
 

@@ -1,8 +1,9 @@
 """
 HTTP/1.1 on a socket: uvicorn's protocol, made ready for callers who mean harm or are slow.
 
-uvicorn takes every connection, waits for headers without an end, reads bodies in chunks of any size, takes a
-caller who ends its side for one who left, and closes connections amid the next request when it drains.
+uvicorn takes every connection, waits for headers without an end, reads bodies in chunks of any size, keeps an
+answer until somebody reads it, takes a caller who ends its side for one who left, and closes connections amid
+the next request when it drains.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from uvicorn.server import ServerState
 
 from service.bootstrap import Service
 from service.errors import Malformed, Overloaded, RequestTimeout, ScoregateError
-from service.http.incoming import BROKEN
+from service.http.incoming import BROKEN, Pace
 from service.http.problems import problem
 from service.http.transport import Transport
 from service.telemetry import NO_LANE
@@ -56,7 +57,7 @@ class Reader(h11.Connection):
             self._chunks += event.chunk_start
             self._bytes += len(event.data)
             if self._chunks > SMALL_CHUNKS + self._bytes // CHUNK_BYTES:
-                self.refusal = f"the body comes in chunks that are too small: send {CHUNK_BYTES} bytes in one"
+                self.refusal = f"the chunks of the body are too small: send {CHUNK_BYTES} bytes in each"
                 raise h11.RemoteProtocolError(self.refusal)
         return event
 
@@ -84,15 +85,18 @@ class Protocol(H11Protocol):
         self.conn = self._reader = Reader()
         self._app, self.app = self.app, self._run
         self._service, self._max_connections = service, max_connections
+        self._timeout_s = service.settings.server.body_timeout_s
         self._broken = False
         self._headers_late: asyncio.TimerHandle | None = None
+        self._reading_late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, unless there are too many."""
         self._wire = Transport(transport, self._is_sent_to)
+        self._wire.set_write_buffer_limits(0)  # writing pauses while anything has not been read
         super().connection_made(cast(asyncio.Transport, self._wire))
         if len(self.connections) > self._max_connections:
-            self._refuse(Overloaded(f"there are {self._max_connections} connections already"))
+            self._refuse(Overloaded(f"too many connections: at most {self._max_connections}"))
         elif self._service.draining:
             self.shutdown()
         else:  # a connection on which nothing comes ends like one on which nothing more comes
@@ -103,7 +107,20 @@ class Protocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
         self._stop_waiting_for_headers()
+        self._stop_waiting_for_reader()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Write no more for now; what is written has to be read at the pace at which bodies have to come."""
+        super().pause_writing()
+        if self._reading_late is None:
+            now = self.loop.time()
+            self._look_whether_it_reads(Pace(self._timeout_s, now), self._wire.unread())
+
+    def resume_writing(self) -> None:
+        """Go on, since all has been read."""
+        self._stop_waiting_for_reader()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Read on; headers that have begun have a deadline."""
@@ -113,9 +130,8 @@ class Protocol(H11Protocol):
         if self.conn.their_state is not h11.IDLE or not self.conn.trailing_data[0]:
             self._stop_waiting_for_headers()
         elif self._headers_late is None:
-            timeout_s = self._service.settings.server.body_timeout_s
-            late = RequestTimeout(f"the headers did not come within {timeout_s:g} s")
-            self._headers_late = self.loop.call_later(timeout_s, self._refuse, late)
+            late = RequestTimeout(f"the headers did not come within {self._timeout_s:g} s")
+            self._headers_late = self.loop.call_later(self._timeout_s, self._refuse, late)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Keep the connection while a request is being answered: the caller may have ended its side only."""
@@ -174,6 +190,21 @@ class Protocol(H11Protocol):
         if self._headers_late is not None:
             self._headers_late.cancel()
             self._headers_late = None
+
+    def _look_whether_it_reads(self, pace: Pace, unread: int) -> None:
+        """Look again when the window ends; end the connection where too little of *unread* was read in it."""
+        now, left = self.loop.time(), self._wire.unread()
+        pace.came(unread - left, now)
+        if now < pace.deadline:
+            self._reading_late = self.loop.call_at(pace.deadline, self._look_whether_it_reads, pace, left)
+        else:
+            log.warning("a connection was closed: the caller does not read the answer")
+            self._wire.drop()
+
+    def _stop_waiting_for_reader(self) -> None:
+        if self._reading_late is not None:
+            self._reading_late.cancel()
+            self._reading_late = None
 
     def _is_sent_to(self) -> bool:
         """Whether the caller is in the midst of a request."""

@@ -66,7 +66,7 @@ Priority = Literal["interactive", "bulk"]
 
 
 class Options(Strict):
-    """Options by metric; a field for each metric there is."""
+    """Options by metric."""
 
 
 def of_the_request(options: Options, info: ValidationInfo) -> Options:
@@ -94,7 +94,7 @@ def sent(options: BaseModel) -> dict[str, Any]:
 
 
 class WireItem(Strict):
-    """One image with the prompt it is judged against; its options stand over those of the request."""
+    """One image with its prompt; its options override those of the request."""
 
     id: Id | None = None
     prompt: Prompt
@@ -170,7 +170,8 @@ class Requests:
             images=(listed(WireImage, max_items) | None, None),
             metrics=(names, default),
         )
-        styles = tuple(dict.fromkeys(m.style.name for m in metrics.values() if m.style))
+        asking = [name for m in metrics.values() if m.style for name in (m.style.name, m.name)]
+        styles = tuple(dict.fromkeys(asking))
         style: Any = Literal[styles]
         self.questions: type[QuestionsRequest] = create_model(
             "QuestionsRequest",

@@ -11,7 +11,7 @@ D = TypeVar("D")
 
 
 class ErrorEntry(BaseModel):
-    """Why a score or a set is missing; where a wait was predicted, with it."""
+    """Why a score or a question set is missing; `retry_after_s` is there if a wait was predicted."""
 
     code: str
     detail: str
@@ -30,7 +30,7 @@ class Result(BaseModel):
 
 
 class ScoreAnswer(BaseModel):
-    """Answer of `POST /score`."""
+    """Response of `POST /score`."""
 
     request_id: str
     results: list[Result]
@@ -44,6 +44,22 @@ class Frames(BaseModel, Generic[D]):
     """Details of an item with several images: one entry for each."""
 
     frames: list[D]
+    frames_used: int
+    frames_given: int
+
+
+class Grid(BaseModel, Generic[D]):
+    """
+    Details of a grid: those of its score, and what is in it.
+
+    Attributes:
+        side: cells in each row and in each column.
+    """
+
+    grid: D
+    side: int
+    frames_used: int
+    frames_given: int
 
 
 def score_answer(metrics: Mapping[str, Metric]) -> type[ScoreAnswer]:
@@ -59,7 +75,7 @@ def score_answer(metrics: Mapping[str, Metric]) -> type[ScoreAnswer]:
 def details_of(metric: Metric) -> Any:
     """The type of one metric's details, of a single image or of several."""
     details: Any = metric.details
-    return details | Frames[details]
+    return details | Frames[details] | Grid[details]
 
 
 class QuestionEntry(BaseModel):
@@ -75,7 +91,7 @@ class QuestionEntry(BaseModel):
 
 
 class SetEntry(BaseModel):
-    """One prompt's question set, or why it is missing."""
+    """The question set of one prompt, or why there is none."""
 
     prompt: str
     style: str
@@ -83,11 +99,12 @@ class SetEntry(BaseModel):
     cached: bool | None = None
     questions: list[QuestionEntry] | None = None
     provenance: dict[str, str] | None = None
+    unasked: list[str] | None = None
     error: ErrorEntry | None = None
 
 
 class QuestionsAnswer(BaseModel):
-    """Answer of `POST /questions`."""
+    """Response of `POST /questions`."""
 
     request_id: str
     sets: list[SetEntry]
@@ -108,7 +125,7 @@ class ModelEntry(BaseModel):
 
 
 class PartEntry(BaseModel):
-    """One part of a composite, with the options that it does not leave as they are."""
+    """One part of a composite, with the options that differ from their defaults."""
 
     weight: float
     divide_by: float
@@ -117,14 +134,14 @@ class PartEntry(BaseModel):
 
 class MetricEntry(BaseModel):
     """
-    One metric: what it is under its default options, and how it stands now.
+    One metric with its default options, and whether it is ready.
 
     Attributes:
-        range: the least and the largest score; null where there is no bound.
-        models: the configured names of those that it may ask.
-        ready: whether all models that it needs serve.
-        only: what it can score where a model that it may use is not configured.
-        parts: of a composite.
+        range: the smallest and the largest score; null where there is no bound.
+        models: the configured names of the models that it may use.
+        ready: whether all models that it needs are ready.
+        only: what it can score, if a model that it may use is not configured.
+        parts: those of a composite, by metric.
     """
 
     range: tuple[float | None, float | None]
@@ -140,7 +157,7 @@ class MetricEntry(BaseModel):
 
 
 class ModelsAnswer(BaseModel):
-    """Answer of `GET /models`."""
+    """Response of `GET /models`."""
 
     models: list[ModelEntry]
     metrics: dict[str, MetricEntry]
@@ -148,13 +165,13 @@ class ModelsAnswer(BaseModel):
 
 
 class LiveAnswer(BaseModel):
-    """Answer of `GET /livez`."""
+    """Response of `GET /livez`."""
 
     status: Literal["ok"]
 
 
 class HealthAnswer(BaseModel):
-    """Answer of `GET /health`, in the shape that trainers look for; and why other metrics aren't ready."""
+    """Response of `GET /health`: the metrics that are ready, and why others are not."""
 
     status: Literal["ok"]
     rewards: dict[str, list[str]]
@@ -162,7 +179,7 @@ class HealthAnswer(BaseModel):
 
 
 class ReadyAnswer(BaseModel):
-    """Answer of `GET /readyz`: not ready with reasons, or ready with what to know."""
+    """Response of `GET /readyz`: whether the service is ready, and the state of each model and cache."""
 
     ready: bool
     reasons: list[str]
@@ -171,7 +188,7 @@ class ReadyAnswer(BaseModel):
 
 
 class FaultEntry(BaseModel):
-    """One wrong place of a request."""
+    """One error of a request, and its place as a JSON pointer."""
 
     pointer: str
     code: str

@@ -1,6 +1,11 @@
 """The transport of a connection, as callers need it who read slowly, still send, or send no more."""
 
 import asyncio
+import fcntl
+import socket
+import struct
+import sys
+import termios
 from collections.abc import Callable
 from typing import Any
 
@@ -10,13 +15,15 @@ BEGINNING = b"HTTP/1.1 "  # of every answer
 
 class Transport:
     """
-    Another transport, with two more things that it can do.
+    Another transport, which can do more.
 
     Closed while the caller is still sending, it ends what it writes, and reads on for a while: a socket that
     is closed with bytes unread resets the connection, and many a caller loses the answer.
 
     It can begin an answer before there is one.  A caller who has left resets the connection then, which is
     all that tells it from a caller who has only ended its own side.
+
+    It tells how much of what was written has not been read, and can forget that.
 
     Args:
         is_sent_to: whether the caller is in the midst of sending something.
@@ -39,6 +46,18 @@ class Transport:
         if self._begun:
             self._begun, content = False, content.removeprefix(BEGINNING)
         self._transport.write(content)
+
+    def unread(self) -> int:
+        """How many bytes were written that the caller's system has not taken, as far as that can be told."""
+        queued = bytearray(4)  # what our own system holds
+        fcntl.ioctl(self._transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, queued)
+        return self._transport.get_write_buffer_size() + int.from_bytes(queued, sys.byteorder)
+
+    def drop(self) -> None:
+        """Close it at once, and forget what was not read, in our own system, too."""
+        at_once = struct.pack("ii", 1, 0)
+        self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        self._transport.abort()
 
     def is_closing(self) -> bool:
         """Whether nothing can be written any more, and nothing that comes matters."""

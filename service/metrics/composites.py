@@ -54,9 +54,11 @@ class Composite(Metric):
 
     Attributes:
         parts: by the name of the metric.
+        lacks: why it is not ready, one reason for each part that is not.
     """
 
     parts: Parts = field(kw_only=True)
+    lacks: tuple[str, ...] = field(kw_only=True)
 
     @property
     def computes(self) -> bool:
@@ -121,7 +123,8 @@ def composites(
                     f"{place}.{part}: there is no such metric; there are {', '.join(metrics)}"
                 )
             parts[part] = part_of(f"{place}.{part}", metrics[part], table, assigned)
-        made[name] = composite(name, parts)
+        lacks = (lack(f"{place}.{part}", parts[part], assigned) for part in parts)
+        made[name] = composite(name, parts, tuple(filter(None, lacks)))
     return made
 
 
@@ -130,8 +133,9 @@ def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignmen
     if missing := [role for role in metric.roles if (metric.name, role) not in assigned]:
         reason = f"no model is configured for its role {missing[0]}"
         raise SettingsError(f"{place}: {reason}; metrics.{metric.name} can name one")
-    if "frames" in table.options:
-        raise SettingsError(f"{place}.frames: is an option of the composite, not of its parts")
+    for name in MetricOptions.model_fields:
+        if name in table.options:
+            raise SettingsError(f"{place}.{name}: is an option of the composite, not of its parts")
     try:
         options = metric.options.model_validate(table.options)
     except ValidationError as exc:
@@ -141,7 +145,19 @@ def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignmen
     return Part(metric, options, table.weight, table.divide_by)
 
 
-def composite(name: str, parts: Parts) -> Composite:
+def lack(place: str, part: Part, assigned: Assignment) -> str:
+    """Why a part is not ready; empty where it is.  No request can bring the questions of a part."""
+    metric = part.metric
+    needed = "questions" in metric.may_use and getattr(part.options, "question_set", None) is None
+    if not needed or (metric.name, "questions") in assigned:
+        return ""
+    return (
+        f"{place}: no model is configured for the role questions, and the part has no question_set: only"
+        " prompts whose question sets were imported can be scored"
+    )
+
+
+def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
     """The metric that adds up *parts*."""
     metrics = [part.metric for part in parts.values()]
     roles = dict.fromkeys(role for metric in metrics for role in metric.roles)
@@ -161,6 +177,7 @@ def composite(name: str, parts: Parts) -> Composite:
         range=(math.fsum(least for least, _ in ranges), math.fsum(largest for _, largest in ranges)),
         formula=" + ".join(part.formula for part in parts.values()),
         parts=parts,
+        lacks=lacks,
     )
 
 

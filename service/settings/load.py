@@ -17,7 +17,7 @@ from service.metrics.assignment import assign
 from service.metrics.composites import composites
 from service.metrics.registry import metrics
 from service.settings import SettingsError
-from service.settings.environment import Variables, override, read_json
+from service.settings.environment import Place, Variables, override, read_json
 from service.settings.tree import Settings
 
 # Errors that say what is missing.
@@ -39,16 +39,26 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
         tree = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as exc:
         raise SettingsError(f"{path}: {exc}") from exc
+    variables: Variables = {}
     try:
-        settings = validated(tree, override(tree, environ, Settings.model_fields))
+        variables = override(tree, environ, Settings.model_fields)
+        settings = validated(tree, dict(variables))
         composites(metrics(), settings, assign(metrics(), settings))
     except ValidationError as exc:
         first = exc.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(f"{path}: {place or 'settings'}: {first['msg']}") from exc
+        source = setter(first["loc"], variables) or path
+        message = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{source}: {place or 'settings'}: {message}") from exc
     except SettingsError as exc:
         raise SettingsError(f"{path}: {exc}") from exc
     return settings
+
+
+def setter(place: Place, variables: Variables) -> str:
+    """The variable that set a place, or the table around it; empty where none did."""
+    around = (place[:depth] for depth in range(len(place), 0, -1))
+    return next((variables[each] for each in around if each in variables), "")
 
 
 def validated(tree: dict[str, Any], variables: Variables) -> Settings:

@@ -84,15 +84,17 @@ class Fetcher:
         host = url.raw_host.decode("ascii")
         listed = self._limits.allowed_url_hosts
         if url.userinfo or not allowed(listed, url.scheme, host, url.port):
-            raise UrlNotAllowed("the host is not one that this server fetches images from")
+            raise UrlNotAllowed("this server does not download images from that host")
         return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
     async def _body(
         self, response: httpcore.Response, headers: httpx.Headers, urgent: bool, held: AsyncExitStack
     ) -> bytes:
         """What was sent, once there is room for it.  Raises `UrlFailed` or `ImageTooLarge`."""
-        if response.status != 200 or headers.get("content-encoding", "identity") != "identity":
-            raise UrlFailed(f"the host answered {response.status}, and no picture as it is")
+        if response.status != 200:
+            raise UrlFailed(f"the host returned status {response.status}")
+        if headers.get("content-encoding", "identity") != "identity":
+            raise UrlFailed("the host sent the image in a Content-Encoding, which it was asked not to")
         most, declared = self._limits.max_bytes, headers.get("content-length", "")
         expected = int(declared) if declared.isdecimal() else most
         if expected > most:
@@ -111,4 +113,4 @@ def parsed(address: str, base: httpx.URL | None = None) -> httpx.URL:
     try:
         return base.join(address) if base else httpx.URL(address)
     except (httpx.InvalidURL, ValueError):
-        raise UrlNotAllowed("that is no URL") from None
+        raise UrlNotAllowed("this is not a URL") from None

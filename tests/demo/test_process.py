@@ -36,7 +36,7 @@ def test_a_taken_port_is_refused_before_another_service_could_answer(capsys):
         port = other.getsockname()[1]
         assert 2 == show(["--port", str(port)], ("false",))
 
-    assert f"port {port} can't be had" in capsys.readouterr().err
+    assert f"cannot listen on port {port}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, Failed])

@@ -68,5 +68,5 @@ def test_a_fault_that_sticks_ends_the_process_with_one_line(tmp_path):
         assert 3 == double.process.wait(60)
         assert {"model_fault"} == {code for answer in answers for code in outcomes(answer)}
         lines = [line for line in double.log.read_text("utf-8").splitlines() if not line.startswith("{")]
-        reason = "the model vqa fails on everything since RuntimeError: the device is gone"
+        reason = "the model vqa fails on every call since this error: RuntimeError: the device is gone"
         assert [f"scoregate-server: {reason}"] == lines

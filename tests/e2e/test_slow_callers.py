@@ -1,14 +1,16 @@
-"""Callers who send headers and bodies slowly, or never to their end, against a service that is a process."""
+"""Callers who send or read slowly, or never to the end, against a service that is a process."""
 
 import re
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import orjson
 import pytest
 
 from tests.conftest import item
-from tests.e2e.double import faulty
+from tests.e2e.double import faulty, until
 from tests.e2e.raw import calling, chunked, head
 
 pytestmark = pytest.mark.integration
@@ -17,6 +19,8 @@ MB = 2**20
 SENDERS = 20
 HASTY = {"SCOREGATE_SERVER__BODY_TIMEOUT_S": "1", "SCOREGATE_SERVER__KEEP_ALIVE_S": "1"}
 BODY = orjson.dumps({"items": [item("a red square")], "metrics": ["vqascore"]})
+ANSWERS = 300  # together far more than the system holds of what is not read
+UNREAD = head("/openapi.json", "GET") * (ANSWERS - 1) + head("/openapi.json", "GET", Connection="close")
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +122,29 @@ def test_a_body_that_is_still_coming_at_sigterm_is_refused_at_once(tmp_path):
         assert {(503, "draining")} == {answer.said for answer in answers}
         assert all(answer.closes for answer in answers)
         assert 0 == double.process.wait(60)
+
+
+def test_a_caller_who_does_not_read_the_answer_loses_its_connection(hasty):
+    """One who reads slowly gets all of it, however long that takes."""
+    with calling(hasty.port, 2) as [idle, slow], ThreadPoolExecutor(1) as pool:
+        files = hasty.counts()["files"]
+        read = pool.submit(read_slowly, slow.send(UNREAD).socket)
+        idle.send(UNREAD)
+        until(lambda: "does not read" in hasty.log.read_text("utf-8"))
+        until(lambda: hasty.counts()["files"] < files)
+
+        assert ANSWERS == read.result().count(b"HTTP/1.1 200 OK")
+        with pytest.raises(ConnectionResetError):
+            read_slowly(idle.socket)
+
+
+def read_slowly(connection):
+    """All that comes on a connection, a quarter of a megabyte at a time."""
+    read = bytearray()
+    while piece := connection.recv(MB // 4):
+        read += piece
+        time.sleep(0.02)  # to be slow is the point
+    return bytes(read)
 
 
 def test_a_million_chunks_of_one_byte_are_refused_once_it_is_seen_what_they_are(double):

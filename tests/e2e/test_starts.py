@@ -58,11 +58,11 @@ def test_a_port_that_is_taken_ends_the_start(taken, setting, tmp_path):
     )
 
     assert WRONG == status
-    assert [f"scoregate-server: {setting}: {HOST}:{taken} cannot be had: Address already in use"] == lines
+    assert [f"scoregate-server: {setting}: cannot listen on {HOST}:{taken}: Address already in use"] == lines
 
 
 def test_ports_that_are_one_and_the_same_end_the_start(tmp_path):
-    """The second of them is the one that cannot be had."""
+    """The second of them is the one that is named."""
     port = str(free_port(0))
     status, [line] = ended(
         *COMMAND,
@@ -72,7 +72,7 @@ def test_ports_that_are_one_and_the_same_end_the_start(tmp_path):
     )
 
     assert WRONG == status
-    assert line.startswith(f"scoregate-server: server.metrics_port: {HOST}:{port} cannot be had")
+    assert line.startswith(f"scoregate-server: server.metrics_port: cannot listen on {HOST}:{port}")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from models.formats.decode import decode
+from service.launch import CLOSE_S
 from tests.conftest import b64
 from tests.e2e.callers import PROMPTS
 from tests.e2e.double import faulty, until
@@ -33,9 +34,23 @@ def test_sigterm_drops_nothing_that_was_accepted(tmp_path):
         assert 0 == double.process.wait(60)
 
 
+def test_sigterm_does_not_wait_for_a_batch_beyond_the_grace(tmp_path):
+    """Its caller is refused, and the process ends though the batch, held for a minute, still runs."""
+    with faulty(tmp_path, SCOREGATE_SERVER__GRACE_S="1") as double, ThreadPoolExecutor(1) as pool:
+        held = pool.submit(double.score, "held")
+        until(double.is_held)
+        double.process.send_signal(signal.SIGTERM)
+        status = double.process.wait(50)
+        answer = held.result()
+
+        assert 0 == status
+        assert (503, "draining") == (answer.status_code, answer.json()["code"])
+        assert "what still runs is dropped" in double.log.read_text("utf-8")
+
+
 @pytest.mark.parametrize("lane", ["interactive", "bulk"])
 def test_sigterm_does_not_wait_for_pictures_that_nobody_waits_for(tmp_path, lane):
-    """After the grace, what is being decoded ends, and what waits for its turn is dropped."""
+    """After the grace, what waits for its turn is dropped, and soon what is being decoded, too."""
     slow = many_scans(flat(5000, 5000, "JPEG", progressive=True), 20)
     began = time.monotonic()
     decode(slow)
@@ -52,4 +67,4 @@ def test_sigterm_does_not_wait_for_pictures_that_nobody_waits_for(tmp_path, lane
         answer = asked.result()
 
     assert (503, "draining") == (answer.status_code, answer.json()["code"])
-    assert waited_s < 1 + 16 * decoding_s  # two threads need 64 for all of them
+    assert waited_s < 1 + CLOSE_S + 16 * decoding_s  # two threads need 64 for all of them

@@ -9,6 +9,7 @@ import PIL.Image
 import pytest
 
 from models.formats.decode import decode
+from models.formats.mp4 import MP4
 from models.formats.registry import FORMATS
 from service.items import Picture
 from tests.conftest import b64, item, png, saved
@@ -172,7 +173,7 @@ GOOD = {
 @pytest.mark.parametrize(("image", "size"), GOOD.values(), ids=GOOD)
 async def test_any_image_that_decodes_is_scored(serve, fakes, image, size):
     """Whatever its size or mode: the first frame's RGB values, not turned, alpha dropped."""
-    async with serve(images={"formats": list(FORMATS)}) as client:
+    async with serve(images={"formats": [name for name in FORMATS if name != MP4.name]}) as client:
         answer = await client.post("/score", json={"items": [item(image=b64(image))], "metrics": METRICS})
 
     assert set(METRICS) == answer.json()["results"][0]["scores"].keys()

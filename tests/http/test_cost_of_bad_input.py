@@ -30,7 +30,7 @@ from service.metrics.registry import metrics
 from service.settings.sections import Images
 from service.sources import Base64
 
-LIMIT_HASHES, LIMIT_MB = 3, 50
+LIMIT_HASHES, LIMIT_MB = 5, 50
 LARGEST = bytes(64 * 2**20)  # as many as `server.body_limit_mb` takes
 
 Work = Callable[[], object]

@@ -73,7 +73,7 @@ async def test_a_metric_that_lacks_a_model_it_may_use_says_what_is_left(serve, f
         roster = (await client.get("/health")).json()["rewards"]
 
     assert (True, ["vqa"]) == (told["ready"], told["models"])
-    assert "question sets pinned by an id or sent along" == told["only"]
+    assert "question sets imported, pinned or sent along" == told["only"]
     assert ["ready"] == roster["dsg"]
 
 

@@ -7,6 +7,7 @@ import pytest
 from service.urls.fetcher import Fetcher
 from service.urls.network import PublicNetwork
 from tests.conftest import b64, item, png
+from tests.support.films import film
 from tests.support.picture_server import Page, picture_server
 
 pytestmark = pytest.mark.anyio
@@ -104,3 +105,32 @@ async def test_a_listed_host_on_this_machine_is_not_connected_to(serve, server):
 
     assert "url_not_allowed" == answer.json()["results"][0]["errors"]["vqascore"]["code"]
     assert [] == server.seen
+
+
+async def test_an_animation_by_url_counts_as_its_frames(serve, server, images):
+    """As its bytes do."""
+    server.pages["/moving.gif"] = Page(film())
+    asked = {"options": {"vqascore": {"frames": "grid", "samples": 2}}, "explain": True}
+    async with serve(images=images) as client:
+        items = [item(image=url(server, "/moving.gif")), item(image=b64(film()))]
+        named, sent = (await client.post("/score", json={"items": items, **asked})).json()["results"]
+
+    assert named["scores"] == sent["scores"]
+    assert 3 == named["details"]["vqascore"]["frames_given"]
+
+
+async def test_grids_of_pictures_by_url_never_wait_for_one_another(serve, server, images):
+    """Together they want more bytes than may be held; more than one may hold is refused at once."""
+    files = [png((n, 0, 0)) for n in range(9)]
+    server.pages |= {f"/{n}.png": Page(file) for n, file in enumerate(files)}
+    images["max_bytes"] = max(map(len, files))
+    asked = {"options": {"vqascore": {"frames": "grid"}}, "timeout_ms": 20_000}
+    eight = [url(server, f"/{n}.png") for n in range(8)]
+    items = [item(f"a {n}", eight[n:] + eight[:n]) for n in range(8)]
+    async with serve(images=images) as client:
+        answer = await client.post("/score", json={"items": items, **asked})
+        nine = item(image=[url(server, f"/{n}.png") for n in range(9)])
+        [refused] = (await client.post("/score", json={"items": [nine], **asked})).json()["results"]
+
+    assert not answer.json()["partial"]
+    assert "at most 8" in refused["errors"]["vqascore"]["detail"]

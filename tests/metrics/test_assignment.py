@@ -68,7 +68,7 @@ def test_a_metric_that_is_its_weights_has_no_model_unless_one_is_named():
     ("tables", "named"),
     [
         ({"bleu": {"model": "vqa"}}, r"metrics\.bleu: there is no such metric; there are vqascore, "),
-        ({"gecko": {}}, r"metrics\.gecko: names no model"),
+        ({"gecko": {}}, r"metrics\.gecko: the table is empty"),
         ({"gecko": {"ocr": "vqa"}}, r"metrics\.gecko\.ocr: .*its roles are: vqa, questions, nli"),
         ({"gecko": {"vqa": "nobody"}}, r"metrics\.gecko\.vqa: 'nobody'"),
         ({"gecko": {"vqa": "clip"}}, r"metrics\.gecko\.vqa: 'clip'"),

@@ -147,6 +147,26 @@ async def test_a_composite_is_not_ready_while_a_part_is_not(serve, fakes, monkey
 
 
 @pytest.mark.anyio
+async def test_a_composite_whose_questions_nobody_writes_is_not_ready(serve, fakes, caplog):
+    """Said at the start; a part with questions of its own needs no LLM."""
+    del fakes["questions"]
+    given = {"weight": 1, "question_set": [{"id": 1, "text": "is there a dog?"}]}
+    tables = {"reward": {"dsg": {"weight": 1}}, "pinned": {"dsg": given}}
+    async with serve(composites=tables) as client:
+        told = (await client.get("/health")).json()
+        listed = (await client.get("/models")).json()["metrics"]
+        [result] = (await scored(client, "reward", "pinned"))["results"]
+
+    [reason] = told["not_ready"]["reward"]
+    assert reason.startswith("composites.reward.dsg: no model is configured for the role questions")
+    assert 1 == caplog.messages.count(f"the composite reward has no scores: {reason}")
+    assert "pinned" not in "".join(caplog.messages)
+    assert (True, False, True) == tuple(listed[name]["ready"] for name in ("dsg", "reward", "pinned"))
+    assert ["ready"] == told["rewards"]["pinned"]
+    assert (["pinned"], ["reward"]) == (list(result["scores"]), list(result["errors"]))
+
+
+@pytest.mark.anyio
 async def test_the_parts_of_each_frame_are_added_up(serve):
     """Then the composite folds its frames, as any metric does."""
     frames = [b64(png("red")), b64(png("blue"))]
@@ -183,7 +203,7 @@ def test_the_range_of_a_composite_is_that_of_its_parts():
     [
         ({"vqascore": {"clipscore": {"weight": 1}}}, r"composites\.vqascore: there is a metric of that name"),
         ({"Reward": {"clipscore": {"weight": 1}}}, r"composites\.Reward: a name must match"),
-        ({"reward": {}}, r"composites\.reward: names no metric"),
+        ({"reward": {}}, r"composites\.reward: the table is empty"),
         (
             {"reward": {"bleu": {"weight": 1}}},
             r"composites\.reward\.bleu: there is no such metric; there are vq",

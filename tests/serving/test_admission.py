@@ -107,7 +107,7 @@ async def test_long_texts_are_part_of_what_a_request_costs():
     async with serving(max_cost=100) as (handle, _, _, resident):
         await learns(handle, resident)
         handle.admit(context(seconds=90.0), Demand(calls=2, characters=800))
-        with pytest.raises(LaneFull, match="would have answered in 117"):
+        with pytest.raises(LaneFull, match="would need 117"):
             handle.admit(context(seconds=90.0), Demand(calls=2, characters=4800))
 
 

@@ -107,7 +107,9 @@ async def test_a_fault_that_sticks_fails_everyone_at_once_and_is_told():
         outcomes = await outcomes_of([busy, *calls])
 
         assert all(isinstance(outcome, ModelFault) for outcome in outcomes)
-        assert ["the model m0 fails on everything since RuntimeError: CUDA error: an illegal access"] == told
+        assert [
+            "the model m0 fails on every call since this error: RuntimeError: CUDA error: an illegal access"
+        ] == told
         assert not served.running
         assert math.inf == served.stalled_for()
         with pytest.raises(Draining):

@@ -77,16 +77,16 @@ async def test_two_answers_that_are_no_question_set_are_an_error(with_llm, serve
 
 
 FAULTS = {
-    "401": ((401, {}), "answered 401"),
-    "404": ((404, {}), "answered 404"),
-    "500": ((500, {}), "answered 500"),
-    "redirect": ((302, {}), "answered 302"),
+    "401": ((401, {}), "returned status 401"),
+    "404": ((404, {}), "returned status 404"),
+    "500": ((500, {}), "returned status 500"),
+    "redirect": ((302, {}), "returned status 302"),
     "HTML": ((200, "<html>"), "not JSON"),
     "a list": ((200, "[]"), "not a JSON object"),
     "no choice": ((200, {"choices": []}), "returned no choices"),
     "no text": ((200, said(None)), "or no text"),
     "cut": ((200, said(SET, "length")), "more than 1024 tokens"),
-    "endless": ((200, repeat(b" " * 2**20)), "without end"),
+    "endless": ((200, repeat(b" " * 2**20)), "more than 8 MiB"),
 }
 
 
@@ -128,9 +128,9 @@ async def test_a_server_that_cannot_be_reached_is_told_by_readyz(with_llm, fakes
     async with with_llm(required=True) as client:
         unknown = await client.get("/readyz")
 
-    assert (200, "answered 401") == (ready.status_code, ready.json()["models"]["questions"])
+    assert (200, "returned status 401") == (ready.status_code, ready.json()["models"]["questions"])
     assert 503 == unready.status_code
-    assert "models.questions: answered 401" in unready.json()["detail"]
+    assert "models.questions: returned status 401" in unready.json()["detail"]
     assert "serves no model named m" in unknown.json()["detail"]
 
 

@@ -113,3 +113,100 @@ async def test_no_more_calls_are_under_way_than_allowed(with_vlm, server):
     assert not answer["partial"]
     assert 2 == most
     assert 'calls_total{lane="interactive",model="vqa",result="ok"} 6.0' in metrics
+
+
+COLOUR = {"id": 1, "text": "What color is it?", "choices": ["red", "blue"], "expected": "blue"}
+LETTERS = {"A": [11], "B": [12]}
+WAYS = {"blue": [21], " blue": [22], "Blue": [23, 24], " Blue": [9, 21]}
+
+
+async def asked(client, metric, **options):
+    """The result of one question that is sent along."""
+    more = {"metrics": [metric], "options": {metric: {"question_set": [COLOUR], **options}}}
+    return await vqa(client, **more)
+
+
+async def test_choices_are_letters_of_which_the_likeliest_is_the_answer(with_vlm, server):
+    """One request, whose question lists them; their shares add up to 1."""
+    server.tokens = LETTERS
+    server.chat = lambda body: (200, weighed(id11=-3.0, id12=-1.0, id5=-0.1))
+    async with with_vlm() as client:
+        result = await asked(client, "tifa")
+
+    [body] = server.bodies
+    assert (
+        "What color is it?\nA. red\nB. blue\nAnswer with the option's letter from the given choices directly."
+    ) == body["messages"][0]["content"][1]["text"]
+    assert [11, 12] == body["logprob_token_ids"]
+    [question] = result["details"]["tifa"]["questions"]
+    assert ("blue", 1) == (question["answer"], result["scores"]["tifa"])
+    red = 1 / (1 + math.exp(2))
+    assert {"red": red, "blue": 1 - red} == pytest.approx(question["probabilities"])
+
+
+async def test_a_choice_whose_letter_has_no_probability_is_an_error_and_never_0(with_vlm, server):
+    """Also where the server gives its likeliest tokens only."""
+    server.tokens = None
+    server.chat = lambda body: (200, weighed(A=-0.1, Yes=-3.0))
+    async with with_vlm() as client:
+        result = await asked(client, "tifa")
+
+    assert {} == result["scores"]
+    assert "upstream_failed" == result["errors"]["tifa"]["code"]
+    assert "no log-probability for 'B'" in result["errors"]["tifa"]["detail"]
+
+
+async def test_the_first_tokens_of_an_answer_are_asked_for_by_id_and_each_counts_once(with_vlm, server):
+    """In every way of writing it; a space that is a token of its own says nothing of the answer."""
+    server.tokens, server.pieces = WAYS, {9: "Ġ"}
+    server.chat = lambda body: (200, weighed(id21=-1.0, id22=-2.0, id23=-3.0, id9=-0.1))
+    async with with_vlm() as client:
+        result = await asked(client, "soft_tifa")
+
+    assert [21, 22, 23] == server.bodies[0]["logprob_token_ids"]
+    assert sum(map(math.exp, (-1, -2, -3))) == pytest.approx(result["scores"]["soft_tifa"])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "answer", "told"),
+    [
+        (WAYS, weighed(id21=-1.0, id22=-2.0), "no log-probability for 'Blue'"),
+        (WAYS, weighed(blue=-1.0), "no log-probability for 'blue'"),
+        (None, weighed(blue=-1.0, Blue=-2.0), "no /tokenize"),
+    ],
+)
+async def test_first_tokens_that_are_not_all_known_are_an_error(with_vlm, server, tokens, answer, told):
+    """A sum over some of them would be too small, and a text does not show how an answer begins."""
+    server.tokens = tokens
+    server.chat = lambda body: (200, answer)
+    async with with_vlm() as client:
+        result = await asked(client, "soft_tifa")
+
+    assert {} == result["scores"]
+    assert "upstream_failed" == result["errors"]["soft_tifa"]["code"]
+    assert told in result["errors"]["soft_tifa"]["detail"]
+
+
+async def test_tokens_are_asked_for_once(with_vlm, server):
+    """Two questions with the same answer, and the same server."""
+    seen = []
+    server.tokens = Noted(WAYS, seen)
+    server.chat = lambda body: (200, weighed(id21=-1.0, id22=-2.0, id23=-3.0, id9=-4.0))
+    async with with_vlm(max_in_flight=1) as client:
+        await asked(client, "soft_tifa")
+        await asked(client, "soft_tifa", question="{} Say it.")
+
+    assert 2 == len(server.bodies)
+    assert sorted(WAYS) == sorted(seen)
+
+
+class Noted(dict):
+    """Keeps what it was asked for."""
+
+    def __init__(self, known, seen):
+        super().__init__(known)
+        self.seen = seen
+
+    def __getitem__(self, key):
+        self.seen.append(key)
+        return super().__getitem__(key)

@@ -76,6 +76,21 @@ def test_wrong_json_is_one_line_that_names_the_variable(variables, named):
     assert "\n" not in str(wrong.value)
 
 
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"SERVER__PORT": "x"}, r"^SCOREGATE_SERVER__PORT: server\.port: Input should be a valid integer"),
+        ({"IMAGES__FORMATS": '["PNX"]'}, r"^SCOREGATE_IMAGES__FORMATS: images\.formats: PNX: not among"),
+        ({"SERVER": '{"port": -1}'}, r"^SCOREGATE_SERVER: server\.port: "),
+    ],
+    ids=["scalar", "list", "table"],
+)
+def test_a_wrong_value_names_the_variable_and_not_the_profile(variables, told):
+    """Whoever reads it looks in the right place."""
+    with pytest.raises(SettingsError, match=told):
+        settings(**variables)
+
+
 def test_names_that_kubernetes_adds_are_not_looked_at():
     """Of a Service called `scoregate`; a variable without a table is ours only where it is a table."""
     read = settings(PORT="tcp://10.0.0.1:8000", SERVICE_HOST="10.0.0.1", PORT_8000_TCP_ADDR="10.0.0.1")

@@ -29,7 +29,7 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/health", **documented(HealthAnswer))
 async def health(request: Request) -> Response:
-    """The metrics that can be scored with now, in the shape that trainers look for; and why others can't."""
+    """The metrics that are ready, in the shape that trainers look for, and why others are not."""
     service = service_of(request)
     missing = {name: service.missing(metric) for name, metric in service.engine.metrics.items()}
     # UniRL's trainer looks for keys of `rewards` and at no value: a metric that isn't ready must not be one.

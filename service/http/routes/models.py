@@ -25,7 +25,7 @@ OF_A_METRIC = ("range", "direction", "formula", "paper", "roles", "may_use")
 
 @router.get("/models", **documented(ModelsAnswer))
 async def models(request: Request) -> Response:
-    """What is loaded, which metrics it serves, and the limits."""
+    """The models that are loaded, the metrics that they serve, and the limits of a request."""
     service = service_of(request)
     content = {
         "models": [

@@ -40,7 +40,7 @@ async def questions(request: Request) -> Response:
             else {**set_entry(outcome[0]), "cached": outcome[1] == "hit"}
             for prompt, outcome in zip(wanted.prompts, outcomes, strict=True)
         ],
-        "models": {llm.name: llm.info.label},
+        "models": {llm.name: llm.info.label} if llm else {},
     }
     return json_response(content)
 
@@ -53,6 +53,7 @@ def set_entry(questions: QuestionSet) -> dict[str, Any]:
         "id": questions.id,
         "questions": [question.content() for question in questions.questions],
         "provenance": questions.provenance,
+        **questions.missing(),
     }
 
 

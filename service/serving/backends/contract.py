@@ -147,16 +147,16 @@ class Backend(ABC):
         """
         ahead = self.outlook(lane, demand)
         if ahead.too_much:
-            raise TooLarge(f"that is more than a request may ask of {self.name}; send less at once")
+            raise TooLarge(f"one request may not ask so much of {self.name}; send less at once")
         if ahead.full:
             kind = LaneFull if lane == INTERACTIVE else Overloaded
-            detail = f"the {lane} lane of {self.name} holds all that it may"
+            detail = f"the {lane} lane of {self.name} is full"
             raise kind(detail, retry_after_s=ahead.drain_s or None)
         done_s = (ahead.wait_s + ahead.run_s) * CAUTION
         tried = not ahead.wait_s and ahead.batches <= 1
         if lane == INTERACTIVE and done_s > left_s and not tried:
             left_s = max(0.0, left_s)
-            detail = f"{self.name} would have answered in {done_s:.1f} s, and {left_s:.1f} s are left"
+            detail = f"{self.name} would need {done_s:.1f} s, and {left_s:.1f} s are left"
             raise LaneFull(detail, retry_after_s=ahead.drain_s or None)
 
     @abstractmethod

@@ -180,7 +180,7 @@ class RemoteBackend(Backend):
         except Exception as exc:
             return self._error(exc)
         if isinstance(outcome, Outcome) and not outcome.is_finite():
-            return ModelFault(f"{self.name} gave a number that is not finite")
+            return ModelFault(f"the model {self.name} returned a number that is not finite")
         return outcome
 
     def _error(self, exc: Exception) -> ScoregateError:

@@ -79,7 +79,7 @@ class Upstream:
                     await self._sleep(wait * random.uniform(0.5, 1.5))
                 return await self._once("POST", path, content, sent)
         except TimeoutError as exc:
-            raise UpstreamError(f"no answer within {self._timeout_s:g} s") from exc
+            raise UpstreamError(f"did not answer within {self._timeout_s:g} s") from exc
 
     async def missing(self, model: str) -> str:
         """Why *model* cannot be asked now; empty where it can."""
@@ -108,16 +108,16 @@ class Upstream:
                 async for chunk in answer.aiter_bytes():
                     read += chunk
                     if len(read) > MAX_BYTES:
-                        raise UpstreamError("answered without end", answer.status_code)
+                        raise UpstreamError(f"returned more than {MAX_BYTES >> 20} MiB", answer.status_code)
         except httpx.HTTPError as exc:
             raise UpstreamError(f"cannot be reached ({type(exc).__name__})") from exc
         status = answer.status_code
         if status != HTTPStatus.OK:
-            raise UpstreamError(f"answered {status}", status)
+            raise UpstreamError(f"returned status {status}", status)
         try:
             parsed = orjson.loads(bytes(read))
         except orjson.JSONDecodeError as exc:
-            raise UpstreamError("answered with something that is not JSON", status) from exc
+            raise UpstreamError("returned something that is not JSON", status) from exc
         if not isinstance(parsed, dict):
-            raise UpstreamError("answered with something that is not a JSON object", status)
+            raise UpstreamError("returned something that is not a JSON object", status)
         return parsed

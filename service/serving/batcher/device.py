@@ -98,7 +98,7 @@ class Device:
             began = self._clock()
             [outcome] = await self._on_thread(resident, [example])
             if isinstance(outcome, Exception):
-                raise ModelFault(f"{resident.name}: the example failed: {outcome}")
+                raise ModelFault(f"{resident.name}: the model failed on its test call: {outcome}")
         resident.queue.finished(example.cost, self._clock() - began)
 
     async def _on_thread(self, resident: LocalModel, batch: list[Prepared]) -> Sequence[Any]:
@@ -206,7 +206,7 @@ class Device:
         try:
             outcomes = await self._on_thread(resident, [call.prepared for call in batch])
             if len(outcomes) != len(batch):
-                raise ModelFault(f"{len(batch)} calls in, {len(outcomes)} outcomes out")
+                raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(batch)} calls")
         except Exception as exc:
             if is_out_of_memory(exc):
                 resident.queue.ran_out_of_memory(cost)
@@ -231,7 +231,7 @@ class Device:
             outcome = worse
         if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
             fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
-            raise Broken(f"the model {resident.name} fails on everything since {fault}") from exc
+            raise Broken(f"the model {resident.name} fails on every call since this error: {fault}") from exc
 
     def _answer(self, name: str, batch: list[QueuedCall], outcomes: Sequence[Any], ran_s: float) -> None:
         self._scheduler.answered(self._clock())
@@ -242,7 +242,7 @@ class Device:
             if isinstance(outcome, ModelError):
                 outcome = ModelFault(str(outcome))
             elif isinstance(outcome, Outcome) and not outcome.is_finite():
-                outcome = ModelFault(f"the model {name} gave a number that is not finite")
+                outcome = ModelFault(f"the model {name} returned a number that is not finite")
             result = "error" if isinstance(outcome, Exception) else "ok"
             if call.result.done():
                 result = "cancelled"
