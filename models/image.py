@@ -34,7 +34,7 @@ class Image:
     """
 
     def __init__(self, encoded: bytes, digest: str = "") -> None:
-        self.encoded = encoded
+        self._encoded = encoded
         self.digest = digest or hashlib.sha256(encoded).hexdigest()
         self.decode_s = 0.0
         self._rgb: PIL.Image.Image | None = None
@@ -46,15 +46,23 @@ class Image:
     @classmethod
     def of(cls, picture: PIL.Image.Image, digest: str = "") -> "Image":
         """*picture* as an image, lossless."""
-        buffer = io.BytesIO()
-        picture.save(buffer, "PNG")
-        return cls(buffer.getvalue(), digest)
+        return cls(lossless(picture), digest)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Image, (self.encoded, self.digest)
 
     def __repr__(self) -> str:
         return f"<Image {self.digest[:12]}>"
+
+    @property
+    def encoded(self) -> bytes:
+        """The bytes of the picture file."""
+        return self._encoded
+
+    @property
+    def file(self) -> "Image":
+        """The image that keeps the pixels, to be released: itself, or the film that it is a frame of."""
+        return self
 
     @cached_property
     def header(self) -> Header:
@@ -96,13 +104,16 @@ class Image:
         if self._rgb is None:
             began = monotonic()
             try:
-                self._rgb = decode(self.encoded)
+                self._rgb = self._decoded()
             except ImageError as exc:
                 self._broken = str(exc)
                 raise
             finally:
                 self.decode_s = monotonic() - began
         return self._rgb
+
+    def _decoded(self) -> PIL.Image.Image:
+        return decode(self.encoded)
 
     @contextmanager
     def _looking(self) -> Iterator[None]:
@@ -125,3 +136,10 @@ class Image:
             return later
         finally:
             self._lock.release()
+
+
+def lossless(picture: PIL.Image.Image) -> bytes:
+    """A file of these pixels."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    return buffer.getvalue()

@@ -24,7 +24,8 @@ from service.errors import (
     bare,
 )
 from service.folding import folded
-from service.items import Picture, Pictures, UnopenedItem
+from service.frames import Asked, View
+from service.items import Pictures, UnopenedItem
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
 from service.questions.sets import QuestionSet
@@ -34,7 +35,8 @@ from service.report import ItemReport, Outcome, Report, warnings
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
-from service.workload import Asked, Workload, workload
+from service.views import shown
+from service.workload import Workload, workload
 
 log = logging.getLogger("scoregate.engine")
 
@@ -112,16 +114,21 @@ class Engine:
             TooLarge: it asks a model for more than any request may.
         """
         handles = self.handles(metrics)
-        asked: list[Asked] = [
-            (item, {name: item.options.get(name) or self._defaults[name] for name in metrics})
-            for item in items
+        options = [
+            {name: item.options.get(name) or self._defaults[name] for name in metrics} for item in items
         ]
-        work = workload(asked, self._known, context.lane, self._runtime.handle)
-        work.admit(context)
-        with work, one_caller():
-            outcomes = iter(await side_by_side(self._frames(asked, work, context), work.at_once))
+        with one_caller():
+            asked, work = self._admitted(items, options, context)
+            moving = dict.fromkeys(picture for each in asked if each.moving for picture in each.item.frames)
+            if await self._pictures.count_frames(moving, context):  # there is more to it than was known
+                asked, work = self._admitted(items, options, context)
+            with work:
+                outcomes = iter(await side_by_side(self._views(asked, work, context), work.at_once))
         scored = [
-            ItemReport(item, folded(list(islice(outcomes, len(item.frames))), metrics)) for item in items
+            ItemReport(
+                each.item, folded(each, dict(zip(each.work, islice(outcomes, len(each.work)), strict=True)))
+            )
+            for each in asked
         ]
         labels = {name: handle.info.label for name, handle in handles.items()}
         infos = {name: handle.info for name, handle in handles.items()}
@@ -129,21 +136,21 @@ class Engine:
         report.count(context.instruments)
         return report
 
-    def style(self, name: str, options: Mapping[str, MetricOptions]) -> tuple[Style, Handle]:
+    def style(self, name: str, options: Mapping[str, MetricOptions]) -> tuple[Style, Handle | None]:
         """
-        The question style of that name, as *options* by metric have it, and the LLM that writes it.
+        The question style of that name, or of the metric of that name, as *options* by metric have it.
 
-        Raises:
-            NotReady: no question LLM is configured.
+        With it comes the LLM that writes it, if one is configured.
         """
-        for metric in self._known.values():
-            llm = self._runtime.handle(metric.name, "questions")
-            if llm and metric.style and metric.style.name == name:
-                return metric.style_with(options.get(metric.name) or self._defaults[metric.name]), llm
-        raise NotReady("no question LLM is configured")
+        asking = (m for m in self._known.values() if m.style and name in (m.name, m.style.name))
+        metric = min(
+            asking, key=lambda metric: metric.name != name
+        )  # the style's own metric, if there is one
+        style = metric.style_with(options.get(metric.name) or self._defaults[metric.name])
+        return style, self._runtime.handle(metric.name, "questions")
 
     async def question_sets(
-        self, prompts: Sequence[str], style: Style, llm: Handle, context: Context
+        self, prompts: Sequence[str], style: Style, llm: Handle | None, context: Context
     ) -> list[tuple[QuestionSet, Found] | ScoregateError]:
         """
         For each prompt, in order, its set and how it was found, or the error that took its place.
@@ -153,7 +160,7 @@ class Engine:
             TooLarge: there are more to be written than any request may ask for.
             NotReady: the store failed.
         """
-        if unwritten := await self._writer.unwritten(prompts, style, llm):
+        if llm and (unwritten := await self._writer.unwritten(prompts, style, llm)):
             llm.admit(context, Demand(len(unwritten), sum(map(len, unwritten))))
         sets = [self._question_set(prompt, style, llm, context) for prompt in prompts]
         outcomes = await side_by_side(sets)
@@ -164,7 +171,7 @@ class Engine:
         return outcomes
 
     async def _question_set(
-        self, prompt: str, style: Style, llm: Handle, context: Context
+        self, prompt: str, style: Style, llm: Handle | None, context: Context
     ) -> tuple[QuestionSet, Found] | ScoregateError:
         try:
             async with asyncio.timeout_at(context.deadline):
@@ -174,24 +181,36 @@ class Engine:
         except ScoregateError as error:
             return error
 
-    def _frames(
+    def _admitted(
+        self,
+        items: Sequence[UnopenedItem],
+        options: Sequence[Mapping[str, MetricOptions]],
+        context: Context,
+    ) -> tuple[list[Asked], Workload]:
+        """What is looked at, and the work on it.  Raises what `score` raises before any work is done."""
+        asked = [Asked(item, chosen) for item, chosen in zip(items, options, strict=True)]
+        work = workload(asked, self._known, context.lane, self._runtime.handle)
+        work.admit(context)
+        return asked, work
+
+    def _views(
         self, asked: Sequence[Asked], work: Workload, context: Context
     ) -> Iterator[Coroutine[Any, Any, dict[str, Outcome]]]:
-        """The work on every picture of every item, in order, each begun as it is taken."""
-        for item, options in asked:
-            for picture in item.frames:
+        """The work on every frame or grid of every item, in order, each begun as it is taken."""
+        for each in asked:
+            for view, options in each.work.items():
                 work.begin_frame()
-                yield self._frame(picture, item.prompt, options, context)
+                yield self._view(view, each.item.prompt, options, context)
 
-    async def _frame(
-        self, picture: Picture, prompt: str, options: Mapping[str, MetricOptions], context: Context
+    async def _view(
+        self, view: View, prompt: str, options: Mapping[str, MetricOptions], context: Context
     ) -> dict[str, Outcome]:
-        """Every metric of one picture; a picture that can't be opened is every metric's error."""
+        """Every metric of one frame or grid; a picture that can't be opened is every metric's error."""
         if asyncio.get_running_loop().time() >= context.deadline:  # while others were worked on
             return dict.fromkeys(options, DeadlineExceeded(stage="queue"))
         try:
             async with asyncio.timeout_at(context.deadline) as opening:
-                async with picture.held(self._pictures, context) as image:
+                async with shown(view, self._pictures, context) as image:
                     opening.reschedule(None)  # from here on each metric keeps the deadline itself
                     item = Item(image, prompt)
                     outcomes = await side_by_side(
@@ -202,6 +221,8 @@ class Engine:
             return dict.fromkeys(options, DeadlineExceeded(stage="decode"))
         except ScoregateError as error:
             return dict.fromkeys(options, bare(error))
+        except ImageError as exc:
+            return dict.fromkeys(options, ImageUndecodable(str(exc)))
 
     async def _metric(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
         context = context.for_one_metric()

@@ -1,28 +1,54 @@
 """How the scores of an item's frames become one."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from models.grid import side
 from service.context import WORST_FIRST
 from service.errors import ScoregateError
+from service.frames import Asked, Frames, View
 from service.metrics.contract import Score
 
-
-def folded(
-    frames: Sequence[Mapping[str, Score | ScoregateError]], metrics: Sequence[str]
-) -> dict[str, Score | ScoregateError]:
-    """What *frames* of one item come to, by metric."""
-    return {name: mean([frame[name] for frame in frames]) for name in metrics}
+Outcome = Score | ScoregateError
 
 
-def mean(outcomes: Sequence[Score | ScoregateError]) -> Score | ScoregateError:
-    """The mean of all frames' scores; where a frame has an error, that error."""
+def folded(asked: Asked, seen: Mapping[View, Mapping[str, Outcome]]) -> dict[str, Outcome]:
+    """What an item comes to, by metric, from what each view of it came to."""
+    return {name: one(name, frames, seen) for name, frames in asked.frames.items()}
+
+
+def one(metric: str, frames: Frames, seen: Mapping[View, Mapping[str, Outcome]]) -> Outcome:
+    """The score of one metric: the mean over its views, or that of its grid."""
+    if isinstance(frames.views, ScoregateError):
+        return frames.views
+    outcomes = [seen[view][metric] for view in frames.views]
+    if frames.given == 1:
+        return outcomes[0]
+    if len(frames.views[0]) > 1:
+        return of_grid(outcomes[0], len(frames.views[0]), frames.given)
+    return mean(outcomes, [shot.place for [shot] in frames.views], frames.given)
+
+
+def of_grid(outcome: Outcome, used: int, given: int) -> Outcome:
+    """A grid's score, whose details say what was in it."""
+    if isinstance(outcome, ScoregateError):
+        return outcome
+    details = {"grid": outcome.details, "side": side(used), "frames_used": used, "frames_given": given}
+    return replace(outcome, details=details)
+
+
+def mean(outcomes: Sequence[Outcome], places: Sequence[str], given: int) -> Outcome:
+    """The mean of all frames' scores; where a frame has an error, that error, which names the frame."""
+    for outcome, place in zip(outcomes, places, strict=True):
+        if isinstance(outcome, ScoregateError):
+            return outcome.of_part(place)
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
-    if len(scores) < len(outcomes):
-        return next(error for error in outcomes if isinstance(error, ScoregateError))
-    if len(scores) == 1:
-        return scores[0]
-    details: dict[str, Any] = {"frames": [score.details for score in scores]}
+    details: dict[str, Any] = {
+        "frames": [score.details for score in scores],
+        "frames_used": len(scores),
+        "frames_given": given,
+    }
     warnings = tuple(dict.fromkeys(note for score in scores for note in score.warnings))
     value = sum(score.value for score in scores) / len(scores)
     ways = {score.cache for score in scores}

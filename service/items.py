@@ -7,24 +7,27 @@ held by all requests together stay under a budget.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
+from models.film import Film
 from models.formats.contract import Header
-from models.formats.registry import read_header
 from models.image import Image, ImageError
 from service.concurrency.budget import Budget
 from service.concurrency.shared import Shared
+from service.concurrency.together import side_by_side
 from service.context import Context
 from service.errors import BadImage, ImageTooLarge, ImageUndecodable
 from service.lanes import INTERACTIVE
 from service.metrics.contract import MetricOptions
 from service.settings.sections import Images
 from service.sources import Encoded, Source, Url
-from service.urls.fetcher import Fetcher
+from service.urls.fetcher import LARGEST_HELD, Fetcher
+
+COUNTED = 32  # pictures whose frames are counted at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +55,20 @@ class Picture:
 
     Pixels are decoded when a model first looks at them, and let go when nobody holds the picture.
 
+    Args:
+        kind: `Film`, where an animation counts as its frames.
+
     Attributes:
         image: the opened image, its header read, or why it cannot be had; None before.
+        film: the same file as its frames, once they have been counted; None for a still picture.
+        frames: how many there are of a film.
     """
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, kind: type[Image] = Image) -> None:
+        self.source, self.kind = source, kind
         self.image: Image | BadImage | None = None
+        self.film: Picture | None = None
+        self.frames = 0
         self._shared: Shared[Image] = Shared()
 
     def held(self, pictures: "Pictures", context: Context) -> AbstractAsyncContextManager[Image]:
@@ -73,6 +83,7 @@ class Pictures:
         self._limits, self._decoders = limits, decoders
         self._budget = Budget(limits.decoded_budget_mb * 2**20)
         self._fetcher = Fetcher(limits) if limits.allow_urls else None
+        self._fetching_together = asyncio.Lock()
 
     async def aclose(self) -> None:
         """Close the connections to hosts that pictures were fetched from."""
@@ -93,23 +104,84 @@ class Pictures:
             BadImage: one of its kinds, for what is wrong with the text, the size or the header; broken
                 pixels are found by who looks at them, and raise `ImageError` there.
         """
+        async with self.read(picture, context) as image, self.accounted(image, context):
+            yield image
+
+    @asynccontextmanager
+    async def read(self, picture: Picture, context: Context) -> AsyncIterator[Image]:
+        """The image of *picture*, its header read, and its bytes at hand.  Raises as `open` does."""
         if isinstance(picture.image, BadImage):
             raise again(picture.image)
-        urgent = context.lane == INTERACTIVE
-        async with self._at_hand(picture, urgent) as source:
+        async with self._at_hand(picture, context.lane == INTERACTIVE) as source:
             if picture.image is None:
                 loop, decoder = asyncio.get_running_loop(), self._decoders[context.lane]
-                picture.image = await loop.run_in_executor(decoder, opened, source, self._limits)
+                picture.image = await loop.run_in_executor(
+                    decoder, opened, source, self._limits, picture.kind
+                )
             image = picture.image
             if isinstance(image, BadImage):
                 raise again(image)
-            await self._budget.take(image.header.memory, urgent)
-            try:
-                yield image
-            finally:
-                if image.decode_s:
-                    context.spent("decode", image.decode_s)
-                self._let_go(image)
+            yield image
+
+    async def read_together(
+        self, places: Mapping[Picture, str], stack: AsyncExitStack, context: Context
+    ) -> dict[Picture, Image]:
+        """
+        The images of several pictures, at hand while *stack* is open.  Raises as `open` does.
+
+        One caller at a time fetches several: two who wait for what the other holds would wait for ever.
+
+        Args:
+            places: what an error calls each of them.
+        """
+        fetched = sum(isinstance(picture.source, Url) for picture in places)
+        if fetched > LARGEST_HELD:
+            raise ImageTooLarge(f"{fetched} pictures of a grid by URL; at most {LARGEST_HELD}")
+        images = {}
+        async with self._fetching_together if fetched > 1 else nullcontext():
+            for picture, place in places.items():
+                try:
+                    images[picture] = await stack.enter_async_context(self.read(picture, context))
+                except BadImage as error:
+                    raise (error.of_part(place) if place else again(error)) from None
+        return images
+
+    @asynccontextmanager
+    async def accounted(self, image: Image, context: Context) -> AsyncIterator[None]:
+        """While this is open there is room for the pixels of *image*, which go with it."""
+        check(image.header, self._limits, type(image))
+        await self._budget.take(image.header.memory, context.lane == INTERACTIVE)
+        try:
+            yield
+        finally:
+            if image.decode_s:
+                context.spent("decode", image.decode_s)
+            self._let_go(image)
+
+    async def count_frames(self, pictures: Collection[Picture], context: Context) -> bool:
+        """
+        Find out which of *pictures* move: they have a film then.  Nothing is decoded, nothing is raised.
+
+        Returns:
+            Whether any of them moves.
+        """
+        await side_by_side((self._count(picture, context) for picture in pictures), lambda: COUNTED)
+        return any(picture.film for picture in pictures)
+
+    async def _count(self, picture: Picture, context: Context) -> None:
+        film = Picture(picture.source, Film)
+        try:
+            async with asyncio.timeout_at(context.deadline), self.read(film, context) as image:
+                film.frames = image.header.frames
+        except TimeoutError:  # so it is for who scores it
+            return
+        except BadImage:  # which is told to who opens it
+            film.frames = 1
+        if film.frames:
+            picture.film = film
+        elif isinstance(film.image, Film):  # it is at hand still, and need not be read again
+            picture.image = Image(film.image.encoded, film.image.digest)
+            picture.image.header = film.image.header
 
     def _let_go(self, image: Image) -> None:
         """Give its share back; of a picture that is being decoded for nobody, once that has ended."""
@@ -138,16 +210,16 @@ class Pictures:
                 picture.image = None
 
 
-def opened(source: Source, limits: Images) -> Image | BadImage:
-    """The image that *source* holds, its header read, or why it cannot be had."""
+def opened(source: Source, limits: Images, kind: type[Image]) -> Image | BadImage:
+    """The image of that *kind* that *source* holds, its header read, or why it cannot be had."""
     try:
         encoded = source.read(limits.max_bytes)
         if not encoded:
             raise ImageUndecodable("the image is empty")
-        header = read_header(encoded)
-        check(header, limits)
-        image = Image(encoded)
-        image.header = header
+        image = kind(encoded)
+        if image.header.format not in limits.formats:
+            raise ImageUndecodable("the bytes are no image of a format that is read here")
+        check(image.header, limits, kind)
         return image
     except BadImage as error:
         return again(error)
@@ -155,18 +227,20 @@ def opened(source: Source, limits: Images) -> Image | BadImage:
         return ImageUndecodable(str(exc))
 
 
-def check(header: Header, limits: Images) -> None:
+def check(header: Header, limits: Images, kind: type[Image]) -> None:
     """Raises `ImageUndecodable` or `ImageTooLarge` where an image is not within the limits."""
-    if header.format not in limits.formats:
-        raise ImageUndecodable("the bytes are no image of a format that is read here")
     width, height = header.width, header.height
-    if width * height > limits.max_pixels or max(width, height) > limits.max_side:
-        raise ImageTooLarge(
-            f"{width}x{height} pixels; at most {limits.max_pixels} in all and {limits.max_side} on a side"
-        )
+    size = f"{width}x{height} pixels"
+    if header.frames:
+        if not issubclass(kind, Film):
+            raise ImageUndecodable("a video; say what becomes of its frames with options.METRIC.frames")
+        size = f"{header.frames} frames of {size}"
+    pixels = width * height * max(1, header.frames)
+    if pixels > limits.max_pixels or max(width, height) > limits.max_side:
+        raise ImageTooLarge(f"{size}; at most {limits.max_pixels} in all and {limits.max_side} on a side")
     if header.memory > limits.decoded_budget_mb * 2**20:
         raise ImageTooLarge(
-            f"{width}x{height} pixels of {header.format} take {header.memory >> 20} MiB to decode; "
+            f"{size} of {header.format} take {header.memory >> 20} MiB to decode; "
             f"at most {limits.decoded_budget_mb}"
         )
 

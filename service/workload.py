@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
 from service.context import Context
-from service.items import UnopenedItem
-from service.metrics.contract import Metric, MetricOptions
+from service.frames import Asked, views_of
+from service.metrics.contract import Metric
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.reservation import Reservation
@@ -15,7 +15,6 @@ LEAST = 2  # frames, so that one is decoded while the model works on the other
 COMPUTED = 32  # frames, where no model is asked
 
 Handles = Callable[[str, str], Handle | None]
-Asked = tuple[UnopenedItem, Mapping[str, MetricOptions]]  # an item, and the metrics it is scored by
 
 
 class Workload:
@@ -26,7 +25,7 @@ class Workload:
 
     Args:
         demands: on each model that the request cannot do without.
-        frames: its pictures.
+        frames: its pictures, where a grid counts as one.
         lane: its calls'.
     """
 
@@ -77,11 +76,13 @@ def workload(asked: Sequence[Asked], metrics: Mapping[str, Metric], lane: str, h
         handles: the model that serves a metric in a role.
     """
     demands: dict[Handle, Demand] = {}
-    for item, options in asked:
-        parts = (part for name in options for part in metrics[name].asks(options[name]).items())
-        for part, chosen in parts:
-            for role, demand in metrics[part].demand(item.prompt, chosen).items():
-                if demand.calls and (handle := handles(part, role)):
-                    more = demand * len(item.frames)
-                    demands[handle] = demands[handle] + more if handle in demands else more
-    return Workload(demands, sum(len(item.frames) for item, _ in asked), lane)
+    for each in asked:
+        for name, frames in each.frames.items():
+            if not (views := len(views_of(frames))):
+                continue
+            for part, chosen in metrics[name].asks(each.options[name]).items():
+                for role, demand in metrics[part].demand(each.item.prompt, chosen).items():
+                    if demand.calls and (handle := handles(part, role)):
+                        more = demand * views
+                        demands[handle] = demands[handle] + more if handle in demands else more
+    return Workload(demands, sum(len(each.work) for each in asked), lane)

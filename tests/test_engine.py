@@ -59,7 +59,6 @@ def counting(monkeypatch):
             return real(encoded)
 
         monkeypatch.setattr(image, name, counted)
-    monkeypatch.setattr("service.items.read_header", image.read_header)
     return seen
 
 

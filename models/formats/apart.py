@@ -9,15 +9,15 @@ from pathlib import Path
 import PIL.Image
 
 from models.formats.contract import ImageError
-from models.formats.worker import LENGTH, SIZE
+from models.formats.worker import FILE, SIZE
 
 ROOT = Path(__file__).parents[2]
 START = "import sys; sys.path.insert(0, sys.argv[1]); from models.formats.worker import main; main()"
 
 
-def decode_apart(encoded: bytes, format: str) -> PIL.Image.Image:
+def decode_apart(encoded: bytes, format: str, all_frames: bool = False) -> PIL.Image.Image:
     """
-    The RGB pixels of a picture file.
+    The RGB pixels of a picture file; with *all_frames* those of an animation, one frame below the other.
 
     Raises:
         ImageError: the picture is broken, or takes more memory or time than one of its size may.
@@ -26,7 +26,7 @@ def decode_apart(encoded: bytes, format: str) -> PIL.Image.Image:
         own.process = DecoderProcess()
     width, height, pixels = 0, 0, b""
     try:
-        width, height, pixels = own.process.decode(encoded)
+        width, height, pixels = own.process.decode(encoded, all_frames)
     except (OSError, EOFError):  # the kernel has ended it
         own.process = None
     if not width:
@@ -52,12 +52,12 @@ class DecoderProcess:
         """Whether somebody has ended it."""
         return self._process.poll() is not None
 
-    def decode(self, encoded: bytes) -> tuple[int, int, bytes]:
+    def decode(self, encoded: bytes, all_frames: bool) -> tuple[int, int, bytes]:
         """Width, height and RGB values; 0 x 0 for a broken picture.  Raises `OSError` or `EOFError`."""
         source, sink = self._process.stdin, self._process.stdout
         assert source is not None
         assert sink is not None
-        source.write(LENGTH.pack(len(encoded)))
+        source.write(FILE.pack(len(encoded), all_frames))
         source.write(encoded)
         source.flush()
         size = sink.read(SIZE.size)

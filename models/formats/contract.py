@@ -1,10 +1,14 @@
 """What is known of a picture before anything is decoded."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # While Pillow holds both the picture as it came and its RGB form, at four bytes a pixel each.
 BYTES_PER_PIXEL = 2 * 4
+
+# Of each frame of an animation, here and in the process that decodes it: RGB twice, and on its way between.
+BYTES_PER_FRAME_PIXEL = 16
+MAX_FILM = 1_000  # frames in a file
 
 
 class ImageError(Exception):
@@ -22,6 +26,7 @@ class Header:
         memory: bytes that the pixels take while they are decoded, the RGB form included.
         apart: whether the decoder goes by more than the header.  Then it runs in a process of its own,
             which gets the memory that the header asks for and no more.
+        frames: of an animation or a video, all of them on a canvas of that size; 0 for a still picture.
     """
 
     format: str
@@ -29,6 +34,7 @@ class Header:
     height: int
     memory: int
     apart: bool = False
+    frames: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class Format:
     """
     One format.
 
-    What `read` and `plain` raise where a file breaks off or is nonsense: `ImageError`, `LookupError`,
+    What `read`, `plain` and `film` raise where a file breaks off or is nonsense: `ImageError`, `LookupError`,
     `ValueError` or `struct.error`.
 
     Attributes:
@@ -44,12 +50,15 @@ class Format:
         begins: whether a file is of this format, told from its first bytes.
         read: its header.
         plain: the file without what does not decide its pixels, such as texts, profiles and other frames.
+        film: its header as an animation, or that of `read` where there is one frame; None where animations
+            of this format are not read.
     """
 
     name: str
     begins: Callable[[bytes], bool]
     read: Callable[[bytes], Header]
     plain: Callable[[bytes], bytes] = bytes
+    film: Callable[[bytes], Header] | None = None
 
 
 def starts(*magic: bytes) -> Callable[[bytes], bool]:
@@ -64,6 +73,20 @@ def header(
     if width < 1 or height < 1:
         raise ImageError(f"the {name} image has no pixels")
     return Header(name, width, height, width * height * bytes_per_pixel, apart)
+
+
+def film_header(name: str, width: int, height: int, frames: int, bytes_per_pixel: int) -> Header:
+    """
+    The header of an animation.  Raises `ImageError` for 0 x 0, and for more frames than any clip has.
+
+    Args:
+        bytes_per_pixel: what the decoder takes for each pixel of the canvas, beside the frames.
+    """
+    if frames > MAX_FILM:
+        raise ImageError(f"the {name} file has more than {MAX_FILM} frames")
+    still = header(name, width, height, bytes_per_pixel, apart=True)
+    memory = still.memory + width * height * frames * BYTES_PER_FRAME_PIXEL
+    return replace(still, memory=memory, frames=frames)
 
 
 def joined(encoded: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:

@@ -2,7 +2,9 @@
 
 import io
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 
 import PIL.Image
 import PIL.TiffImagePlugin
@@ -50,3 +52,15 @@ def converted(encoded: bytes, header: Header) -> PIL.Image.Image | None:
         picture.info.pop("transparency", None)  # ignored, and Pillow warns where it is a table
         return picture.convert("RGB")
     return None
+
+
+def frames(encoded: bytes, format: str) -> Iterator[PIL.Image.Image]:
+    """
+    RGB pixels of each frame of an animation, as a viewer shows it, but for alpha, which is ignored.
+
+    Behind the last frame it raises `EOFError`.
+    """
+    with PIL.Image.open(io.BytesIO(encoded), formats=[format]) as picture:
+        for number in count():
+            picture.seek(number)
+            yield picture.convert("RGB")

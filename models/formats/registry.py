@@ -8,11 +8,12 @@ from models.formats.bmp import BMP
 from models.formats.contract import Format, Header, ImageError
 from models.formats.gif import GIF
 from models.formats.jpeg import JPEG
+from models.formats.mp4 import MP4
 from models.formats.png import PNG
 from models.formats.tiff import TIFF
 from models.formats.webp import WEBP
 
-FORMATS = {format.name: format for format in (JPEG, PNG, WEBP, GIF, BMP, AVIF, TIFF)}
+FORMATS = {format.name: format for format in (JPEG, PNG, WEBP, GIF, BMP, AVIF, TIFF, MP4)}
 
 # What a file that breaks off leads to.
 BROKEN = (LookupError, ValueError, struct.error)
@@ -32,6 +33,14 @@ def read_header(encoded: bytes) -> Header:
     with suppress(*BROKEN):
         return format.read(encoded)
     raise ImageError(f"the {format.name} image is broken or truncated")
+
+
+def read_film(encoded: bytes) -> Header:
+    """The same as an animation: how many frames it has, and the canvas of all.  Raises `ImageError`."""
+    format = recognise(encoded)
+    with suppress(*BROKEN):
+        return (format.film or format.read)(encoded)
+    raise ImageError(f"the {format.name} file is broken or truncated")
 
 
 def plain(encoded: bytes) -> bytes:

@@ -2,13 +2,15 @@
 
 import struct
 
-from models.formats.contract import Format, Header, ImageError, header
+from models.formats.contract import Format, Header, ImageError, film_header, header
 
 # The canvas twice in libwebp's decoder of animations, a frame, and two copies on the way to Pillow's RGB.
 BYTES_PER_PIXEL = 20
 
 LOSSY = b"VP8 "
 DATA = 20  # where the data of the first chunk begins
+MOVES = 2  # a flag of the first chunk
+MAX_CHUNKS = 20_000
 
 
 def begins(encoded: bytes) -> bool:
@@ -35,6 +37,22 @@ def read(encoded: bytes) -> Header:
     return header("WEBP", width, height, BYTES_PER_PIXEL, apart=kind != LOSSY)
 
 
+def film(encoded: bytes) -> Header:
+    """Each frame is a chunk."""
+    still = read(encoded)
+    if encoded[12:16] != b"VP8X" or not encoded[DATA] & MOVES:
+        return still
+    at, frames = 12, 0
+    for _ in range(MAX_CHUNKS):
+        if at + 8 > len(encoded):
+            break
+        kind, size = struct.unpack_from("<4sI", encoded, at)
+        at, frames = at + 8 + size + size % 2, frames + (kind == b"ANMF")
+    else:
+        raise ImageError(f"the WEBP image has more than {MAX_CHUNKS} chunks")
+    return film_header("WEBP", still.width, still.height, frames, BYTES_PER_PIXEL) if frames > 1 else still
+
+
 def plain(encoded: bytes) -> bytes:
     """The first chunk alone, where it holds the picture."""
     if encoded[12:16] != LOSSY:
@@ -44,4 +62,4 @@ def plain(encoded: bytes) -> bytes:
     return b"RIFF" + struct.pack("<I", end - 8) + encoded[8:end]
 
 
-WEBP = Format("WEBP", begins, read, plain)
+WEBP = Format("WEBP", begins, read, plain, film)

@@ -12,10 +12,11 @@ import PIL.AvifImagePlugin
 import PIL.Image
 
 from models.formats.contract import ImageError
+from models.formats.film import decoder, strip
 from models.formats.pillow import rgb
-from models.formats.registry import read_header
+from models.formats.registry import read_film, read_header
 
-LENGTH = struct.Struct("<Q")  # bytes of the file that follows
+FILE = struct.Struct("<Q?")  # bytes of the file that follows, and whether all its frames are asked for
 SIZE = struct.Struct("<II")  # width and height of the pixels that follow; 0 x 0 where the picture is broken
 
 # Beside the pixels: code tables, and the file once or twice more.
@@ -32,19 +33,22 @@ def main() -> None:
     PIL.AvifImagePlugin.DEFAULT_MAX_THREADS = 1  # each thread takes memory of its own, and a core
     PIL.Image.init()  # plugins are loaded before memory is bounded
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    while length := source.read(LENGTH.size):
-        sink.write(answer(source.read(*LENGTH.unpack(length))))
+    while asked := source.read(FILE.size):
+        length, all_frames = FILE.unpack(asked)
+        sink.write(answer(source.read(length), all_frames))
         sink.flush()
 
 
-def answer(encoded: bytes) -> bytes:
+def answer(encoded: bytes, all_frames: bool) -> bytes:
     """The size and the pixels of a picture file."""
-    header = read_header(encoded)
+    header = read_film(encoded) if all_frames else read_header(encoded)
     memory = header.memory + SLACK_BYTES + FILES * len(encoded)
-    seconds = FIXED_S + PIXEL_S * header.width * header.height + BYTE_S * len(encoded)
+    pixels = header.width * header.height * max(1, header.frames)
+    seconds = FIXED_S + PIXEL_S * pixels + BYTE_S * len(encoded)
+    frames = decoder(header.format)  # loaded before memory is bounded
     try:
         with bounded(memory, seconds):
-            picture = rgb(encoded, header)
+            picture = strip(encoded, header, frames) if all_frames else rgb(encoded, header)
     except ImageError:
         return SIZE.pack(0, 0)
     return SIZE.pack(*picture.size) + picture.tobytes()

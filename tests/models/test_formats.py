@@ -11,6 +11,7 @@ import pytest
 
 from models.formats.contract import ImageError
 from models.formats.decode import decode
+from models.formats.mp4 import MP4
 from models.formats.registry import FORMATS, plain, read_header
 from tests.support.bombs import (
     chunk,
@@ -117,7 +118,7 @@ def test_a_picture_has_the_size_and_the_pixels_that_pillow_gives_the_whole_file(
     assert expected.tobytes() == decode(encoded).tobytes()
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != MP4.name])
 @pytest.mark.parametrize("turn", range(2, 9))
 def test_orientation_is_ignored_whatever_the_format(format, turn):
     """A picture that says that it is turned or mirrored has the pixels of one that does not."""

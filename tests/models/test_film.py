@@ -1,0 +1,197 @@
+"""Animations and videos: counted by their container, decoded apart, within the memory that is counted."""
+
+import hashlib
+import pickle
+import struct
+from contextlib import suppress
+from random import Random
+
+import PIL.Image
+import pytest
+
+import models.film
+from models.film import Film
+from models.formats.contract import MAX_FILM
+from models.formats.registry import read_film, read_header
+from models.image import Image, ImageError
+from tests.support.bombs import saved
+from tests.support.films import COLOURS, declared_mp4, film, many_frames, mp4, plain
+
+ANIMATED = {
+    "GIF": film("GIF"),
+    "GIF that is disposed of": film("GIF", disposal=2),
+    "GIF with a comment": film("GIF", comment=b"a" * 999),
+    "WEBP": film("WEBP"),
+}
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """The formats of the films that were decoded, as a list that grows."""
+    formats, decode = [], models.film.decode_film
+    monkeypatch.setattr(
+        models.film, "decode_film", lambda data, format: formats.append(format) or decode(data, format)
+    )
+    return formats
+
+
+def colours(found: Film) -> list[tuple[int, ...]]:
+    """That of the pixel in the middle of each frame."""
+    frames = [found.frame(number).rgb for number in range(found.header.frames)]
+    return [rgb.getpixel((rgb.width // 2, rgb.height // 2)) for rgb in frames]
+
+
+def of(*names: str) -> list[tuple[int, ...]]:
+    return [PIL.Image.new("RGB", (1, 1), name).getpixel((0, 0)) for name in names]
+
+
+@pytest.mark.parametrize("encoded", ANIMATED.values(), ids=ANIMATED)
+def test_an_animation_has_its_frames_in_order(encoded):
+    """Each as large as the canvas."""
+    found = Film(encoded)
+
+    assert of("red", "lime", "blue") == colours(found)
+    assert (16, 16) == found.frame(2).rgb.size == found.frame(2).size
+
+
+@pytest.mark.parametrize("format", ["GIF", "WEBP", "PNG", "JPEG"])
+def test_a_still_picture_has_no_frames(format):
+    """Its header is that of the picture, so nothing of it changes."""
+    encoded = saved(plain("red"), format)
+
+    assert 0 == read_film(encoded).frames
+    assert read_header(encoded) == read_film(encoded)
+
+
+def test_an_animation_is_decoded_once_for_all_its_frames(decoded):
+    """Whatever is made of them."""
+    found = Film(ANIMATED["GIF"])
+    for number in range(3):
+        found.frame(number).once("size", lambda rgb: rgb.size)
+    assert ["GIF"] == decoded
+
+    assert found.release(lambda: None)
+    assert of("lime") == [found.frame(1).rgb.getpixel((0, 0))]
+    assert ["GIF", "GIF"] == decoded
+
+
+def test_what_is_made_of_one_frame_is_not_that_of_another():
+    """They share the strip, and nothing else."""
+    found = Film(ANIMATED["GIF"])
+    first, last = (found.frame(number).once("pixel", lambda rgb: rgb.getpixel((0, 0))) for number in (0, 2))
+
+    assert of("red", "blue") == [first, last]
+
+
+def test_the_digest_of_a_frame_names_its_file_and_its_number(decoded):
+    """Nothing is decoded for it."""
+    one, again, other = Film(ANIMATED["GIF"]), Film(ANIMATED["GIF"]), Film(ANIMATED["WEBP"])
+
+    assert one.frame(1).digest == again.frame(1).digest
+    assert 4 == len({one.digest, one.frame(0).digest, one.frame(1).digest, other.frame(1).digest})
+    assert hashlib.sha256(ANIMATED["GIF"]).hexdigest() == one.digest
+    assert [] == decoded
+
+
+def test_a_frame_reaches_another_process_as_a_picture_of_its_own():
+    """With its digest."""
+    frame = Film(ANIMATED["GIF"]).frame(1)
+    sent = pickle.loads(pickle.dumps(frame))
+
+    assert Image is type(sent)
+    assert (frame.digest, frame.rgb.tobytes()) == (sent.digest, sent.rgb.tobytes())
+
+
+def test_a_frame_that_is_not_there_is_an_error():
+    """As where a URL gives another animation than before."""
+    with pytest.raises(ImageError, match="only 3 frames"):
+        Film(ANIMATED["GIF"]).frame(3)
+
+
+def test_the_canvas_is_as_large_as_any_frame_needs():
+    """A later frame may be larger than the screen and than the first."""
+    header = read_film(many_frames(5, (300, 200)))
+
+    assert (300, 200, 5) == (header.width, header.height, header.frames)
+    assert header.memory > 5 * 300 * 200 * 8
+    assert header.apart
+
+
+REFUSED = {
+    "too many frames": (many_frames(MAX_FILM + 1), "more than 1000 frames"),
+    "too many blocks": (many_frames(2)[:-1] + b"!\xfe" + b"\1a" * 300_000, "steps"),
+    "too many chunks": (film("WEBP") + b"ANMF\0\0\0\0" * 30_000, "chunks"),
+    "too many frames in a video": (declared_mp4(16, 16, 2**31), "more than 1000 frames"),
+    "a video in fragments": (declared_mp4(16, 16, 0), "fragments"),
+    "a video without pixels": (declared_mp4(0, 16, 3), "no pixels"),
+    "a video without pictures": (declared_mp4(16, 16, 3).replace(b"vide", b"soun"), "no track"),
+    "a box of no size": (declared_mp4(16, 16, 3) + struct.pack(">I4s", 4, b"free"), ""),
+    "a video that breaks off": (declared_mp4(16, 16, 3)[:-80], "broken or truncated"),
+}
+
+
+@pytest.mark.parametrize(("encoded", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_no_clip_is_is_refused_before_it_is_decoded(encoded, why):
+    """In words that say what it is."""
+    if not why:  # behind what is needed, nobody looks
+        assert 3 == read_film(encoded).frames
+        return
+    with pytest.raises(ImageError, match=why):
+        read_film(encoded)
+
+
+def test_a_video_says_its_size_and_its_frames_before_anything_is_decoded():
+    """Its decoder keeps frames beside those that were asked for."""
+    header = read_film(declared_mp4(640, 480, 49))
+
+    assert ("MP4", 640, 480, 49) == (header.format, header.width, header.height, header.frames)
+    assert header.memory > 640 * 480 * (49 * 8 + 24)
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        pytest.param(declared_mp4(16, 16, 3), id="a video that holds none"),
+        pytest.param(film("GIF")[:-20], id="an animation that breaks off"),
+    ],
+)
+def test_fewer_frames_than_declared_are_an_error(encoded):
+    """And no black frames in their place."""
+    with pytest.raises(ImageError, match="broken"):
+        _ = Film(encoded).frame(0).rgb
+
+
+@pytest.mark.parametrize("encoded", ANIMATED.values(), ids=ANIMATED)
+def test_a_mutated_animation_is_frames_or_an_image_error(encoded):
+    """Whatever is wrong with it."""
+    chance = Random(7)
+    for _ in range(40):
+        mutated = bytearray(encoded)
+        for _ in range(chance.choice([1, 3, 20])):
+            mutated[chance.randrange(len(mutated))] = chance.randrange(256)
+        with suppress(ImageError):
+            found = Film(bytes(mutated))
+            header = found.header
+            if header.frames and header.width * header.height * header.frames < 10**6:
+                assert (header.width, header.height) == found.frame(0).rgb.size
+
+
+def test_a_video_has_its_frames_in_order():
+    """As they are shown; codecs lose a little of each colour."""
+    pytest.importorskip("av", reason="the extra `video` is not installed")
+    found = Film(mp4(COLOURS))
+
+    assert 6 == found.header.frames
+    for expected, seen in zip(of(*COLOURS), colours(found), strict=True):
+        assert max(abs(a - b) for a, b in zip(expected, seen, strict=True)) < 12
+
+
+def test_a_video_whose_frames_are_larger_than_its_container_says_is_an_error():
+    """The decoder goes by the stream."""
+    pytest.importorskip("av", reason="the extra `video` is not installed")
+    encoded = mp4(size=(320, 240))
+    lying = encoded.replace(struct.pack(">HH", 320, 240), struct.pack(">HH", 16, 16))
+    assert (16, 16) == (read_film(lying).width, read_film(lying).height)
+
+    with pytest.raises(ImageError, match="broken"):
+        _ = Film(lying).frame(0).rgb
