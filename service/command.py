@@ -1,4 +1,4 @@
-"""`scoregate-server [--config FILE] [--check]`: load, then serve."""
+"""`scoregate-server [serve|check|questions]`: load, then serve, unless another command is given."""
 
 import argparse
 import logging
@@ -12,6 +12,7 @@ from models.reason import in_short
 from service import __version__
 from service.check import check
 from service.errors import ScoregateError
+from service.exchange import DONE, add_arguments, exchange
 from service.launch import WRONG, serve
 from service.logs import configure_logging
 from service.serving.loading import load_models
@@ -22,25 +23,45 @@ log = logging.getLogger("scoregate.start")
 
 
 def main() -> None:
-    """Serve until SIGTERM; one clear line and an exit status of its own where that can't be."""
-    parser = argparse.ArgumentParser(prog="scoregate-server", description=__doc__)
-    parser.add_argument("--config", type=Path, help="TOML profile; the demo profile by default")
-    parser.add_argument("--check", action="store_true", help="say what would be loaded, and load nothing")
-    parser.add_argument("--version", action="version", version=__version__)
-    arguments = parser.parse_args()
+    """Do the command; one clear line and an exit status of its own where that can't be."""
     configure_logging()
     try:
-        settings = load_settings(arguments.config)
-        if arguments.check:
-            print(check(settings), end="")
-            return
-        status = serve(settings, load_models(settings))
+        status = run(parser().parse_args())
     except (SettingsError, PluginError, CheckpointError, ScoregateError) as exc:
         fail(str(exc))
     except Exception as exc:
         log.exception("failed")
         fail(f"a bug, or a library's fault: {in_short(exc)}")
-    sys.exit(status)
+    if status:
+        sys.exit(status)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="scoregate-server", description=__doc__)
+    about = "TOML profile; the demo profile by default"
+    top.add_argument("--config", type=Path, help=about)
+    top.add_argument("--check", action="store_true", help="the same as the command check")
+    top.add_argument("--version", action="version", version=__version__)
+    common = argparse.ArgumentParser(add_help=False)
+    # Where it is not given behind the command, what was given before it stays.
+    common.add_argument("--config", type=Path, help=about, default=argparse.SUPPRESS)
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("serve", parents=[common], help="serve until SIGTERM (the default)")
+    commands.add_parser("check", parents=[common], help="say what would be loaded, and load nothing")
+    add_arguments(commands.add_parser("questions", help="question sets as files"), common)
+    return top
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked; the exit status."""
+    settings = load_settings(arguments.config)
+    if arguments.command == "questions":
+        return exchange(settings, arguments)
+    if arguments.check or arguments.command == "check":
+        print(check(settings), end="")
+        return DONE
+    return serve(settings, load_models(settings))
 
 
 def fail(line: str) -> NoReturn:

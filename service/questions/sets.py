@@ -51,12 +51,19 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """The questions for one prompt in one style; provenance says who wrote them."""
+    """
+    The questions for one prompt in one style.
+
+    Attributes:
+        provenance: who wrote them.
+        unasked: words of the prompt that should have had a question and got none.
+    """
 
     prompt: str
     style: str
     questions: tuple[Question, ...]
     provenance: dict[str, str] = field(default_factory=dict, compare=False)
+    unasked: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -65,13 +72,18 @@ class QuestionSet:
             "prompt": self.prompt,
             "style": self.style,
             "questions": [question.content() for question in self.questions],
+            **self.missing(),
         }
         return "sha256:" + hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    def missing(self) -> dict[str, Any]:
+        """What is unasked as JSON has it; empty where nothing is, so that ids stay as they were."""
+        return {"unasked": [*self.unasked]} if self.unasked else {}
 
 
 def check(questions: Sequence[Question]) -> None:
     """
-    Refuse a set that cannot be asked: repeated ids or texts, parents that don't exist, cycles.
+    Refuse a set that cannot be asked: repeated ids or questions, parents that don't exist, cycles.
 
     Raises:
         ValueError: a sentence saying what is wrong.
@@ -81,15 +93,26 @@ def check(questions: Sequence[Question]) -> None:
         raise ValueError("two questions have the same id")
     if len(questions) > MAX_QUESTIONS:
         raise ValueError(f"{len(questions)} questions; at most {MAX_QUESTIONS}")
-    texts = [question.text.strip().lower() for question in questions]
-    if not all(texts) or len(set(texts)) < len(texts):
-        raise ValueError("a question is empty or asked twice")
+    if not all(question.text.strip() and question.expected.strip() for question in questions):
+        raise ValueError("a question or its expected answer is empty")
+    if len({asks(question) for question in questions}) < len(questions):
+        raise ValueError("a question is asked twice")
     for question in questions:
         for parent in question.depends_on:
             if parent not in ids:
                 raise ValueError(f"question {question.id} depends on {parent}, which does not exist")
         check_choices(question)
     ordered(questions)
+
+
+def asks(question: Question) -> tuple[str, str]:
+    """
+    What a question asks, so that no two of a set ask the same.
+
+    "What is there?" may be asked for "a dog" and for "a cat"; with choices it has but one right answer.
+    """
+    sought = "" if question.choices else question.expected
+    return question.text.strip().lower(), sought.strip().lower()
 
 
 def check_choices(question: Question) -> None:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -16,12 +16,20 @@ Ask = Callable[[GenerateCall], Awaitable[str]]
 """Have the question LLM answer a call; the text it wrote."""
 
 
+class Written(NamedTuple):
+    """Questions, and the words of the prompt that should have had one and got none."""
+
+    questions: tuple[Question, ...]
+    unasked: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Style:
     """
     One way of asking about a prompt.
 
-    A style that needs several calls of the LLM overrides `write`, and `told` with all that it says there.
+    A style that needs several calls of the LLM overrides `write`, and `told` with all that it says there;
+    one that knows what it could not ask about overrides `written` in place of `write`.
 
     Attributes:
         instructions: the system message.
@@ -37,6 +45,10 @@ class Style:
     async def write(self, ask: Ask, prompt: str) -> tuple[Question, ...]:
         """The questions about *prompt*.  Raises what *ask* and `parse` raise."""
         return self.parse(await ask(self.call(prompt)))
+
+    async def written(self, ask: Ask, prompt: str) -> Written:
+        """The same, with what is left unasked."""
+        return Written(await self.write(ask, prompt))
 
     def call(self, prompt: str) -> GenerateCall:
         """What the LLM is asked."""

@@ -1,6 +1,7 @@
 """The service as people run it: a process of its own, with the shipped demo models."""
 
 import base64
+import io
 import json
 import math
 import signal
@@ -12,6 +13,9 @@ import time
 from pathlib import Path
 
 import httpx
+import PIL.Image
+import PIL.ImageDraw
+import PIL.ImageFont
 import pytest
 
 from demo.process import SERVICE, free_port, running, url, wait_until_ready
@@ -112,6 +116,25 @@ def test_a_prompt_outside_the_language_has_no_dsg_score(client):
 
     assert {} == answer["results"][0]["scores"]
     assert "no_questions" == answer["results"][0]["errors"]["dsg"]["code"]
+
+
+def test_text_in_a_picture_is_read_by_the_demo_profile(client):
+    """With real weights, and without a warning that they are the demo's."""
+    sign = PIL.Image.new("RGB", (512, 512), "white")
+    font = PIL.ImageFont.load_default(48)
+    PIL.ImageDraw.Draw(sign).text((90, 220), "OPEN ALL NIGHT", fill="darkred", font=font)
+    encoded = io.BytesIO()
+    sign.save(encoded, "PNG")
+    image = base64.b64encode(encoded.getvalue()).decode()
+    prompts = ['a sign "Open all night"', "a sign “OPEN ALL DAY”", "a sign"]
+    body = {"items": [{"prompt": text, "image": image} for text in prompts], "metrics": ["ocr"]}
+    answer = client.post("/score", json=body).json()
+    right, wrong, nothing = answer["results"]
+
+    assert 1.0 == right["scores"]["ocr"]
+    assert 0.5 == wrong["scores"]["ocr"]
+    assert "no_text" == nothing["errors"]["ocr"]["code"]
+    assert "warnings" not in answer
 
 
 def test_a_long_prompt_is_scored_and_said_to_be_cut(client):

@@ -17,6 +17,7 @@ import pytest
 from demo.process import SERVICE, free_port, running, url, wait_until_ready
 from demo.samples import FOLDER, listed
 from models.checkpoints.locate import DEMO
+from models.openai.answers import BY_LETTER
 from models.question_llm.model import QuestionLLM
 from service.questions.sets import QuestionSet
 from service.questions.styles.dsg import DSG as STYLE
@@ -89,12 +90,13 @@ def with_vlm(servers, tmp_path_factory):
             yield client
 
 
-def scored(client, prompts, metric, picture=PICTURE):
+def scored(client, prompts, metric, picture=PICTURE, **options):
     """The results of one picture against *prompts*."""
     image = base64.b64encode(picture).decode()
     body = {
         "items": [{"prompt": prompt, "image": image} for prompt in prompts],
         "metrics": [metric],
+        "options": {metric: options},
         "explain": True,
         "timeout_ms": 170_000,
     }
@@ -172,6 +174,32 @@ def test_a_vlm_gives_the_probabilities_that_transformers_computes(with_vlm, llav
         assert result["scores"]["vqascore"] == pytest.approx(yes, abs=1e-5)
         assert (details["p_yes"], details["p_no"]) == pytest.approx((yes, no), abs=1e-5)
         assert details["label_mass"] == pytest.approx(yes + no, abs=2e-5)
+
+
+SHAPE = {"id": 1, "text": "What is it?", "choices": ["a ring", "a star", "a heart"], "expected": "a star"}
+
+
+def test_a_vlm_gives_its_choices_the_probabilities_that_transformers_computes(with_vlm, llava):
+    """Of the letters as the first token, each among all of them."""
+    rgb = PIL.Image.open(io.BytesIO(PICTURE)).convert("RGB")
+    asked = "What is it?\nA. a ring\nB. a star\nC. a heart\n" + BY_LETTER
+    exact = label_probabilities(llava, rgb, asked, ("A", "B", "C"))
+    [result] = scored(with_vlm, ["a star"], "tifa", question_set=[SHAPE])
+    [question] = result["details"]["tifa"]["questions"]
+
+    shares = [p / sum(exact) for p in exact]
+    assert list(question["probabilities"].values()) == pytest.approx(shares, abs=1e-5)
+    assert question["answer"] == SHAPE["choices"][shares.index(max(shares))]
+
+
+def test_a_vlm_gives_first_tokens_the_probabilities_that_transformers_computes(with_vlm, llava):
+    """Of the first letter, small or large: to this model every letter is a token, and so is a space."""
+    rgb = PIL.Image.open(io.BytesIO(PICTURE)).convert("RGB")
+    exact = label_probabilities(llava, rgb, "What is it? Answer in one word.", ("s", "S"))
+    star = {**SHAPE, "choices": [], "expected": "star"}
+    [result] = scored(with_vlm, ["a star"], "soft_tifa", question_set=[star])
+
+    assert result["scores"]["soft_tifa"] == pytest.approx(sum(exact), abs=1e-5)
 
 
 def test_questions_about_one_image_share_its_prefix(with_vlm, servers):

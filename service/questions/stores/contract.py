@@ -2,12 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
 
 from service.questions.sets import Question, QuestionSet
+
+LEASE_S = 5.0  # that a lease lasts unless it is renewed
+
+
+class LeaseLost(Exception):
+    """A set was not stored: meanwhile somebody else may have begun to write one."""
 
 
 class Store(ABC):
@@ -18,6 +24,9 @@ class Store(ABC):
     for all of them, so that a prompt is scored with one set everywhere.  What is stored and is not
     a set counts as missing, and the next set written replaces it.
 
+    A lease says who writes the set of a lookup key, so that one process does.  It ends by itself soon after
+    its holder does, and its token keeps a holder that was too slow from storing anything.
+
     All methods raise `NotReady` where the place of the sets fails.
     """
 
@@ -25,41 +34,67 @@ class Store(ABC):
         self._in_memory = in_memory
         self._recent: OrderedDict[str, QuestionSet] = OrderedDict()  # by lookup key and by id
 
-    async def find(self, key: str) -> QuestionSet | None:
-        """The set under a lookup key."""
-        return await self._cached(key, self._find)
+    async def find(self, *keys: str) -> QuestionSet | None:
+        """The set under the first lookup key that has one; those in memory go first."""
+        return await self._cached(keys, self._find)
 
     async def get(self, id: str) -> QuestionSet | None:
         """The set with that id."""
-        return await self._cached(id, self._get)
+        return await self._cached([id], self._get)
 
-    async def put(self, key: str, questions: QuestionSet) -> QuestionSet:
-        """Store a set under its id and a lookup key; the set in force, which may be an earlier one."""
-        in_force = await self._put(key, questions)
+    async def put(self, key: str, questions: QuestionSet, token: str | None = None) -> QuestionSet:
+        """
+        Store a set under its id and a lookup key; the set in force, which may be an earlier one.
+
+        Raises:
+            LeaseLost: *token* is not that of the lease on *key*.  Nothing was stored.
+        """
+        in_force = await self._put(key, questions, token)
         self._remember(key, in_force)
         self._remember(in_force.id, in_force)
         return in_force
 
     @abstractmethod
-    async def _find(self, key: str) -> QuestionSet | None: ...
+    async def claim(self, key: str) -> str | None:
+        """The token of a new lease on a lookup key, for `LEASE_S`; None while somebody has one."""
+
+    @abstractmethod
+    async def renew(self, key: str, token: str) -> None:
+        """Let the lease last `LEASE_S` from now on, if *token* is still its own."""
+
+    @abstractmethod
+    async def release(self, key: str, token: str) -> None:
+        """End the lease, if *token* is still its own."""
+
+    @abstractmethod
+    def sets(self) -> AsyncIterator[tuple[str, QuestionSet | None]]:
+        """Every stored id with its set, or with None where what is stored is not a set."""
+
+    @abstractmethod
+    async def _find(self, *keys: str) -> QuestionSet | None: ...
 
     @abstractmethod
     async def _get(self, id: str) -> QuestionSet | None: ...
 
     @abstractmethod
-    async def _put(self, key: str, questions: QuestionSet) -> QuestionSet: ...
+    async def _put(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet: ...
 
     async def _cached(
-        self, name: str, read: Callable[[str], Awaitable[QuestionSet | None]]
+        self, names: Sequence[str], read: Callable[..., Awaitable[QuestionSet | None]]
     ) -> QuestionSet | None:
-        if name in self._recent:
-            self._recent.move_to_end(name)
-            return self._recent[name]
-        found = await read(name)
-        if found is None:
-            return self._recent.get(name)  # what was put in the meantime
-        self._remember(name, found)
-        return found
+        if found := self._known(names):
+            return found
+        if found := await read(*names):
+            self._remember(names[0], found)
+            return found
+        return self._known(names)  # what was put in the meantime
+
+    def _known(self, names: Sequence[str]) -> QuestionSet | None:
+        for name in names:
+            if name in self._recent:
+                self._recent.move_to_end(name)
+                return self._recent[name]
+        return None
 
     def _remember(self, name: str, questions: QuestionSet) -> None:
         self._recent[name] = questions
@@ -67,16 +102,20 @@ class Store(ABC):
             self._recent.popitem(last=False)
 
 
+def content_of(questions: QuestionSet) -> dict[str, Any]:
+    """A set as JSON has it."""
+    return {
+        "prompt": questions.prompt,
+        "style": questions.style,
+        "questions": [question.content() for question in questions.questions],
+        "provenance": questions.provenance,
+        **questions.missing(),
+    }
+
+
 def to_json(questions: QuestionSet) -> bytes:
     """A set as stores keep it."""
-    return orjson.dumps(
-        {
-            "prompt": questions.prompt,
-            "style": questions.style,
-            "questions": [question.content() for question in questions.questions],
-            "provenance": questions.provenance,
-        }
-    )
+    return orjson.dumps(content_of(questions))
 
 
 def from_json(content: bytes, id: str) -> QuestionSet | None:
@@ -84,7 +123,8 @@ def from_json(content: bytes, id: str) -> QuestionSet | None:
     try:
         written = orjson.loads(content)
         questions = tuple(read(entry) for entry in written.pop("questions"))
-        found = QuestionSet(**written, questions=questions)
+        unasked = tuple(written.pop("unasked", ()))
+        found = QuestionSet(**written, questions=questions, unasked=unasked)
         return found if found.id == id and isinstance(found.provenance, dict) else None
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -1,21 +1,26 @@
 """Question sets in a Redis that several processes share."""
 
-from collections.abc import Awaitable, Callable
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from service.errors import NotReady
 from service.questions.sets import QuestionSet
-from service.questions.stores.contract import Store, from_json, to_json
+from service.questions.stores.contract import LEASE_S, LeaseLost, Store, from_json, to_json
 from service.redis.client import RedisClient, RedisFailed
 
 T = TypeVar("T")
 
 PREFIX = "scoregate:questions:"
+LEASE = PREFIX + "lease:"
+LEASE_MS = round(1000 * LEASE_S)
+PAGE = 256  # keys looked at at once
 
 
 class RedisStore(Store):
     """
-    Sets and lookup keys as strings under `scoregate:questions:`, without an expiry.
+    Sets and lookup keys as strings under `scoregate:questions:`, without an expiry; leases with one.
 
     A key of ours that holds something other than a string is Redis' error, and so `NotReady`.
     """
@@ -24,14 +29,40 @@ class RedisStore(Store):
         super().__init__(in_memory)
         self._client = client
 
-    async def _find(self, key: str) -> QuestionSet | None:
-        return await self._do(lambda redis: find(redis, key))
+    async def claim(self, key: str) -> str | None:
+        """As the contract says; the time is Redis' own."""
+        token = secrets.token_hex()
+        taken = await self._do(lambda redis: redis.set(LEASE + key, token, nx=True, px=LEASE_MS))
+        return token if taken else None
+
+    async def renew(self, key: str, token: str) -> None:
+        """As the contract says."""
+        await self._do(
+            lambda redis: if_held(redis, key, token, lambda pipe, lease: pipe.pexpire(lease, LEASE_MS))
+        )
+
+    async def release(self, key: str, token: str) -> None:
+        """As the contract says."""
+        await self._do(lambda redis: if_held(redis, key, token, lambda pipe, lease: pipe.delete(lease)))
+
+    async def sets(self) -> AsyncIterator[tuple[str, QuestionSet | None]]:
+        """As the contract says, in no order; one may come twice while others are stored."""
+        cursor = 0
+        while True:
+            cursor, found = await self._do(partial(page, cursor=cursor))
+            for id, content in found:
+                yield id, from_json(content, id)
+            if not cursor:
+                return
+
+    async def _find(self, *keys: str) -> QuestionSet | None:
+        return await self._do(lambda redis: find(redis, *keys))
 
     async def _get(self, id: str) -> QuestionSet | None:
         return await self._do(lambda redis: get(redis, id))
 
-    async def _put(self, key: str, questions: QuestionSet) -> QuestionSet:
-        return await self._do(lambda redis: put(redis, key, questions))
+    async def _put(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
+        return await self._do(lambda redis: put(redis, key, questions, token))
 
     async def _do(self, work: Callable[[Any], Awaitable[T]]) -> T:
         try:
@@ -40,10 +71,12 @@ class RedisStore(Store):
             raise NotReady(f"the question store failed: {exc}") from exc
 
 
-async def find(redis: Any, key: str) -> QuestionSet | None:
-    """The set under a lookup key."""
-    id = await redis.get(PREFIX + key)
-    return None if id is None else await get(redis, id.decode(errors="replace"))
+async def find(redis: Any, *keys: str) -> QuestionSet | None:
+    """The set under the first lookup key that has one."""
+    for id in [await redis.get(PREFIX + key) for key in keys]:
+        if id is not None and (found := await get(redis, id.decode(errors="replace"))):
+            return found
+    return None
 
 
 async def get(redis: Any, id: str) -> QuestionSet | None:
@@ -52,17 +85,42 @@ async def get(redis: Any, id: str) -> QuestionSet | None:
     return None if content is None else from_json(content, id)
 
 
-async def put(redis: Any, key: str, questions: QuestionSet) -> QuestionSet:
-    """The set in force: *questions*, unless another process was faster."""
+async def if_held(redis: Any, key: str, token: str, change: Callable[[Any, str], object]) -> None:
+    """Change the lease on a lookup key, in one step with the look at its token."""
+    lease = LEASE + key
+
+    async def look(pipe: Any) -> None:
+        held = await pipe.get(lease) == token.encode()
+        pipe.multi()
+        if held:
+            change(pipe, lease)
+
+    await redis.transaction(look, lease)
+
+
+async def page(redis: Any, cursor: int) -> tuple[int, list[tuple[str, bytes]]]:
+    """Some ids with what is stored under them, and the cursor to those that follow; 0 after the last."""
+    cursor, keys = await redis.scan(cursor, match=PREFIX + "sha256:*", count=PAGE)
+    contents = await redis.mget(keys) if keys else []
+    ids = [key.removeprefix(PREFIX.encode()).decode(errors="replace") for key in keys]
+    return int(cursor), [(id, content or b"") for id, content in zip(ids, contents, strict=True)]
+
+
+async def put(redis: Any, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
+    """The set in force: *questions*, unless another process was faster.  Raises `LeaseLost`."""
 
     async def write(pipe: Any) -> QuestionSet:
-        if in_force := await find(pipe, key):
-            return in_force
+        if token is not None and await pipe.get(LEASE + key) != token.encode():
+            raise LeaseLost
+        in_force, known = await find(pipe, key), await get(pipe, questions.id)
         pipe.multi()
-        pipe.set(PREFIX + questions.id, to_json(questions))
-        pipe.set(PREFIX + key, questions.id)
-        return questions
+        if known is None:
+            pipe.set(PREFIX + questions.id, to_json(questions))
+        if in_force is None:
+            pipe.set(PREFIX + key, questions.id)
+        return in_force or questions
 
-    # Begun anew where somebody else writes the lookup key in the meantime.
-    in_force: QuestionSet = await redis.transaction(write, PREFIX + key, value_from_callable=True)
+    # Begun anew where somebody else writes one of the keys in the meantime.
+    watched = (PREFIX + key, PREFIX + questions.id, LEASE + key)
+    in_force: QuestionSet = await redis.transaction(write, *watched, value_from_callable=True)
     return in_force

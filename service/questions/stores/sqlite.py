@@ -1,21 +1,26 @@
 """Question sets on disk (SQLite)."""
 
 import asyncio
+import secrets
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
 from service.errors import NotReady
 from service.questions.sets import QuestionSet
-from service.questions.stores.contract import Store, from_json, to_json
+from service.questions.stores.contract import LEASE_S, LeaseLost, Store, from_json, to_json
 from service.questions.stores.file import opened
 from service.settings import SettingsError
 
 T = TypeVar("T")
 
 TIMEOUT_S = 2.0  # of a command, with its wait for those before it and for other processes
+PAGE = 256  # sets read at once
+IN_FORCE = "sets JOIN lookups USING (id) WHERE key = ?"
 
 
 class SQLiteStore(Store):
@@ -24,11 +29,18 @@ class SQLiteStore(Store):
 
     Args:
         timeout_s: of one command; other processes may hold the file locked for half of it.
+        now: the time in seconds, the same for all processes that share the file.
     """
 
-    def __init__(self, path: Path, in_memory: int, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        path: Path,
+        in_memory: int,
+        timeout_s: float = TIMEOUT_S,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         super().__init__(in_memory)
-        self._path, self._timeout_s = path, timeout_s
+        self._path, self._timeout_s, self._now = path, timeout_s, now
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._connection: sqlite3.Connection
 
@@ -46,27 +58,73 @@ class SQLiteStore(Store):
         await self._on_thread(self._connection.close)
         self._thread.shutdown()
 
-    async def _find(self, key: str) -> QuestionSet | None:
-        return await self._do(lambda: self._read("sets JOIN lookups USING (id) WHERE key = ?", key))
+    async def claim(self, key: str) -> str | None:
+        """As the contract says."""
+        return await self._do(lambda: self._claim(key))
+
+    async def renew(self, key: str, token: str) -> None:
+        """As the contract says."""
+        until = self._now() + LEASE_S
+        await self._run("UPDATE leases SET until = ? WHERE key = ? AND token = ?", until, key, token)
+
+    async def release(self, key: str, token: str) -> None:
+        """As the contract says."""
+        await self._run("DELETE FROM leases WHERE key = ? AND token = ?", key, token)
+
+    async def sets(self) -> AsyncIterator[tuple[str, QuestionSet | None]]:
+        """As the contract says, by id."""
+        last, query = "", f"SELECT id, content FROM sets WHERE id > ? ORDER BY id LIMIT {PAGE}"
+        while rows := await self._do(partial(self._rows, query, last)):
+            for id, content in rows:
+                yield id, from_json(content, id)
+            last = id
+
+    async def _find(self, *keys: str) -> QuestionSet | None:
+        return await self._do(lambda: next(filter(None, (self._read(IN_FORCE, key) for key in keys)), None))
 
     async def _get(self, id: str) -> QuestionSet | None:
         return await self._do(lambda: self._read("sets WHERE id = ?", id))
 
-    async def _put(self, key: str, questions: QuestionSet) -> QuestionSet:
-        return await self._do(lambda: self._write(key, questions))
+    async def _put(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
+        return await self._do(lambda: self._write(key, questions, token))
+
+    async def _run(self, command: str, *values: object) -> None:
+        def run() -> None:
+            with self._connection:
+                self._connection.execute(command, values)
+
+        await self._do(run)
+
+    def _rows(self, query: str, *values: str) -> list[tuple[str, bytes]]:
+        return self._connection.execute(query, values).fetchall()
+
+    def _claim(self, key: str) -> str | None:
+        token, now = secrets.token_hex(), self._now()
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            # One that lasts longer than any does is of a clock that was set back since.
+            over = "DELETE FROM leases WHERE until NOT BETWEEN ? AND ?"
+            self._connection.execute(over, (now, now + LEASE_S))
+            begin = "INSERT OR IGNORE INTO leases VALUES (?, ?, ?)"
+            begun = self._connection.execute(begin, (key, token, now + LEASE_S)).rowcount
+        return token if begun else None
 
     def _read(self, where: str, name: str) -> QuestionSet | None:
         row = self._connection.execute(f"SELECT content, id FROM {where}", (name,)).fetchone()
         return from_json(*row) if row else None
 
-    def _write(self, key: str, questions: QuestionSet) -> QuestionSet:
+    def _write(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")  # no other process writes from here on
-            if in_force := self._read("sets JOIN lookups USING (id) WHERE key = ?", key):
+            lease = self._connection.execute("SELECT token FROM leases WHERE key = ?", (key,)).fetchone()
+            if token is not None and lease != (token,):
+                raise LeaseLost
+            if self._read("sets WHERE id = ?", questions.id) is None:
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO sets VALUES (?, ?)", (questions.id, to_json(questions))
+                )
+            if in_force := self._read(IN_FORCE, key):
                 return in_force
-            self._connection.execute(
-                "INSERT OR REPLACE INTO sets VALUES (?, ?)", (questions.id, to_json(questions))
-            )
             self._connection.execute("INSERT OR REPLACE INTO lookups VALUES (?, ?)", (key, questions.id))
         return questions
 

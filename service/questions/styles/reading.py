@@ -29,6 +29,7 @@ STRING: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "integer"}
 NUMBERS: dict[str, Any] = {"type": "array", "items": NUMBER}
 STRINGS: dict[str, Any] = {"type": "array", "items": STRING}
+BOOLEAN: dict[str, Any] = {"type": "boolean"}
 
 
 def entries(answer: str, name: str) -> list[dict[str, Any]]:

@@ -1,0 +1,86 @@
+"""The sample of an evaluation that Yushi-Hu/tifa publishes (`sample/sample_evaluation_result.json`)."""
+
+from argparse import ArgumentParser, Namespace
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from service.metrics.replay.contract import Replay
+from service.metrics.tifa import fold
+from service.questions.sets import Question
+from service.text_files import opened
+
+
+class Answer(BaseModel):
+    """A question with its answer; what else there is of it is kept as it is."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    answer: str
+    choices: list[str]
+    element_type: str
+    multiple_choice_vqa: str
+
+
+class Evaluation(BaseModel):
+    """The answers: by picture, then by question.  Its numbers are not read."""
+
+    question_details: dict[str, dict[str, Answer]]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The file."""
+    parser.add_argument("--answers", type=Path, required=True, help="JSON of an evaluation's result")
+
+
+def numbers(arguments: Namespace) -> Mapping[str, Any]:
+    """
+    The whole result once more, computed from its questions and answers.
+
+    The average and the standard deviation (of a sample) are over the pictures, the accuracies over the
+    questions of a type.
+    """
+    pictures = evaluation(arguments.answers).question_details
+    scores, details = {}, {}
+    by_type = defaultdict(list)
+    for picture, asked in pictures.items():
+        questions = [
+            Question(number, text, one.element_type, expected=one.answer, choices=tuple(one.choices))
+            for number, (text, one) in enumerate(asked.items())
+        ]
+        answers = {number: one.multiple_choice_vqa for number, one in enumerate(asked.values())}
+        scores[picture], counts = fold(questions, answers)
+        for question in questions:
+            by_type[question.kind].append(counts[question.id])
+        details[picture] = {
+            text: {**one.model_dump(), "scores": counts[number]}
+            for number, (text, one) in enumerate(asked.items())
+        }
+    return {
+        "tifa_average": fmean(scores.values()),
+        "tifa_stdev": stdev(scores.values()),
+        "accuracy_by_type": {kind: fmean(counts) for kind, counts in by_type.items()},
+        "question_details": details,
+        "caption_scores": scores,
+    }
+
+
+def evaluation(path: Path) -> Evaluation:
+    """The file's content.  Raises `ValueError`: it is another, or is about fewer than two pictures."""
+    with opened(path) as file:
+        content = file.read()
+    try:
+        found = TypeAdapter(Evaluation).validate_json(content)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
+    if len(found.question_details) < 2 or not all(found.question_details.values()):
+        raise ValueError(f"{path}: there must be questions about two pictures or more")
+    return found
+
+
+replay = Replay("TIFA's sample of an evaluation", add_arguments, numbers)

@@ -1,0 +1,85 @@
+"""What a file of question sets is: entries, each of them a set or at fault."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from service.fields import MAX_PROMPT
+from service.questions.sets import MAX_CHARACTERS, Question, QuestionSet, check
+from service.text_files import MAX_LINE
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class Entry(NamedTuple):
+    """
+    One entry of a file, not understood yet.
+
+    Attributes:
+        line: where it is, from 1.
+        item: what its source calls it; empty where it has no name.
+    """
+
+    line: int
+    item: str
+    content: Any
+
+
+class Found(NamedTuple):
+    """A set, and what of the entry had to be repaired to make it one."""
+
+    questions: QuestionSet
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """
+    A shape in which question sets come as files.
+
+    Attributes:
+        entries: those of a file, one at a time.  Raises `OSError` or `ValueError` where the file breaks off.
+        read: the set of an entry.  Raises `ValueError` where it holds none.
+    """
+
+    name: str
+    entries: Callable[[Path], Iterator[Entry]]
+    read: Callable[[Entry], Found]
+
+
+def validated(kind: type[T], entry: Entry) -> T:
+    """The JSON of a line.  Raises `ValueError` that names the first field at fault."""
+    if len(entry.content) > MAX_LINE:
+        raise ValueError(f"the line is longer than {MAX_LINE} bytes")
+    try:
+        return kind.model_validate_json(entry.content)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{field}: {first['msg']}" if field else first["msg"]) from exc
+
+
+def made(
+    prompt: str,
+    style: str,
+    questions: tuple[Question, ...],
+    provenance: dict[str, str],
+    unasked: tuple[str, ...] = (),
+) -> QuestionSet:
+    """A set that can be asked.  Raises `ValueError`."""
+    if not prompt.strip() or len(prompt) > MAX_PROMPT:
+        raise ValueError(f"the prompt is empty, or longer than {MAX_PROMPT} characters")
+    if not questions:
+        raise ValueError("it has no questions")
+    for question in questions:
+        if len(question.text) > MAX_CHARACTERS:
+            raise ValueError(f"question {question.id} is longer than {MAX_CHARACTERS} characters")
+    check(questions)
+    try:
+        "".join([prompt, *(text for q in questions for text in (q.text, q.kind, q.phrase))]).encode()
+    except UnicodeEncodeError as exc:
+        raise ValueError("it is not UTF-8") from exc
+    return QuestionSet(prompt, style, questions, provenance, unasked)

@@ -1,0 +1,65 @@
+"""Our own format: JSON Lines, one set a line, with its id."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+from pydantic import Field
+
+from service.fields import Prompt, Strict
+from service.questions.exchange.contract import Entry, Format, Found, made, validated
+from service.questions.sets import Question, QuestionSet
+from service.questions.stores.contract import content_of
+from service.text_files import lines
+
+
+class QuestionLine(Strict):
+    """A question as `Question.content` writes it."""
+
+    id: int
+    text: str
+    kind: str = ""
+    depends_on: list[int] = Field(default_factory=list)
+    expected: str = "yes"
+    choices: list[str] = Field(default_factory=list)
+    phrase: str = ""
+
+    def question(self) -> Question:
+        """As sets have it."""
+        parents, choices = tuple(self.depends_on), tuple(self.choices)
+        return Question(self.id, self.text, self.kind, parents, self.expected, choices, self.phrase)
+
+
+class SetLine(Strict):
+    """A set; the id may be left out by those who write sets by hand."""
+
+    prompt: Prompt
+    style: str
+    id: str = ""
+    questions: list[QuestionLine]
+    provenance: dict[str, str] = Field(default_factory=dict)
+    unasked: list[str] = Field(default_factory=list)
+
+
+def line_of(questions: QuestionSet) -> bytes:
+    """A set as one line, with its line feed."""
+    return orjson.dumps({"id": questions.id, **content_of(questions)}, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """One entry a line."""
+    for number, line in lines(path):
+        yield Entry(number, "", line)
+
+
+def read(entry: Entry) -> Found:
+    """The set of a line, if its id is right."""
+    line = validated(SetLine, entry)
+    questions = tuple(question.question() for question in line.questions)
+    found = made(line.prompt, line.style, questions, line.provenance, tuple(line.unasked))
+    if line.id and line.id != found.id:
+        raise ValueError(f"the id is {line.id}, but that of its content is {found.id}")
+    return Found(found)
+
+
+format = Format("jsonl", entries, read)

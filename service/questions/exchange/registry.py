@@ -1,0 +1,17 @@
+"""All formats of files of question sets: one file each beside it."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from service.questions import exchange as package
+from service.questions.exchange.contract import Format
+
+
+@cache
+def formats() -> Mapping[str, Format]:
+    """Every format by name: what the modules of this package call `format`."""
+    modules = [import_module(f"{package.__name__}.{info.name}") for info in iter_modules(package.__path__)]
+    declared = [vars(module).get("format") for module in modules]
+    return {found.name: found for found in declared if isinstance(found, Format)}

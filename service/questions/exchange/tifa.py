@@ -1,0 +1,49 @@
+"""
+The JSON Lines of GenEval 2 (arXiv 2512.16853): a prompt with `[question, answer]` pairs a line.
+
+They have no choices, so they are scored by the probability of the answer itself.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from service.fields import Prompt
+from service.questions.exchange.contract import Entry, Format, Found, made, validated
+from service.questions.sets import Question
+from service.text_files import lines
+
+STYLE = "tifa"
+
+
+class Line(BaseModel):
+    """One prompt; other fields are not looked at."""
+
+    model_config = ConfigDict(strict=True)
+
+    prompt: Prompt
+    vqa_list: list[tuple[str, str]]
+    skills: list[str] = []
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """One entry a line."""
+    for number, line in lines(path):
+        yield Entry(number, "", line)
+
+
+def read(entry: Entry) -> Found:
+    """The set of a line; the kind of a question is its skill, where there is one for each."""
+    line = validated(Line, entry)
+    kinds = line.skills if len(line.skills) == len(line.vqa_list) else [""] * len(line.vqa_list)
+    questions = tuple(
+        Question(number, text, kind, expected=answer)
+        for number, ((text, answer), kind) in enumerate(zip(line.vqa_list, kinds, strict=True), 1)
+    )
+    if not all(question.expected.strip() for question in questions):
+        raise ValueError("an answer is empty")
+    return Found(made(line.prompt, STYLE, questions, {"source": "GenEval 2"}))
+
+
+format = Format("geneval2", entries, read)

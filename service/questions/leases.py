@@ -1,0 +1,40 @@
+"""A lease on the writing of a question set, held while it is written."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from service.concurrency.watcher import Watcher
+from service.errors import NotReady
+from service.questions.stores.contract import LEASE_S, Store
+
+
+@asynccontextmanager
+async def leased(
+    store: Store, key: str, sleep: Callable[[float], Awaitable[None]]
+) -> AsyncIterator[str | None]:
+    """
+    The token of a lease on *key*, renewed until the block ends, or None while somebody else has one.
+
+    A store that fails in the meantime does not end the block.  The lease may run out then, and `Store.put`
+    refuses its token.
+
+    Raises:
+        NotReady: the store failed at the begin.
+    """
+    token = await store.claim(key)
+    if token is None:
+        yield None
+        return
+
+    async def renew() -> None:
+        with suppress(NotReady):
+            await store.renew(key, token)
+
+    renewals = Watcher(renew, LEASE_S / 3, sleep)
+    await renewals.start()
+    try:
+        yield token
+    finally:
+        await renewals.aclose()
+        with suppress(NotReady):
+            await store.release(key, token)

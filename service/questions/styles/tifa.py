@@ -1,0 +1,113 @@
+"""TIFA's questions (Hu et al. 2023): each with choices, and the answer that the prompt gives."""
+
+from typing import Any
+
+import orjson
+
+from models.calls import GenerateCall
+from models.question_llm.prompt import user_message
+from service.questions.sets import Question, check
+from service.questions.style import Ask, Style
+from service.questions.styles.reading import STRING, STRINGS, entries, instructions, schema, text
+
+TYPES = (
+    "object",
+    "human",
+    "animal",
+    "food",
+    "activity",
+    "attribute",
+    "counting",
+    "color",
+    "material",
+    "spatial",
+    "location",
+    "shape",
+    "other",
+)
+SCHEMA = schema(
+    "questions",
+    entity=STRING,
+    type={"type": "string", "enum": [*TYPES]},
+    text=STRING,
+    choices=STRINGS,
+    answer=STRING,
+)
+
+
+def parse(answer: str) -> tuple[Question, ...]:
+    """The questions in an answer that follows `SCHEMA`."""
+    return tuple(question(id, entry) for id, entry in enumerate(entries(answer, "questions"), 1))
+
+
+def question(id: int, entry: dict[str, Any]) -> Question:
+    """One of them.  Raises `ValueError`, `KeyError` or `TypeError`."""
+    kind, choices = entry["type"], entry["choices"]
+    if kind not in TYPES:
+        raise ValueError("a question's type is none of the thirteen")
+    if not isinstance(choices, list) or not choices:
+        raise ValueError("a question has no choices")
+    return Question(
+        id,
+        text(entry["text"]),
+        kind,
+        expected=text(entry["answer"]),
+        choices=tuple(map(text, choices)),
+        phrase=text(entry["entity"]),
+    )
+
+
+class Verified(Style):
+    """
+    Without the questions that the prompt alone does not answer as expected.
+
+    The paper's filter: a model that sees the prompt and no picture, here the question LLM
+    itself, answers every question.  One whose answer is another, or unknown, is left out.
+    """
+
+    async def write(self, ask: Ask, prompt: str) -> tuple[Question, ...]:
+        """The questions that were confirmed.  Raises what *ask* and the readers of its answers raise."""
+        questions = await super().write(ask, prompt)
+        check(questions)
+        if not questions:
+            return ()
+        said = answers(await ask(self._verification(prompt, listed(questions))))
+        if len(said) != len(questions):
+            raise ValueError(f"{len(said)} answers to {len(questions)} questions")
+        pairs = zip(questions, said, strict=True)
+        return tuple(asked for asked, answer in pairs if same(asked.expected, answer))
+
+    def _verification(self, prompt: str, questions: str) -> GenerateCall:
+        user = user_message(f"{self.name} answers", prompt) + f"\nquestions: {questions}"
+        return GenerateCall(ANSWERS, user, schema=ANSWERS_SCHEMA)
+
+    def told(self) -> list[Any]:
+        """Everything that the LLM is told beside the prompt, in both calls."""
+        return [*super().told(), ANSWERS, user_message(f"{self.name} answers", ""), ANSWERS_SCHEMA]
+
+
+def listed(questions: tuple[Question, ...]) -> str:
+    """ "1 Is there a dog? yes, no; 2 What color is the dog? black, white" """
+    return "; ".join(f"{n} {q.text} {', '.join(q.choices)}" for n, q in enumerate(questions, 1))
+
+
+def answers(answer: str) -> list[str]:
+    """The texts in an answer of `ANSWERS_SCHEMA`.  Raises `ValueError`, `KeyError` or `TypeError`."""
+    return [*map(text, orjson.loads(answer)["answers"])]
+
+
+def same(expected: str, answer: str) -> bool:
+    """Whether both are one answer, but for case and spaces around it."""
+    return expected.strip().lower() == answer.strip().lower()
+
+
+ANSWERS = instructions("tifa_answers")
+ANSWERS_SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["answers"],
+    "properties": {"answers": STRINGS},
+}
+
+TIFA = Style("tifa", instructions("tifa"), SCHEMA, parse)
+TIFA_VERIFIED = Verified("tifa", TIFA.instructions, SCHEMA, parse)
