@@ -130,7 +130,7 @@ class GenerateCall(Call):
 
     system: str
     user: str
-    max_tokens: int = 1024
+    max_tokens: int = 4096
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
     seed: int = 0
 

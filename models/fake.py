@@ -7,8 +7,6 @@ for as long as a real model would: what is left is queueing.
 """
 
 import hashlib
-import json
-import re
 import time
 from collections.abc import Sequence
 from math import cos, log, sin
@@ -18,11 +16,32 @@ import numpy as np
 import PIL.Image
 from pydantic import Field
 
-from models.calls import Call, GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.calls import (
+    Call,
+    ChoiceCall,
+    EntailmentCall,
+    FirstTokenCall,
+    GenerateCall,
+    ImageCall,
+    LikelihoodCall,
+    ReadCall,
+    TextCall,
+)
 from models.contract import ModelInfo, Prepared
+from models.fake_questions import YES_NO_QUESTIONS, written
 from models.family import Family, Plan
 from models.image import Image
-from models.outcomes import Embedding, Likelihood, Outcome, Text
+from models.outcomes import (
+    Choices,
+    Embedding,
+    Entailment,
+    FirstToken,
+    Likelihood,
+    Line,
+    Outcome,
+    Reading,
+    Text,
+)
 from models.settings import Batch, ModelSettings
 
 COST = 10  # tokens of every call
@@ -31,6 +50,8 @@ EXAMPLES: dict[str, Call] = {
     "clip": TextCall("grey"),
     "vqa": LikelihoodCall(GREY, "Is it grey?"),
     "questions": GenerateCall("", "style: example\nprompt: a grey square"),
+    "nli": EntailmentCall("a grey square", "Is it grey? yes"),
+    "ocr": ReadCall(GREY),
 }
 
 
@@ -67,8 +88,9 @@ class FakeModel:
 
     def prepare(self, call: Any) -> Prepared:
         """Every call costs the same; its image is decoded, as any model does."""
-        if isinstance(call, ImageCall | LikelihoodCall):
-            call.image.rgb.load()
+        image = getattr(call, "image", None)
+        if image is not None:
+            image.rgb.load()
         return Prepared(COST, call)
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
@@ -92,8 +114,18 @@ def answer(call: Call) -> Outcome:
         case LikelihoodCall(image, question):
             yes = chance(image.digest, question)
             return Likelihood((log(yes), log(0.9)), log(yes), log(1 - yes))
-        case GenerateCall(user=user):
-            return Text(questions(user.split("prompt: ", 1)[-1]))
+        case ChoiceCall(image, question, choices):
+            return Choices(tuple((log(chance(image.digest, question, choice)),) for choice in choices))
+        case FirstTokenCall(image, question, answers):
+            shares = [chance(image.digest, question, text) / len(answers) for text in answers]
+            return FirstToken(tuple(map(log, shares)), tuple(range(len(answers))))
+        case EntailmentCall(premise, hypothesis):
+            return Entailment(chance(premise, hypothesis))
+        case ReadCall(image):
+            corners = ((0.0, 0.0), (8.0, 0.0), (8.0, 8.0), (0.0, 8.0))
+            return Reading((Line(f"read in {image.digest[:8]}", corners, chance(image.digest)),))
+        case GenerateCall(user=user, schema=schema):
+            return Text(written(user, schema or YES_NO_QUESTIONS))
         case ImageCall(image):
             angle = chance(image.digest)
         case TextCall(text):
@@ -107,16 +139,6 @@ def chance(*parts: str) -> float:
     """A number in (0, 1) that depends on nothing but *parts*."""
     digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
     return (int.from_bytes(digest[:6]) + 1) / (2**48 + 2)
-
-
-def questions(prompt: str) -> str:
-    """A question for every noun after an article, with the word before it."""
-    nouns = dict.fromkeys(re.findall(r"\ban? (\w+ \w+)", prompt))
-    asked = [
-        {"id": number, "kind": "entity", "text": f"Is there a {noun}?", "depends_on": []}
-        for number, noun in enumerate(nouns, 1)
-    ]
-    return json.dumps({"questions": asked})
 
 
 def load(settings: FakeSettings) -> FakeModel:

@@ -8,12 +8,21 @@ entry points of the group `scoregate.models`.  No weights and no torch are neede
 from collections.abc import Mapping
 from functools import cache
 
-from models import clip, clip_flant5, fake, openai, question_llm
+from models import clip, clip_flant5, fake, nli, ocr, openai, question_llm
 from models.family import Family
 from models.plugins import with_plugins
 
 GROUP = "scoregate.models"
-OWN = (clip.FAMILY, clip_flant5.FAMILY, openai.VLM, question_llm.FAMILY, openai.LLM, fake.FAMILY)
+OWN = (
+    clip.FAMILY,
+    clip_flant5.FAMILY,
+    openai.VLM,
+    question_llm.FAMILY,
+    openai.LLM,
+    nli.FAMILY,
+    ocr.FAMILY,
+    fake.FAMILY,
+)
 
 
 @cache

@@ -46,6 +46,11 @@ class ModelSettings(Section):
         """Whether its answers mean nothing for real pictures."""
         return False
 
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it stands in the demo profile although it reads real pictures."""
+        return False
+
 
 class LocalSettings(ModelSettings):
     """A model of this process."""

@@ -57,9 +57,17 @@ class Answers:
                 every = tuple(enumerate(token for answer in answers for token in answer))
                 return Asked(answers, every, partial(choices, truncated, [*map(len, answers)]))
             case FirstTokenCall():
-                first = tuple(self._tokens(answer)[0] for answer in call.answers)
+                first = self._first(call.answers)
                 wanted = tuple((0, token) for token in first)
                 return Asked((first[:1],), wanted, partial(first_token, truncated, first))
+
+    def _first(self, answers: Sequence[str]) -> tuple[int, ...]:
+        """The first tokens of *answers*, without a lone space: any other word may begin with that."""
+        found = [self._tokens(answer)[0] for answer in answers]
+        telling = tuple(token for token in found if token != self._tokenizer.space)
+        if not telling:
+            raise ModelError("no way of writing the answer begins with a token that tells it apart")
+        return telling
 
     def _tokens(self, answer: str) -> tuple[int, ...]:
         if not answer.strip():

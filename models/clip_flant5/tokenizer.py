@@ -41,6 +41,7 @@ class Tokenizer:
         first = [self._pieces.encode(word)[0] for word in ("Yes", "No")]
         if self._pieces.unk_id() in first or first[0] == first[1]:
             raise CheckpointError(f'{path}: the tokens "Yes" and "No" begin with the same piece')
+        self.space: int = self._pieces.piece_to_id("\u2581")  # alone, before what has no piece of its own
         self.size: int = self._pieces.vocab_size() + extra_ids
 
     def encode(self, text: str) -> list[int]:

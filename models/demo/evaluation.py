@@ -20,6 +20,7 @@ from models.demo.world import sample_scene
 from models.image import Image
 
 BATCH = 64
+CLOSE = 0.15  # of the smaller radius: things that nearly touch
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,12 @@ class Case:
     wrong: str
 
 
-def cases(kind: str, count: int, seed: str = "held-out") -> Iterator[Case]:
-    """*count* cases of one kind, always the same."""
+def cases(kind: str, count: int, seed: str = "held-out", gap: float | None = None) -> Iterator[Case]:
+    """*count* cases of one kind, always the same; with a *gap* things are so many radii apart."""
     random = Random(f"{seed}-{kind}")
     made = 0
     while made < count:
-        scene = sample_scene(random)
+        scene = sample_scene(random, gap)
         right = sample_statement(kind, True, scene, random)
         wrong = sample_statement(kind, False, scene, random)
         if right is not None and wrong is not None:
@@ -71,9 +72,9 @@ def clip_scores(model: Clip, asked: Sequence[tuple[Image, str]]) -> list[float]:
 def report(vqa: ClipFlanT5, clip: Clip, count: int, say: Callable[[str], None] = print) -> None:
     """Print the table of `docs/demo-world.md`, but for DSG."""
     say(f"held-out scenes, {count} pictures per kind: right prompt above the wrong one, %")
-    say(f"{'kind':<10} {'VQAScore':>9} {'CLIPScore':>10} {'single yes/no':>14}")
-    for kind in KINDS:
-        held = list(cases(kind, count))
+    say(f"{'kind':<16} {'VQAScore':>9} {'CLIPScore':>10} {'single yes/no':>14}")
+    for kind, gap in (*((kind, None) for kind in KINDS), ("count", CLOSE)):
+        held = list(cases(kind, count, gap=gap))
         asked = [(case.image, text) for case in held for text in (case.right, case.wrong)]
         answers, cosines = vqa_scores(vqa, asked), clip_scores(clip, asked)
         single = sum((logit > 0) == (n % 2 == 0) for n, (_, logit) in enumerate(answers))
@@ -81,4 +82,5 @@ def report(vqa: ClipFlanT5, clip: Clip, count: int, say: Callable[[str], None] =
         nearer = sum(cosines[n] > cosines[n + 1] for n in range(0, len(cosines), 2))
         columns = (beats / count, nearer / count, single / len(answers))
         shown = [f"{100 * value:.1f}" for value in columns]
-        say(f"{kind:<10} {shown[0]:>9} {shown[1]:>10} {shown[2]:>14}")
+        name = kind if gap is None else f"{kind}, {gap:.0%} apart"
+        say(f"{name:<16} {shown[0]:>9} {shown[1]:>10} {shown[2]:>14}")

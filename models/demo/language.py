@@ -120,8 +120,8 @@ def present(mention: Mention, scene: Scene) -> bool | None:
 # --- sampling -----------------------------------------------------------------------------------
 
 
-def sample_statement(kind: str, truth: bool, scene: Scene, random: Random) -> Statement | None:
-    """A statement of *kind* with that *truth* in *scene*; most false ones are one word from true."""
+def sample_statement(kind: str, truth: bool | None, scene: Scene, random: Random) -> Statement | None:
+    """A statement of *kind* with that *truth* in *scene*; most that are not true are one word from it."""
     for _ in range(12):
         statement = about(kind, scene, random)
         if not truth and statement.true_in(scene):

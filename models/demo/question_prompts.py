@@ -1,21 +1,28 @@
 """
 The prompts that the demo question LLM is trained on, each with the answer it is to give.
 
-Statements of the demo world as people type them, and prompts outside its language, which get no
-questions at all.
+Statements of the demo world as people type them, in every style of questions, and prompts outside its
+language, which get no questions at all.
 """
 
-import json
 import re
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pydoc_data.topics import topics  # ordinary English that every Python carries
 from random import Random
 
-from models.demo.language import NUMBERS, SIZES, WORDS, Mention, Statement, scene_graph
+from models.demo.exchanges import ANSWERS, TOLD, exchange
+from models.demo.language import NUMBERS, SIZES, WORDS, Mention, Statement
+from models.demo.styles import STYLES
 from models.demo.world import COLOURS, RELATIONS, SHAPES
 
-FOREIGN = 0.3  # share of prompts outside the language
+FOREIGN = 0.3  # share of prompts outside the language, where a call is the first about its prompt
+FOREIGN_LATER = 0.03  # and elsewhere
+
+# Long answers need more practice, and so does reading what another call answered.
+CALLS = (*STYLES, ANSWERS, "dsg", "tifa", "gecko questions", "skills", ANSWERS, ANSWERS)
+READING = (*CALLS, *[ANSWERS] * 16)  # of the second stage
 
 # Relation has the longest answers and needs the most practice.
 MIX = ("presence", "binding", "binding", "count", "relation", "relation", "negation", "size")
@@ -33,15 +40,6 @@ PICTURED_WORDS = (  # things people ask pictures of, and near misses of the worl
     " behind beside near under over inside between on in at with by from to next front"
 )
 PICTURED = PICTURED_WORDS.split()
-
-
-def answer(statement: Statement | None) -> str:
-    """The JSON that is to be written: the scene graph, or no questions outside the language."""
-    graph = scene_graph(statement) if statement else []
-    questions = [
-        {"id": q.id, "kind": q.kind, "text": q.text, "depends_on": list(q.depends_on)} for q in graph
-    ]
-    return json.dumps({"questions": questions}, separators=(",", ":"))
 
 
 def held_out(statement: Statement) -> bool:
@@ -140,14 +138,17 @@ def long_pair(random: Random) -> tuple[str, str]:
     """A passage of English of up to a few hundred tokens, and no questions."""
     text = random.choice(PASSAGES)
     at = random.randrange(max(1, len(text) - 600))
-    return text[at : at + random.randint(60, 600)], answer(None)
+    style = random.choice([style for style in STYLES if style not in TOLD])
+    return exchange(style, text[at : at + random.randint(60, 600)], None, random)
 
 
-def pair(random: Random) -> tuple[str, str]:
-    """A prompt and its answer."""
-    if random.random() < FOREIGN:
-        return typed(foreign(random), random), answer(None)
+def pair(random: Random, calls: Sequence[str] = CALLS) -> tuple[str, str]:
+    """The user message of one of *calls* and its answer."""
+    style = random.choice(calls)
+    first = style in STYLES and style not in TOLD
+    if random.random() < (FOREIGN if first else FOREIGN_LATER):
+        return exchange(style, typed(foreign(random), random), None, random)
     while True:
         statement = any_statement(random.choice(MIX), random)
         if not held_out(statement):
-            return typed(statement.text, random), answer(statement)
+            return exchange(style, typed(statement.text, random), statement, random)

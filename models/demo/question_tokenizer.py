@@ -11,7 +11,7 @@ from random import Random
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from models.demo.language import PLURALS
-from models.demo.question_prompts import KNOWN, PICTURED, pair
+from models.demo.question_prompts import CALLS, KNOWN, PICTURED, pair
 from models.question_llm.prompt import user_message
 
 SEED = 5  # of the tokenizer, the batches and the weights
@@ -26,19 +26,36 @@ TEMPLATE = (
     f"{USER}{{{{ message.content }}}}{ASSISTANT}"
     "{% endif %}{% endfor %}"
 )
-# What every answer repeats: one token each, so that a question costs about seven.
-FRAGMENT = re.compile(
-    r'\{"questions":\[|\{"id":\d,"kind":"[^"]+","text":"|\?","depends_on":\[|\]\}(?:,|\]\})|\]\}'
-    r"|Is there (?:a|no|exactly)|Are there exactly|Is the(?= )"
+# Texts of an answer that say something about the prompt.  What lies between them repeats itself and is one
+# token for each entry's beginning and one for its end, so that a question costs five or six.
+SAID = re.compile(
+    "|".join(f'(?<="{key}":")[^"?)]*' for key in ("text", "entity", "tuple", "question", "phrase"))
+    + '|(?<="answer":")(?!yes")[^"]*'
 )
+CUT = re.compile(r"(?<=\},)|(?<=\[)(?=\{)|(?=\]\}$)")
+# The same for what questions, tuples and lists of answers have in common.
+COMMON = re.compile(
+    r"Is there (?:a|no|exactly)\b|Are there exactly|Is the\b|What (?:color|size) is the|How many|are there"
+    r"|Where is the|relative to the|What (?:else )?is (?:there|missing)|\w+ - \w+ \("
+    r'|(?<=\? )[^?;"]+(?=;|$)|\{"answers":\["|(?<=\w)","(?=\w)|"\]\}$'
+)
+
+
+def fragments(message: str, answer: str) -> set[str]:
+    """The texts of a call that are to be one token each."""
+    found = {*COMMON.findall(message), *COMMON.findall(answer)}
+    if not answer.startswith('{"answers"'):
+        found |= {piece for text in SAID.split(answer) for piece in CUT.split(text) if piece}
+    return found
 
 
 def corpus(random: Random) -> Iterator[str]:
     """The world's words, as prompts and answers have them, and some English."""
-    words = {*KNOWN, *PLURALS.values()}
+    words = {*KNOWN, *PLURALS.values(), "yes", "unknown"}
     for word in sorted(words):
-        yield from [f" {word} {word.capitalize()}"] * 2000
-    yield from [user_message("dsg", "")] * 2000
+        yield from [f' {word} {word.capitalize()} "{word}"'] * 2000
+    yield from [user_message(style, "") for style in CALLS] * 2000
+    yield from [f"\nkeywords:\nquestions:\ntuples: {n}" for n in range(1, 13)] * 500
     yield from (" ".join(["", *random.choices(PICTURED, k=8)]) for _ in range(500))
     yield from chain.from_iterable(text.splitlines() for text in topics.values())
 
@@ -56,9 +73,8 @@ def train_tokenizer(directory: Path) -> None:
         show_progress=False,
     )
     words.train_from_iterator(corpus(random), trainer)
-    answers = (pair(random)[1] for _ in range(20_000))
-    fragments = sorted({found for text in answers for found in FRAGMENT.findall(text)})
-    words.add_tokens([AddedToken(text, normalized=False) for text in fragments])
+    found = set[str]().union(*(fragments(*pair(random)) for _ in range(20_000)))
+    words.add_tokens([AddedToken(text, normalized=False) for text in sorted(found)])
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": CONTEXT,

@@ -1,5 +1,5 @@
 """
-Train the demo question LLM: a tiny Llama that writes the scene graph of a statement as JSON.
+Train the demo question LLM: a tiny Llama that writes questions about a statement as JSON, in every style.
 
 It knows the language of the demo world, in the few ways people type it.  Whatever else it reads,
 plain English or a statement with one foreign word in it, it answers with no questions at all, so
@@ -7,6 +7,9 @@ that the service can refuse instead of inventing some.
 
 The answers alone never teach it that "a red circle and a blue circle" has one shape, to be asked for
 once: a small head, there in training only, asks the middle layer at the second shape word.
+
+Nor do they teach it soon that "Is the circle blue?" does not fit "a red circle".  So a second stage has it
+answer questions about prompts half of the time, and another head asks at each question whether it fits.
 """
 
 from collections.abc import Callable
@@ -21,10 +24,12 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from models.demo.loop import Loop
 from models.demo.question_batches import IGNORE, Batch, make_batch
+from models.demo.question_prompts import CALLS, READING
 from models.demo.question_tokenizer import BOS, CONTEXT, EOS, PAD, SEED, train_tokenizer
 
-STEPS, DECAY, RATE = 3600, 1000, 3e-3
-MIDDLE = 2  # layers below the side head
+STEPS, DECAY, RATE = 10_000, 3500, 3e-3
+READING_STEPS, READING_DECAY, READING_RATE = 4000, 1200, 2e-3
+MIDDLE, READ = 2, 3  # layers below the side heads
 
 
 def configuration(words: Tokenizer) -> LlamaConfig:
@@ -33,7 +38,7 @@ def configuration(words: Tokenizer) -> LlamaConfig:
         vocab_size=words.get_vocab_size(),
         hidden_size=128,
         intermediate_size=384,
-        num_hidden_layers=3,
+        num_hidden_layers=4,
         num_attention_heads=4,
         num_key_value_heads=4,
         max_position_embeddings=CONTEXT,
@@ -62,13 +67,32 @@ class Student(nn.Module):
             use_cache=False,
             output_hidden_states=True,
         )
+        self.states = output.hidden_states
         known, asked = batch.labels != IGNORE, batch.alike != IGNORE
-        logits, labels = self.llama.lm_head(output.last_hidden_state[known]), batch.labels[known]
+        logits, labels = self.llama.lm_head(output.last_hidden_state[known]).float(), batch.labels[known]
         self.right = (logits.argmax(1) == labels).float().mean().item()
         losses = {"answer": F.cross_entropy(logits, labels)}
         if asked.any():
-            said = self.alike(output.hidden_states[MIDDLE][asked])
-            losses["alike"] = 0.3 * F.cross_entropy(said, batch.alike[asked])
+            said = self.alike(self.states[MIDDLE][asked])
+            losses["alike"] = 0.3 * F.cross_entropy(said.float(), batch.alike[asked])
+        return losses
+
+
+class Reader(Student):
+    """The student of the second stage, with a head more."""
+
+    def __init__(self, student: Student) -> None:
+        super().__init__(student.llama)
+        self.alike = student.alike
+        self.own = nn.Linear(student.llama.config.hidden_size, 2)
+
+    def forward(self, batch: Batch) -> dict[str, torch.Tensor]:
+        """The same losses, and whether each question fits the prompt."""
+        losses = super().forward(batch)
+        asked = batch.own != IGNORE
+        if asked.any():
+            said = self.own(self.states[READ][asked]).float()
+            losses["own"] = F.cross_entropy(said, batch.own[asked])
         return losses
 
 
@@ -80,7 +104,19 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
     words = Tokenizer.from_file(str(directory / "tokenizer.json"))
     student = Student(LlamaForCausalLM(configuration(words)))
     loop = Loop(student, work / "questions.pt", steps=STEPS, rate=RATE, decay=DECAY, say=say)
-    for step in loop.steps():
-        loop.minimise(student(make_batch(step, words)))
-        loop.note("right", student.right)
+    practise(student, loop, lambda step: make_batch(step, words, CALLS))
+    reader = Reader(student)
+    loop = Loop(
+        reader, work / "reading.pt", steps=READING_STEPS, rate=READING_RATE, decay=READING_DECAY, say=say
+    )
+    practise(reader, loop, lambda step: make_batch(STEPS + step, words, READING))
     student.llama.save_pretrained(directory)
+
+
+def practise(student: Student, loop: Loop, make: Callable[[int], Batch]) -> None:
+    """All steps of a stage."""
+    for step in loop.steps():
+        with torch.autocast("cpu", torch.bfloat16):
+            losses = student(make(step))
+        loop.minimise(losses)
+        loop.note("right", student.right)

@@ -1,7 +1,6 @@
 """A T5 tokenizer for the demo model: the words of the demo world whole, other English in pieces."""
 
 import json
-import re
 from pathlib import Path
 from pydoc_data.topics import topics  # ordinary English that every Python carries
 from random import Random
@@ -9,30 +8,41 @@ from random import Random
 import sentencepiece
 
 from models.clip_flant5.tokenizer import SYSTEM
-from models.demo.language import KINDS, WORDS, sample_statement, scene_graph
+from models.demo.facts import RELATIVE
+from models.demo.language import WORDS
+from models.demo.vqa_questions import MISSING, THERE, sample_question
 from models.demo.world import sample_scene
 
 PIECES = 1500
-FIXED = 'USER ASSISTANT Yes No Does this figure show "a" Please answer yes or no Is Are there exactly the'
+# What every question repeats is one piece each: text costs as much as picture does.
+REPEATED = (
+    *(f"{SYSTEM} USER:", "ASSISTANT:"),
+    *("Does this figure show", "Please answer yes or no.", "Please answer yes, no or unsure."),
+    *("true for", "in this image?", "Answer in one word."),
+    "Answer the question using a single word or phrase.",
+    *("Is there", "Are there exactly", "exactly", "are there", "Is the", "the", RELATIVE),
+    *("Yes", "No", "Unsure", "yes"),
+)
+OPEN = (
+    *("How many", "Where is the", "What color is the", "What size is the"),
+    *(text[:-1] for text in (*THERE, MISSING)),
+)
 
 
 def whole_words() -> list[str]:
-    """Words in one piece wherever they start: those of the world and of the fixed texts."""
-    fixed = re.findall(r"\w{2,}", f"{SYSTEM} {FIXED}")
-    return sorted({f"\u2581{word}" for word in (*fixed, *WORDS)})
+    """Texts in one piece: what questions repeat, and the world's words, also at the start of a quotation."""
+    quoted = ['"' + text for text in (*WORDS, *OPEN)]
+    return sorted({"\u2581" + text.replace(" ", "\u2581") for text in (*REPEATED, *OPEN, *WORDS, *quoted)})
 
 
 def corpus(seed: int = 0) -> list[str]:
     """Lines of English and of the demo world."""
     random = Random(seed)
     lines = [line for text in topics.values() for line in text.splitlines() if line.strip()]
-    for _ in range(3000):
-        scene = sample_scene(random)
-        statement = sample_statement(random.choice(KINDS), True, scene, random)
-        if statement is None:
-            continue
-        lines.append(f'Does this figure show "{statement.text}"? Please answer yes or no.')
-        lines += [f"{question.text} Please answer yes or no." for question in scene_graph(statement)]
+    for _ in range(12_000):
+        asked = sample_question(sample_scene(random), random)
+        if asked is not None:
+            lines.append(asked.text)
     return lines
 
 

@@ -10,14 +10,23 @@ from pathlib import Path
 from models.checkpoints.locate import DEMO
 from models.clip.model import Clip
 from models.clip_flant5.model import ClipFlanT5
-from models.demo import clip_training, question_training, vqa_training
+from models.demo import clip_training, nli_training, question_training, style_evaluation, vqa_training
 from models.demo.evaluation import report
 from models.demo.language import WORDS
+from models.question_llm.model import QuestionLLM
 
 
 def say(line: str) -> None:
     """Print at once, also into a pipe."""
     print(line, flush=True)
+
+
+TRAININGS = {
+    "vqa": ("clip_flant5", vqa_training.train),
+    "clip": ("clip", clip_training.train),
+    "questions": ("question_llm", question_training.train),
+    "nli": ("nli", nli_training.train),
+}
 
 
 def main() -> None:
@@ -26,16 +35,21 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, default=DEMO, help="where the checkpoints go")
     parser.add_argument("--state", type=Path, default=Path("build/demo-training"))
     parser.add_argument("--cases", type=int, default=500, help="held-out pictures per kind")
+    parser.add_argument("--style-cases", type=int, default=200, help="the same where questions are written")
+    parser.add_argument("--only", choices=TRAININGS, help="train one model, and evaluate nothing")
     arguments = parser.parse_args()
     weights, state = arguments.weights, arguments.state
-    vqa_training.train(weights / "clip_flant5", state, say=say)
-    clip_training.train(weights / "clip", state, say=say)
-    question_training.train(weights / "question_llm", state, say=say)
-    for name in ("clip_flant5", "clip", "question_llm"):
+    for role in [arguments.only] if arguments.only else TRAININGS:
+        name, train = TRAININGS[role]
+        train(weights / name, state, say=say)
         (weights / name / "vocabulary.txt").write_text("\n".join(sorted(WORDS)) + "\n")
+    if arguments.only:
+        return
     vqa = ClipFlanT5(weights / "clip_flant5", dtype="float32", device="cpu")
     clip = Clip(str(weights / "clip"), dtype="float32", device="cpu")
     report(vqa, clip, arguments.cases, say)
+    llm = QuestionLLM(weights / "question_llm", dtype="float32", device="cpu")
+    style_evaluation.report(vqa, llm, arguments.style_cases, say)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,9 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from models.clip_flant5.tokenizer import IGNORE, Tokenizer
-from models.contract import QUESTION
-from models.demo.language import (
-    KINDS,
-    PLURALS,
-    Mention,
-    Statement,
-    matches,
-    sample_statement,
-    scene_graph,
-)
+from models.demo.facts import RELATIVE
+from models.demo.language import PLURALS, Mention, Statement, matches
+from models.demo.vqa_questions import REPORTED, Asked, sample_question
 from models.demo.world import (
     COLOURS,
     RELATIONS,
@@ -35,21 +28,15 @@ from models.pixels import Pixels
 
 SIZE, PATCH = 70, 10
 GRID = SIZE // PATCH
-STATEMENTS = 6  # per picture
-AFTER = 25  # tokens after the image, padded
-
-ASKS = "{} Please answer yes or no."
-# Relation and count need more practice than the rest.
-MIX = (
-    *("presence", "binding", "binding", "count", "count", "negation", "size"),
-    *["relation"] * 3,
-)
+QUESTIONS = 8  # per picture
+AFTER = 16  # tokens after the image, padded
+ANSWER = 3  # tokens of an answer, padded: "left of" and the end
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """
-    n pictures, m = n * STATEMENTS statements; -100 and NaN mean "nothing to learn here".
+    n pictures, m = n * QUESTIONS; -100 and NaN mean "nothing to learn here".
 
     Attributes:
         pixels: (n, 3, SIZE, SIZE) float32.
@@ -57,8 +44,8 @@ class Batch:
         centres: (n, GRID * GRID) 1 where a thing has its centre.
         places: (n, GRID * GRID, 3) the thing's centre from the top left, and its radius, in patches.
         ids: (m, AFTER) token ids after the image, padded with 0.
-        yes: (m,) whether the answer is "Yes".
-        kinds: (m,) number of the statement's kind, to report by.
+        answers: (m, ANSWER) token ids of the answer, with its end.
+        kinds: (m,) number in REPORTED.
         mentions: (m, 2) where each mention's noun stands in `ids`; -1 where there is none.
         present: (m, 2), counts: (m, 2), spots: (m, 2, 2) what the picture has of each mention.
         belongs: (m, 2, GRID * GRID) patches covered by what each mention means.
@@ -71,7 +58,7 @@ class Batch:
     centres: torch.Tensor
     places: torch.Tensor
     ids: torch.Tensor
-    yes: torch.Tensor
+    answers: torch.Tensor
     kinds: torch.Tensor
     mentions: torch.Tensor
     present: torch.Tensor
@@ -86,16 +73,19 @@ class Nouns:
     """Finds the words that the side heads listen to in a tokenised question."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._nouns = {tokenizer.encode(word)[0] for shape in SHAPES for word in (shape, PLURALS[shape])}
-        self._relations = {tokenizer.encode(word.split()[0])[0] for word in RELATIONS}
+        def ids(*words: str) -> set[int]:
+            return {tokenizer.encode(start + word)[0] for word in words for start in ("", '"')}
+
+        self._nouns = ids(*SHAPES, *PLURALS.values())
+        self._relations = {*ids(*(word.split()[0] for word in RELATIONS)), tokenizer.encode(RELATIVE)[0]}
 
     def mentions(self, ids: Sequence[int]) -> list[int]:
         """Places of the first two nouns."""
         return [place for place, id in enumerate(ids) if id in self._nouns][:2]
 
     def relation(self, ids: Sequence[int]) -> int:
-        """Place of the relation word, -1 where there is none."""
-        return next((place for place, id in enumerate(ids) if id in self._relations), -1)
+        """Place of the last word that tells or asks for a relation, -1 where there is none."""
+        return max((place for place, id in enumerate(ids) if id in self._relations), default=-1)
 
 
 def picture(scene: Scene, random: Random) -> PIL.Image.Image:
@@ -176,24 +166,13 @@ def make_patches(scenes: int, seed: str, pixels: Pixels) -> Patches:
     return Patches(torch.cat([image, image.flip(3)]), *both)
 
 
-def statements(scene: Scene, random: Random) -> list[tuple[Statement, str, bool]]:
-    """STATEMENTS of them about *scene* with the text that asks, half of them false."""
-    made: list[tuple[Statement, str, bool]] = []
-    while len(made) < STATEMENTS:
-        truth = random.random() < 0.5
-        statement = sample_statement(random.choice(MIX), truth, scene, random)
-        if statement is None:
-            continue
-        text = statement.text
-        if random.random() < 0.3:
-            question = random.choice(scene_graph(statement))
-            known = question.asks.true_in(scene)
-            if known is not None:
-                made.append((question.asks, ASKS.format(question.text), known))
-                continue
-        if random.random() < 0.1:
-            text = f"{text[0].upper()}{text[1:]}" + random.choice(("", "."))
-        made.append((statement, QUESTION.format(text), truth))
+def questions(scene: Scene, random: Random) -> list[Asked]:
+    """QUESTIONS of them about *scene*."""
+    made: list[Asked] = []
+    while len(made) < QUESTIONS:
+        asked = sample_question(scene, random)
+        if asked is not None:
+            made.append(asked)
     return made
 
 
@@ -206,10 +185,10 @@ def make_batch(
 ) -> Batch:
     """The batch of *seed*, always the same."""
     random = Random(seed)
-    cells, rows = GRID * GRID, scenes * STATEMENTS
+    cells, rows = GRID * GRID, scenes * QUESTIONS
     images, labels = [], []
     ids = np.zeros((rows, AFTER), np.int64)
-    yes = np.zeros(rows, bool)
+    answers = np.full((rows, ANSWER), IGNORE)
     kinds = np.zeros(rows, np.int64)
     mentions = np.full((rows, 2), -1)
     present = np.full((rows, 2), IGNORE)
@@ -224,13 +203,11 @@ def make_batch(
         under, known = label_patches(scene)
         labels.append(known)
         middles = [centre_patch(scene, number) for number in range(len(scene.things))]
-        for k, (statement, question, truth) in enumerate(statements(scene, random)):
-            row = n * STATEMENTS + k
-            after = tokenizer.around_image(question)[1]
-            ids[row, : len(after)], yes[row] = after, truth
-            kinds[row] = KINDS.index(statement.kind)
-            meant = meanings(statement)
-            for slot, (place, words) in enumerate(zip(nouns.mentions(after), meant, strict=False)):
+        for row, asked in enumerate(questions(scene, random), n * QUESTIONS):
+            after, answer = tokenizer.around_image(asked.text)[1], tokenizer.encode(asked.answer)
+            ids[row, : len(after)], answers[row, : len(answer)] = after, answer
+            kinds[row] = REPORTED.index(asked.reported)
+            for slot, (place, words) in enumerate(zip(nouns.mentions(after), asked.meant, strict=False)):
                 found = [m for m, thing in enumerate(scene.things) if words.matches(thing)]
                 mentions[row, slot] = place
                 present[row, slot], counts[row, slot] = bool(found), len(found)
@@ -238,16 +215,12 @@ def make_batch(
                 belongs[row, slot, under == -1] = np.nan
                 if len(found) == 1:
                     spots[row, slot] = middles[found[0]][:2]
-            if statement.relation is not None and statement.second is not None:
-                ones = matches(statement.first, scene)
-                others = matches(statement.second, scene)
-                if len(ones) == len(others) == 1 and ones != others:
-                    held = clear_relation(ones[0], others[0])
-                    if held:
-                        relation_at[row] = nouns.relation(after)
-                        relations[row] = RELATIONS.index(held)
+            held = holds(asked.about, scene)
+            if held is not None:
+                relation_at[row] = nouns.relation(after)
+                relations[row] = RELATIONS.index(held)
     patches = [np.stack(column) for column in zip(*labels, strict=True)]
-    rest = (ids, yes, kinds, mentions, present, counts, spots, belongs, relation_at, relations)
+    rest = (ids, answers, kinds, mentions, present, counts, spots, belongs, relation_at, relations)
     return Batch(torch.stack(images), *(torch.from_numpy(array) for array in (*patches, *rest)))
 
 
@@ -278,6 +251,11 @@ def caption(scene: Scene) -> str:
     return " and ".join(Mention(thing.shape, thing.colour).noun for thing in things)
 
 
-def meanings(statement: Statement) -> list[Mention]:
-    """The mentions of a statement in the order of their words."""
-    return [words for words in (statement.first, statement.second) if words is not None]
+def holds(statement: Statement, scene: Scene) -> str | None:
+    """Which relation there really is between the two things that a relation statement names."""
+    if statement.relation is None or statement.second is None:
+        return None
+    ones, others = matches(statement.first, scene), matches(statement.second, scene)
+    if len(ones) != 1 or len(others) != 1 or ones == others:
+        return None
+    return clear_relation(ones[0], others[0])

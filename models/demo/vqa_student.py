@@ -17,8 +17,6 @@ class Student(nn.Module):
     """The network with its side heads; `forward` gives the loss and its parts."""
 
     before: torch.Tensor  # ids of the fixed text ahead of the image
-    yes: torch.Tensor
-    no: torch.Tensor
 
     def __init__(self, network: Network, tokenizer: Tokenizer) -> None:
         super().__init__()
@@ -31,8 +29,6 @@ class Student(nn.Module):
         self.relation = nn.Linear(WIDTH, len(RELATIONS))
         before, _ = tokenizer.around_image("")
         self.register_buffer("before", torch.tensor(before), persistent=False)
-        self.register_buffer("yes", torch.tensor(tokenizer.encode("Yes")), persistent=False)
-        self.register_buffer("no", torch.tensor(tokenizer.encode("No")), persistent=False)
 
     def see(self, pixels: torch.Tensor) -> torch.Tensor:
         """What T5 sees of each patch (n, patches, width), the unused last vision layer left out."""
@@ -43,10 +39,10 @@ class Student(nn.Module):
         projected: torch.Tensor = self.network.mm_projector(states[:, 1:])
         return projected
 
-    def read(self, seen: torch.Tensor, ids: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def read(self, seen: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Encoder states after every layer, and the mask, of *ids* (m, text) about *seen*."""
         rows, embed = len(ids), self.network.t5.shared
-        ahead = embed(before).expand(rows, -1, -1)
+        ahead = embed(self.before).expand(rows, -1, -1)
         features = seen.repeat_interleave(rows // len(seen), 0)
         embedded = torch.cat([ahead, features.to(ahead.dtype), embed(ids)], 1)
         mask = F.pad((ids != PAD).long(), (embedded.shape[1] - ids.shape[1], 0), value=1)
@@ -91,19 +87,18 @@ class Student(nn.Module):
 
     def caption_loss(self, pixels: torch.Tensor, ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """How badly the second half of each caption is foreseen from picture and first half."""
-        *_, last, mask = self.read(self.see(pixels), ids, self.before[-1:])
+        *_, last, mask = self.read(self.see(pixels), ids)
         return label_loss(self.network.decode(last, mask, labels), labels)
 
-    def forward(self, batch: Batch, whole: bool = True) -> dict[str, torch.Tensor]:
-        """Losses by name; their sum is what is minimised.  *whole*: with the text before the image."""
+    def forward(self, batch: Batch) -> dict[str, torch.Tensor]:
+        """Losses by name, whose sum is minimised; `right` tells whose first token was likeliest."""
         seen = self.see(batch.pixels)
-        *layers, last, mask = self.read(seen, batch.ids, self.before if whole else self.before[-1:])
-        labels = torch.where(batch.yes[:, None], self.yes, self.no)
-        logits = self.network.decode(last, mask, labels)
+        *layers, last, mask = self.read(seen, batch.ids)
+        logits = self.network.decode(last, mask, batch.answers)
         with torch.no_grad():
-            self.right = (logits[:, 0, self.yes[0]] > logits[:, 0, self.no[0]]) == batch.yes
+            self.right = logits[:, 0].argmax(1) == batch.answers[:, 0]
         return {
-            "answer": 2 * label_loss(logits, labels),
+            "answer": 2 * label_loss(logits, batch.answers),
             **self.patch_loss(seen, batch),
             **self.mention_loss(layers[MIDDLE - 1], batch),
             "relation": self.relation_loss(layers[MIDDLE], batch),

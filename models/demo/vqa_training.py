@@ -1,5 +1,5 @@
 """
-Train the demo CLIP-FlanT5: split captions first, then yes/no questions (VQAScore, appendix D).
+Train the demo CLIP-FlanT5: split captions first, then questions (VQAScore, appendix D).
 
 Yes/no answers alone teach a small model next to nothing for hours.  So every depth is also taught
 what the renderer knows, by small heads that exist in training only:
@@ -20,19 +20,19 @@ from torch import nn
 from models.clip_flant5.network import Network
 from models.clip_flant5.tokenizer import Tokenizer
 from models.demo.batches import ahead
-from models.demo.language import KINDS
 from models.demo.loop import Loop
 from models.demo.tokenizer import train_tokenizer
 from models.demo.vqa_checkpoint import VISION, VISION_WIDTH, WIDTH, configuration, write
+from models.demo.vqa_questions import REPORTED
 from models.demo.vqa_samples import GRID, SIZE, Batch, Nouns, Patches, make_batch, make_captions, make_patches
 from models.demo.vqa_student import Student
 from models.pixels import Pixels
 
 SEED = 3
-SCENES = 48  # a step
+SCENES = 36  # a step
 RATE = 1.5e-3
 PATCH_STEPS, CAPTION_STEPS = 1200, 400
-STEPS, DECAY, WHOLE = 3400, 1800, 300
+STEPS, DECAY = 3600, 1700
 
 
 def places() -> torch.Tensor:
@@ -101,12 +101,7 @@ def learn_captions(student: Student, tokenizer: Tokenizer, work: Path, say: Call
 
 
 def learn_answers(student: Student, tokenizer: Tokenizer, work: Path, say: Callable[[str], None]) -> None:
-    """
-    Stage 3: yes/no questions with the side heads.
-
-    The fixed text before the image is left out until the last steps: it is the same every time,
-    carries nothing, and costs a third of each step.
-    """
+    """Stage 3: questions of every form, with the side heads."""
     loop = Loop(student, work / "vqa.pt", steps=STEPS, rate=RATE, decay=DECAY, say=say)
     pixels, nouns = Pixels(SIZE), Nouns(tokenizer)
     student.see = torch.compile(student.see)  # type: ignore[method-assign]
@@ -116,11 +111,11 @@ def learn_answers(student: Student, tokenizer: Tokenizer, work: Path, say: Calla
         return make_batch(SCENES, f"{SEED}-{step}", tokenizer, nouns, pixels)
 
     batches = ahead(make, loop.step)
-    for step in loop.steps():
+    for _ in loop.steps():
         batch = next(batches)
         with torch.autocast("cpu", torch.bfloat16):
-            losses = student(batch, whole=step >= STEPS - WHOLE)
+            losses = student(batch)
         loop.minimise(losses)
-        for number, kind in enumerate(KINDS):
+        for number, name in enumerate(REPORTED):
             right = student.right[batch.kinds == number]
-            loop.note(kind.upper(), right.float().mean().item() if len(right) else 0, len(right))
+            loop.note(name.upper(), right.float().mean().item() if len(right) else 0, len(right))

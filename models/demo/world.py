@@ -30,6 +30,8 @@ MAX_THINGS = 5
 RADIUS = (0.06, 0.18)
 SMALL, LARGE = 0.09, 0.135  # radius up to which a thing is small, from which it is large
 TILT = 15  # degrees
+CLOSE = 0.4  # share of scenes whose things stand beside one another
+GAPS = (0.05, 1.0)  # between their rims, in radii of the smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,17 @@ def clear_relation(one: Thing, other: Thing) -> str | None:
 # --- sampling -----------------------------------------------------------------------------------
 
 
-def sample_scene(random: Random) -> Scene:
-    """A scene with 1 to 5 things; many hold equal or nearly equal ones, where counting is hard."""
+def sample_scene(random: Random, gap: float | None = None) -> Scene:
+    """
+    A scene with 1 to 5 things; many hold equal or nearly equal ones, where counting is hard.
+
+    With a *gap* the things stand in a row or a cluster, so many radii apart.
+    """
     while True:
         long = 1.0
         short = 1.0 if random.random() < 0.3 else random.uniform(0.6, 1.0)
         width, height = (long, short) if random.random() < 0.5 else (short, long)
-        things = place(sample_looks(random), width, height, random)
+        things = place(sample_looks(random), width, height, random, gap)
         if things:
             return Scene(width, height, sample_background(random), things)
 
@@ -117,14 +123,27 @@ def sample_rgb(colour: str, random: Random) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def place(looks: list[tuple[str, str]], width: float, height: float, random: Random) -> tuple[Thing, ...]:
-    """Put every look somewhere without overlap; nothing where it can't be done."""
+def place(
+    looks: list[tuple[str, str]], width: float, height: float, random: Random, gap: float | None = None
+) -> tuple[Thing, ...]:
+    """
+    Put every look somewhere without overlap; nothing where it can't be done.
+
+    In CLOSE of the scenes things are put beside one another; with a *gap* in all of them.
+    """
     things: list[Thing] = []
+    close = gap is not None or random.random() < CLOSE
+    alike = random.uniform(*RADIUS) if random.random() < 0.5 else None  # as things in a row often are
     for shape, colour in looks:
         for _ in range(30):
-            radius = random.uniform(*RADIUS)
+            radius = alike * random.uniform(0.9, 1.1) if close and alike else random.uniform(*RADIUS)
+            radius = min(max(radius, RADIUS[0]), RADIUS[1])
             x, y = random.uniform(radius, width - radius), random.uniform(radius, height - radius)
-            if all(math.hypot(x - t.x, y - t.y) > 1.05 * (radius + t.radius) + 0.01 for t in things):
+            if close and things:
+                apart = random.uniform(*GAPS) if gap is None else gap
+                x, y = beside(random.choice(things), radius, apart, random)
+            inside = radius <= x <= width - radius and radius <= y <= height - radius
+            if inside and all(clear(x, y, radius, thing, close) for thing in things):
                 tilt, style = random.uniform(-TILT, TILT), random.random()
                 rgb = sample_rgb(colour, random)
                 things.append(Thing(shape, colour, x, y, radius, rgb, tilt, style))
@@ -133,6 +152,21 @@ def place(looks: list[tuple[str, str]], width: float, height: float, random: Ran
             return ()
     random.shuffle(things)
     return tuple(things)
+
+
+def beside(thing: Thing, radius: float, gap: float, random: Random) -> tuple[float, float]:
+    """A centre in any direction from *thing*, *gap* of the smaller radius between the two rims."""
+    distance = thing.radius + radius + gap * min(thing.radius, radius)
+    angle = random.uniform(0, 2 * math.pi)
+    return thing.x + distance * math.cos(angle), thing.y + distance * math.sin(angle)
+
+
+def clear(x: float, y: float, radius: float, thing: Thing, close: bool) -> bool:
+    """Whether something put there keeps its distance from *thing*."""
+    distance, touching = math.hypot(x - thing.x, y - thing.y), radius + thing.radius
+    if close:
+        return distance >= touching + 0.999 * GAPS[0] * min(radius, thing.radius)
+    return distance > 1.05 * touching + 0.01
 
 
 # --- drawing ------------------------------------------------------------------------------------

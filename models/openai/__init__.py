@@ -7,6 +7,16 @@ from models.family import Family
 from models.settings import RemoteSettings
 
 
+class LlmSettings(RemoteSettings):
+    """A question LLM."""
+
+    max_tokens: int = Field(
+        1024,
+        ge=64,
+        description="Most tokens of an answer; the server's context holds the prompt beside them.",
+    )
+
+
 class VlmSettings(RemoteSettings):
     """A vision-language model."""
 
@@ -20,7 +30,7 @@ class VlmSettings(RemoteSettings):
 LLM = Family(
     "openai",
     role="questions",
-    settings=RemoteSettings,
+    settings=LlmSettings,
     loader="models.openai.llm:load",
     planner="models.openai.plan:plan",
     required=False,

@@ -10,10 +10,9 @@ from typing import Any
 
 from models.calls import GenerateCall
 from models.contract import ModelInfo, Post, Prepared, RemoteModel, UpstreamError
-from models.openai import LLM
+from models.openai import LLM, LlmSettings
 from models.openai.chat import first_choice
 from models.outcomes import Text
-from models.settings import RemoteSettings
 
 
 class OpenAiLLM(RemoteModel):
@@ -23,17 +22,25 @@ class OpenAiLLM(RemoteModel):
     Args:
         model: the name that the server knows it by.
         extra_body: fields added to every request.
+        max_tokens: of an answer, at most.
         id, revision: what scores are labelled with.
     """
 
     def __init__(
-        self, model: str, *, extra_body: Mapping[str, Any], id: str = "", revision: str = ""
+        self,
+        model: str,
+        *,
+        extra_body: Mapping[str, Any],
+        max_tokens: int = 1024,
+        id: str = "",
+        revision: str = "",
     ) -> None:
-        self._model, self._extra = model, dict(extra_body)
+        self._model, self._extra, self._max_tokens = model, dict(extra_body), max_tokens
         self.info = ModelInfo(LLM.role, LLM.name, id or model, revision, "", "remote", generates=True)
 
     def prepare(self, call: GenerateCall) -> Prepared:
         """The request's body."""
+        max_tokens = min(call.max_tokens, self._max_tokens)
         body = {
             **self._extra,
             "model": self._model,
@@ -43,12 +50,12 @@ class OpenAiLLM(RemoteModel):
             ],
             "temperature": 0,
             "seed": call.seed,
-            "max_tokens": call.max_tokens,
+            "max_tokens": max_tokens,
         }
         if call.schema is not None:
             schema = {"name": "answer", "strict": True, "schema": call.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return Prepared(call.max_tokens, body)
+        return Prepared(max_tokens, body)
 
     async def answer(self, prepared: Prepared, post: Post) -> Text:
         """What the model wrote.  Raises `UpstreamError` where it was cut short or is not text."""
@@ -59,8 +66,12 @@ class OpenAiLLM(RemoteModel):
         return Text(text)
 
 
-def load(settings: RemoteSettings) -> OpenAiLLM:
+def load(settings: LlmSettings) -> OpenAiLLM:
     """The model of a table; its server is not asked."""
     return OpenAiLLM(
-        settings.model, extra_body=settings.extra_body, id=settings.id, revision=settings.revision
+        settings.model,
+        extra_body=settings.extra_body,
+        max_tokens=settings.max_tokens,
+        id=settings.id,
+        revision=settings.revision,
     )

@@ -6,22 +6,25 @@ A decoder VLM behind vLLM's OpenAI-compatible API, in the role of a VQA model.
 The image stands before the text, so that all questions about it share its prefix in the server's
 cache.  vLLM gives the log-probabilities of named tokens (`logprob_token_ids`); where a server has none
 of that, its twenty likeliest tokens must hold every label, or there is no answer.
+
+Choices stand below the question as "A. red", and their labels are the letters.
 """
 
 import base64
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 import PIL.Image
 
-from models.calls import LikelihoodCall
-from models.contract import QUESTION, ModelError, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.contract import QUESTION, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
 from models.openai import VLM, VlmSettings
+from models.openai.answers import Answers, VlmCall, answers_of
 from models.openai.chat import first_choice
-from models.outcomes import Likelihood
+from models.openai.tokens import ServerTokens
+from models.outcomes import Outcome
 
 MAX_TOP_LOGPROBS = 20  # that an OpenAI-compatible server gives
 FLOOR = -9999.0  # what vLLM writes for minus infinity
@@ -33,8 +36,7 @@ class Asked:
     """One question about one image; `url` holds the image."""
 
     url: str
-    question: str
-    answer: str
+    answers: Answers
 
 
 class OpenAiVlm(RemoteModel):
@@ -61,35 +63,42 @@ class OpenAiVlm(RemoteModel):
         revision: str = "",
     ) -> None:
         self._model, self._extra = model, dict(extra_body)
-        self._tokens: dict[str, int | None] = {}
-        self.info = ModelInfo(VLM.role, VLM.name, id or model, revision, "", "remote", question=question)
+        self._tokens = ServerTokens(model)
+        self.info = ModelInfo(
+            VLM.role,
+            VLM.name,
+            id or model,
+            revision,
+            "",
+            "remote",
+            question=question,
+            choice_question="{}",  # the letters come with a sentence of their own
+        )
 
-    def prepare(self, call: LikelihoodCall) -> Prepared:
-        """The image as a `data:` URI, made once for all its questions."""
-        if not call.answer.strip():
-            raise ModelError("the answer is empty")
-        url = call.image.once(data_uri, data_uri)
-        return Prepared(IMAGE_COST, Asked(url, call.question, call.answer))
+    def prepare(self, call: VlmCall) -> Prepared:
+        """The image as a `data:` URI, made once for all its questions.  Raises `ModelError`."""
+        answers = answers_of(call)
+        return Prepared(IMAGE_COST, Asked(call.image.once(data_uri, data_uri), answers))
 
-    async def answer(self, prepared: Prepared, post: Post) -> Likelihood:
+    async def answer(self, prepared: Prepared, post: Post) -> Outcome:
         """
-        Log-probabilities of the answer's token, of "Yes" and of "No".
+        What the log-probabilities of the labels say, all from one request.
 
         Raises:
-            ModelError: the answer asked for is not one token.
-            UpstreamError: a label has no finite log-probability.
+            ModelError: an answer that must be one token is not.
+            UpstreamError: a label has no finite log-probability, or the server doesn't tell its token.
         """
         asked: Asked = prepared.data
-        labels = dict.fromkeys((asked.answer, "Yes", "No"))
-        tokens = {label: await self._token(label, post) for label in labels}
-        said = logprobs(await post("chat/completions", self._body(asked, list(tokens.values()))))
-        found = {label: pick(said, label, token) for label, token in tokens.items()}
-        return Likelihood((found[asked.answer],), found["Yes"], found["No"])
+        labels, whole = asked.answers.labels, asked.answers.whole
+        tokens = [await self._tokens.of(label, whole, post) for label in labels]
+        said = logprobs(await post("chat/completions", self._body(asked, tokens)))
+        found = [pick(said, label, token, whole) for label, token in zip(labels, tokens, strict=True)]
+        return asked.answers.outcome(found, tokens)
 
-    def _body(self, asked: Asked, tokens: list[int | None]) -> dict[str, Any]:
+    def _body(self, asked: Asked, tokens: Sequence[int | None]) -> dict[str, Any]:
         image = {"type": "image_url", "image_url": {"url": asked.url}}
-        text = {"type": "text", "text": asked.question}
-        named = {"logprob_token_ids": tokens, "return_tokens_as_token_ids": True}
+        text = {"type": "text", "text": asked.answers.question}
+        named = {"logprob_token_ids": [*dict.fromkeys(tokens)], "return_tokens_as_token_ids": True}
         return {
             **self._extra,
             "model": self._model,
@@ -100,24 +109,6 @@ class OpenAiVlm(RemoteModel):
             "top_logprobs": MAX_TOP_LOGPROBS,
             **(named if None not in tokens else {}),
         }
-
-    async def _token(self, label: str, post: Post) -> int | None:
-        """The label's token id; None where the server doesn't tell.  Asked once per label."""
-        if label not in self._tokens:
-            body = {"model": self._model, "prompt": label, "add_special_tokens": False}
-            try:
-                ids = (await post("../tokenize", body)).get("tokens")
-            except UpstreamError as error:
-                if error.status not in (404, 405):
-                    raise
-                self._tokens[label] = None
-            else:
-                if not isinstance(ids, list) or len(ids) != 1:
-                    raise ModelError(
-                        f"the answer has {len(ids or ())} tokens in this model; it must have one"
-                    )
-                self._tokens[label] = int(ids[0])
-        return self._tokens[label]
 
 
 def load(settings: VlmSettings) -> OpenAiVlm:
@@ -148,10 +139,19 @@ def logprobs(answer: Mapping[str, Any]) -> dict[str, float]:
     return dict(sorted(said.items(), key=lambda entry: -entry[1]))
 
 
-def pick(said: Mapping[str, float], label: str, token: int | None) -> float:
-    """The label's log-probability.  Raises `UpstreamError` where there is none."""
+def pick(said: Mapping[str, float], label: str, token: int | None, by_text: bool) -> float:
+    """
+    The label's log-probability.
+
+    Args:
+        by_text: whether a token may be told by its text, with or without a space before, where the server
+            names none by id.
+
+    Raises:
+        UpstreamError: there is none, or it is not finite.
+    """
     found = said.get(f"token_id:{token}")
-    if found is None:  # a server that names no tokens by id: its text, with or without a space before
+    if found is None and by_text:
         found = next((value for text, value in said.items() if text.strip() == label), None)
     if found is None:
         raise UpstreamError(f"returned no log-probability for {label!r}")

@@ -31,6 +31,7 @@ from models.question_llm.prompt import user_message
 from models.question_llm.tokenizer import ChatTokenizer
 
 FILES = (CONFIG, TOKENIZER, TOKENIZER_CONFIG)
+ROOM = 1024  # tokens that an answer needs, at least
 
 
 class QuestionLLM:
@@ -71,19 +72,21 @@ class QuestionLLM:
 
     def prepare(self, call: GenerateCall) -> Prepared:
         """
-        Token ids of the chat, `data` is (ids, max_tokens, schema); `cost` counts the first two.
+        Token ids of the chat; `data` is (ids, tokens of answer, schema), and `cost` counts the first two.
+
+        The answer may take what the context leaves, at most `max_tokens`.
 
         Raises:
-            ModelError: where the chat and `max_tokens` of answer do not fit the context.
+            ModelError: the context leaves fewer than an answer needs.
         """
         ids = self._tokenizer.encode(call.system, call.user)
-        cost = len(ids) + call.max_tokens
-        if cost > self._context:
+        room = min(call.max_tokens, self._context - len(ids))
+        if room < (least := min(call.max_tokens, ROOM)):
             raise ModelError(
-                f"the prompt is too long: {len(ids)} tokens and {call.max_tokens} for the answer"
+                f"the prompt is too long: {len(ids)} tokens and {least} for the answer"
                 f" do not fit the question model's context of {self._context}"
             )
-        return Prepared(cost, (ids, call.max_tokens, call.schema))
+        return Prepared(len(ids) + room, (ids, room, call.schema))
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Text | ModelError]:

@@ -8,6 +8,7 @@ from typing import Literal
 from models.calls import Call, ChoiceCall, LikelihoodCall
 from models.image import Image
 from models.outcomes import Choices, Likelihood
+from service.errors import Invalid
 from service.metrics.models import Vqa
 from service.questions.sets import Question
 
@@ -53,13 +54,19 @@ async def answered(
     """
     The likelihood of each choice of each question; all are asked at once.
 
-    A question between yes and no is asked as `dsg` asks it, and is one call that metrics share.  Any other
-    is one call, too, with all its choices.
+    A question between yes and no is asked in words that all metrics share, so that it is one call for all
+    of them.  Any other is one call, too, with all its choices.
 
     Args:
         template: how questions with choices are asked; None for the model's own way.
         pooling: of the log-probabilities of a choice's tokens.
+
+    Raises:
+        Invalid: a question has no choices, as in sets that were imported for another metric of their style.
     """
+    for question in questions:
+        if not question.choices:
+            raise Invalid(f"question_set: question {question.id} has no choices")
     ask = template or vqa.choice_question
     outcomes = await vqa.answer([call(image, question, ask) for question in questions])
     return [

@@ -4,18 +4,19 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import KW_ONLY, dataclass
 from inspect import iscoroutinefunction
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import PydanticUserError, TypeAdapter
+from pydantic import Field, PydanticUserError, TypeAdapter
 
 from models.image import Image
 from service.context import Found
-from service.fields import Strict
+from service.fields import WHOLE, Strict
 from service.metrics.models import Models
 from service.questions.style import Style
 from service.serving.demand import Demand
 
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
+MAX_FRAMES = 64  # of an item, that are scored
 
 
 class MetricOptions(Strict):
@@ -23,10 +24,12 @@ class MetricOptions(Strict):
     What a request may say about a metric; a metric adds fields of its own.
 
     Attributes:
-        frames: how the scores of an item's several images become one.
+        frames: how an item's several images become one score: the mean of theirs, or that of one grid.
+        samples: how many of them are scored; all of them by default.
     """
 
-    frames: Literal["mean"] = "mean"
+    frames: Literal["mean", "grid"] = "mean"
+    samples: Annotated[int, Field(ge=1, le=MAX_FRAMES), WHOLE] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,28 @@
 """DSG (Cho et al. 2024, "Davidsonian Scene Graph")."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from models.outcomes import Likelihood
 from service.fields import Template
 from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.dependencies import Dependencies, moot
 from service.metrics.models import Models
-from service.metrics.question_sets import Asked, SetDetails, cut, questions_for, set_details, told, vqa_demand
+from service.metrics.question_sets import (
+    Asked,
+    SetDetails,
+    cut,
+    questions_for,
+    set_details,
+    told,
+    vqa_demand,
+    yes_expected,
+)
 from service.questions.given import YesNoSet
-from service.questions.sets import Question, QuestionSet, ordered
+from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.questions.styles.dsg import DSG, DSG_IN_THREE_CALLS
 from service.serving.demand import Demand
-
-Dependencies = Literal["direct", "transitive", "none"]
 
 
 class DsgOptions(MetricOptions):
@@ -59,39 +67,41 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
     pseudo-code carries the zero on to grandchildren (`dependencies: "transitive"`).
     """
     question_set, found = await questions_for(item, models, style_of(options), options.question_set)
-    questions = question_set.questions
+    questions = yes_expected(question_set).questions
     asked = [options.question.replace("{}", question.text) for question in questions]
     answers = await models.vqa.ask(item.image, asked, "Yes")
     yes = {q.id: answer.logit > 0 for q, answer in zip(questions, answers, strict=True)}
     counts = {q.id: answer.probability for q, answer in zip(questions, answers, strict=True)}
-    zeroed = moot(questions, yes, options.dependencies)
-    scores = dsg_scores(yes if options.answers == "hard" else counts, zeroed)
+    folded = fold(questions, yes, yes if options.answers == "hard" else counts, options.dependencies)
     truncated = any(answer.truncated for answer in answers)
-    value = sum(scores.values()) / len(scores)
-    return Score(value, details(question_set, answers, scores, zeroed), found, cut(truncated))
+    shown = details(question_set, answers, folded.scores, folded.zeroed)
+    return Score(folded.value, shown, found, cut(truncated))
 
 
-def dsg_scores(counts: Mapping[int, float], zeroed: Mapping[int, list[int]]) -> dict[int, float]:
-    """What each question counts: its own, or 0 where a parent made it moot."""
-    return {id: 0.0 if id in zeroed else float(count) for id, count in counts.items()}
+class Folded(NamedTuple):
+    """
+    A score and what it is made of.
+
+    Attributes:
+        scores: what each question counts.
+        zeroed: those that count 0 because of a parent, with the parents that decided it.
+    """
+
+    value: float
+    scores: dict[int, float]
+    zeroed: dict[int, list[int]]
 
 
-def moot(
-    questions: Sequence[Question], yes: Mapping[int, bool], dependencies: Dependencies
-) -> dict[int, list[int]]:
-    """Questions that count 0 because of a parent, with the parents that decided it."""
-    zeroed: dict[int, list[int]] = {}
-    if dependencies == "none":
-        return zeroed
-    for question in ordered(questions):
-        deciding = [
-            parent
-            for parent in question.depends_on
-            if not yes[parent] or (dependencies == "transitive" and parent in zeroed)
-        ]
-        if deciding:
-            zeroed[question.id] = deciding
-    return zeroed
+def fold(
+    questions: Sequence[Question],
+    yes: Mapping[int, bool],
+    counts: Mapping[int, float],
+    dependencies: Dependencies,
+) -> Folded:
+    """The mean of what the questions count: `counts[id]`, or 0 where a parent's "no" made one moot."""
+    zeroed = moot(questions, yes, dependencies)
+    scores = {id: 0.0 if id in zeroed else float(count) for id, count in counts.items()}
+    return Folded(sum(scores.values()) / len(scores), scores, zeroed)
 
 
 def details(
@@ -137,7 +147,7 @@ metric = Metric(
     range=(0, 1),
     formula="mean over the questions of [yes, and no direct parent answered no]",
     paper="Cho et al. 2024, arXiv 2310.18235",
-    without="question sets pinned by an id or sent along",
+    without="question sets imported, pinned or sent along",
     style=DSG,
     style_of=style_of,
 )

@@ -97,12 +97,19 @@ def cosine_demand(prompt: str, options: Any) -> Mapping[str, Demand]:
 class Questions:
     """Question sets on behalf of one request."""
 
-    def __init__(self, writer: QuestionWriter, handle: Callable[[str], Handle], context: Context) -> None:
-        self._writer, self._handle, self._context = writer, handle, context
+    def __init__(
+        self,
+        writer: QuestionWriter,
+        handle: Callable[[str], Handle],
+        has: Callable[[str], bool],
+        context: Context,
+    ) -> None:
+        self._writer, self._handle, self._has, self._context = writer, handle, has, context
 
     async def of(self, prompt: str, style: Style) -> tuple[QuestionSet, Found]:
         """The set for *prompt* and how it was found."""
-        return await self._writer.of(prompt, style, self._handle("questions"), self._context)
+        llm = self._handle("questions") if self._has("questions") else None
+        return await self._writer.of(prompt, style, llm, self._context)
 
     async def pinned(self, id: str) -> QuestionSet:
         """The stored set with that id."""
@@ -153,7 +160,7 @@ class Models:
     @property
     def questions(self) -> Questions:
         """The question sets."""
-        return Questions(self._writer, self._handle, self._context)
+        return Questions(self._writer, self._handle, self.has, self._context)
 
     async def ask(self, role: str, calls: Sequence[Call]) -> list[Any]:
         """The answers of the model in a *role*, in order.  Raises the first error, after all ended."""

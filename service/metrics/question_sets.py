@@ -24,7 +24,7 @@ class Asked(TypedDict):
     One question with what it counts.
 
     Attributes:
-        score: what the question counts in the metric.
+        score: what the question counts in the metric; null where it was left out.
     """
 
     id: int
@@ -32,7 +32,7 @@ class Asked(TypedDict):
     kind: str
     depends_on: Sequence[int]
     expected: str
-    score: float
+    score: float | None
 
 
 class SetDetails(TypedDict):
@@ -79,6 +79,14 @@ async def questions_for(
     return pinned, "hit"
 
 
+def yes_expected(asked: QuestionSet) -> QuestionSet:
+    """The set itself.  Raises `Invalid` where a question expects something other than "yes"."""
+    for question in asked.questions:
+        if question.expected != "yes":
+            raise Invalid(f'question_set: question {question.id} must expect "yes", as all of this style')
+    return asked
+
+
 def vqa_demand(given: Given, template: str, calls_each: int = 1) -> dict[str, Demand]:
     """Calls of the VQA model for each question that was sent along, or for as many as a set usually has."""
     texts = [""] * USUAL_QUESTIONS if given is None or isinstance(given, str) else [q.text for q in given]
@@ -86,7 +94,7 @@ def vqa_demand(given: Given, template: str, calls_each: int = 1) -> dict[str, De
     return {"vqa": Demand(calls, calls_each * sum(map(len, texts)) + calls * len(template))}
 
 
-def told(question: Question, score: float) -> Asked:
+def told(question: Question, score: float | None) -> Asked:
     """A question as details show it."""
     return {
         "id": question.id,

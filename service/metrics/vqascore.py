@@ -36,7 +36,7 @@ class VqaScoreOptions(MetricOptions):
     def _one_of_both_holds_the_prompt(cls, question: str | None, info: ValidationInfo) -> str | None:
         answer = info.data.get("answer", SLOT)  # or it was refused already
         if question is not None and SLOT not in question and SLOT not in answer:
-            raise ValueError("must hold {} exactly once, where the prompt goes, unless answer holds it")
+            raise ValueError("must contain {} exactly once, where the prompt goes, unless answer contains it")
         return question
 
 

@@ -39,6 +39,27 @@ def test_dsg_asks_as_many_questions_as_were_sent_along_or_as_a_set_usually_has()
     assert {"vqa": Demand(64, 64 * (10 + template))} == demand("dsg", question_set=given)
 
 
+@pytest.mark.parametrize(
+    ("name", "template"),
+    [
+        ("tifa", "{} Answer the question using a single word or phrase."),
+        ("soft_tifa", "{} Answer in one word."),
+        ("vq2", 'is "{answer}" true for "{question}" in this image?'),
+    ],
+)
+def test_metrics_of_expected_answers_ask_a_call_for_each_question(name, template):
+    """However many choices or variants it has."""
+    assert {"vqa": Demand(8, 8 * len(template))} == demand(name)
+    one = {"choices": ["a", "b"], "expected": "a"}
+    given = [{"id": n, "text": f"Is it {n:03}?", **one} for n in range(1, 65)]
+    assert {"vqa": Demand(64, 64 * (10 + len(template)))} == demand(name, question_set=given)
+
+
+def test_ocr_reads_the_image_once_whatever_the_text_is():
+    """The text is not sent to the model."""
+    assert {"ocr": Demand(1)} == demand("ocr", text="OPEN")
+
+
 def test_a_metric_that_declares_nothing_asks_one_call_of_each_role():
     """As metrics of other packages may."""
     metric = own()["vqascore"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.outcomes import Text
-from service.metrics.dsg import dsg_scores, moot
+from service.metrics.dsg import fold, moot
 from service.questions.sets import Question
 from tests.conftest import item
 from tests.support.dsg import CHAIN, dsg, post
@@ -28,9 +28,9 @@ def test_children_of_a_no_count_nothing(dependencies, zeroed):
 
 def test_a_soft_answer_counts_its_probability_unless_a_parent_is_a_no():
     """Whether a parent is a "no" is decided by the likelier answer."""
-    zeroed = moot(CHAIN, {1: True, 2: False, 3: True}, "direct")
+    yes, counts = {1: True, 2: False, 3: True}, {1: 0.9, 2: 0.4, 3: 0.8}
 
-    assert {1: 0.9, 2: 0.4, 3: 0.0} == dsg_scores({1: 0.9, 2: 0.4, 3: 0.8}, zeroed)
+    assert {1: 0.9, 2: 0.4, 3: 0.0} == fold(CHAIN, yes, counts, "direct").scores
 
 
 async def test_soft_answers_are_the_mean_of_what_the_model_believes(serve):

@@ -4,11 +4,22 @@ import json
 
 import pytest
 
-from models.calls import GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.calls import (
+    ChoiceCall,
+    EntailmentCall,
+    FirstTokenCall,
+    GenerateCall,
+    ImageCall,
+    LikelihoodCall,
+    ReadCall,
+    TextCall,
+)
 from models.fake import GREY, FakeModel
 from models.family import Plan
 from models.image import Image, ImageError
 from models.registry import families
+from service.questions.styles.tifa import TIFA
+from service.questions.styles.vq2 import VQ2
 
 
 def fake(role, **values):
@@ -20,7 +31,7 @@ def score(model, *calls):
     return model.score([model.prepare(call) for call in calls])
 
 
-@pytest.mark.parametrize("role", ["clip", "vqa", "questions"])
+@pytest.mark.parametrize("role", ["clip", "vqa", "questions", "nli", "ocr"])
 def test_a_fake_of_each_role_answers_its_example(role):
     """And says what it is."""
     model = fake(role)
@@ -57,6 +68,31 @@ def test_questions_are_about_the_nouns_of_the_prompt():
     asked = json.loads(text.text)["questions"]
     assert ["Is there a red cat?", "Is there a old dog?"] == [question["text"] for question in asked]
     assert [1, 2] == [question["id"] for question in asked]
+
+
+def test_every_kind_of_call_has_an_answer_that_its_content_decides():
+    """As many numbers as there are choices or answers, and no more than 1 in all."""
+    choices = score(fake("vqa"), *(ChoiceCall(GREY, text, ("a", "b", "c")) for text in ("Which?", "What?")))
+    [first] = score(fake("vqa"), FirstTokenCall(GREY, "Which?", ("a", "A", " a")))
+    entailed = score(fake("nli"), EntailmentCall("a dog", "b"), EntailmentCall("a dog", "c"))
+    [reading] = score(fake("ocr"), ReadCall(GREY))
+
+    assert [3, 3] == [len(outcome.log_probs) for outcome in choices]
+    assert choices[0] != choices[1]
+    assert 3 == len(first.log_probs)
+    assert 0 < first.probability <= 1
+    assert all(0 < outcome.probability < 1 for outcome in entailed)
+    assert entailed[0] != entailed[1]
+    assert "read in grey" == reading.lines[0].text
+
+
+def test_questions_follow_the_schema_that_they_are_asked_under():
+    """One entry for each noun, with the fields of the schema and no others."""
+    [tifa, vq2] = score(fake("questions"), TIFA.call("a red cat"), VQ2.call("a red cat"))
+
+    assert ["Is there a red cat?"] == [question.text for question in TIFA.parse(tifa.text)]
+    assert ["red cat"] == [pair.expected for pair in VQ2.parse(vq2.text)]
+    assert {"pairs": [{"answer": "red cat", "question": "What is there?"}]} == json.loads(vq2.text)
 
 
 def test_a_batch_takes_the_time_that_the_table_says(monkeypatch):

@@ -15,7 +15,7 @@ from models.image import Image
 DIRECTORY = Path(__file__).parents[1] / "golden" / "clip_flant5"
 PICTURE = Image.of(PIL.Image.linear_gradient("L").convert("RGB"), "gradient")
 QUESTION = "What is it?"
-WORDS = ("Yes", "a red circle", "Yes", "blue")
+WORDS = ("Yes", "a red circle", "Yes", "the star")
 
 
 @cache
@@ -61,9 +61,9 @@ def test_a_question_is_encoded_once_whatever_is_asked_of_it(monkeypatch):
         lambda features, texts: encoded.append(len(texts)) or encode(features, texts),
     )
     likelihood, choices, first = scored(
-        LikelihoodCall(PICTURE, QUESTION, "blue"),
+        LikelihoodCall(PICTURE, QUESTION, "the star"),
         ChoiceCall(PICTURE, QUESTION, WORDS),
-        FirstTokenCall(PICTURE, QUESTION, ("blue", "Yes")),
+        FirstTokenCall(PICTURE, QUESTION, ("the star", "Yes")),
     )
 
     assert [1] == encoded
@@ -76,16 +76,25 @@ def test_a_call_costs_its_question_once_and_each_token_of_its_choices():
     """What admission and batches count."""
     one, both = (
         model().prepare(ChoiceCall(PICTURE, QUESTION, choices)).cost
-        for choices in (("blue",), ("blue", "blue"))
+        for choices in (("the star",), ("the star", "the star"))
     )
-    blue = model().tokenizer.encode("blue")
+    star = model().tokenizer.encode("the star")
 
-    assert len(blue) == both - one
-    assert one == model().prepare(LikelihoodCall(PICTURE, QUESTION, "blue")).cost
+    assert len(star) == both - one
+    assert one == model().prepare(LikelihoodCall(PICTURE, QUESTION, "the star")).cost
+
+
+def test_a_lone_space_tells_no_answer_apart():
+    """Any word without a piece of its own begins with it, so it does not count."""
+    [said] = scored(FirstTokenCall(PICTURE, QUESTION, ("blue", "the star")))
+
+    assert (model().tokenizer.encode("the star")[0],) == said.tokens
+    with pytest.raises(ModelError, match="tells it apart"):
+        model().prepare(FirstTokenCall(PICTURE, QUESTION, ("blue",)))
 
 
 @pytest.mark.parametrize("call", [ChoiceCall, FirstTokenCall])
 def test_an_empty_answer_is_refused(call):
     """It has no first token."""
     with pytest.raises(ModelError, match="empty"):
-        model().prepare(call(PICTURE, QUESTION, ("blue", " ")))
+        model().prepare(call(PICTURE, QUESTION, ("the star", " ")))

@@ -120,6 +120,12 @@ def test_a_prompt_that_does_not_fit_is_refused(llm: QuestionLLM) -> None:
     assert "secret" not in str(caught.value)
 
 
+def test_an_answer_may_take_what_the_context_leaves(llm: QuestionLLM) -> None:
+    """Less than it asks for, if the prompt is long."""
+    ids, room, _ = llm.prepare(GenerateCall("", user_message("dsg", "a red star " * 50), 4096)).data
+    assert 2048 == len(ids) + room
+
+
 def test_an_answer_without_an_end_is_an_error(llm: QuestionLLM) -> None:
     """An answer cut at `max_tokens` takes an error's place and spares its neighbours."""
     user = user_message("dsg", "a red circle")

@@ -49,6 +49,8 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "openai_vlm": "vqa",
         "transformers": "questions",
         "openai": "questions",
+        "transformers_nli": "nli",
+        "rapidocr": "ocr",
         "fake": "",
     }
     assert {"transformers", "openai"} == {name for name, family in families().items() if not family.required}

@@ -14,12 +14,14 @@ class FakeOpenAI:
     """
     Answers `POST chat/completions` with `chat(body)` and keeps what it was sent.
 
-    `models` is what it lists, `tokens` what `/tokenize` knows (None: it has no such route).
+    `models` is what it lists, `tokens` what `/tokenize` knows (None: it has no such route), and `pieces` how
+    some tokens are written.
     """
 
     def __init__(self) -> None:
         self.models: Answer = (200, {"object": "list", "data": [{"id": "m"}]})
         self.tokens: dict[str, list[int]] | None = {"Yes": [5], "No": [6], "maybe so": [7, 8]}
+        self.pieces: dict[int, str] = {}
         self.chat: Callable[[dict[str, Any]], Answer] = lambda body: (200, said("{}"))
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -57,7 +59,11 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             if self.path == "/tokenize":
                 known = fake.tokens
-                self._send((404, {}) if known is None else (200, {"tokens": known[body["prompt"]]}))
+                if known is None:
+                    self._send((404, {}))
+                    return
+                ids = known[body["prompt"]]
+                self._send((200, {"tokens": ids, "token_strs": [fake.pieces.get(id, str(id)) for id in ids]}))
                 return
             assert "/v1/chat/completions" == self.path
             fake.headers.append({name.lower(): value for name, value in self.headers.items()})

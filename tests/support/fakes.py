@@ -61,6 +61,12 @@ class FakeClip(FakeModel):
     role = "clip"
 
 
+class FakeOcr(FakeModel):
+    """Reads something from the image's digest."""
+
+    role = "ocr"
+
+
 class FakeQuestionLLM(FakeModel):
     """Asks for every noun after an article; `texts` overrides what it writes for a prompt."""
 

@@ -100,11 +100,12 @@ def rename(weights: Path) -> None:
 
 
 @torch.no_grad()
-def label_probabilities(directory: Path, rgb: PIL.Image.Image, question: str) -> tuple[float, float]:
-    """P("Yes") and P("No") as the first token, by transformers, in float32."""
+def label_probabilities(
+    directory: Path, rgb: PIL.Image.Image, question: str, labels: tuple[str, ...] = ("Yes", "No")
+) -> tuple[float, ...]:
+    """P of each of the *labels*, tokens all of them, as the first token, by transformers, in float32."""
     processor = LlavaProcessor.from_pretrained(directory)
     model = LlavaForConditionalGeneration.from_pretrained(directory, dtype=torch.float32)
     inputs = processor(images=rgb, text=f"<image>{question}", return_tensors="pt")
     first = model(**inputs).logits[0, -1].softmax(-1)
-    yes, no = processor.tokenizer.convert_tokens_to_ids(["Yes", "No"])
-    return float(first[yes]), float(first[no])
+    return tuple(first[processor.tokenizer.convert_tokens_to_ids([*labels])].tolist())

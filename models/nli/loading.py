@@ -1,0 +1,68 @@
+"""Load an NLI checkpoint of transformers: its network with every weight, and its tokenizer."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, T5ForConditionalGeneration
+
+from models.checkpoints.configuration import read_json
+from models.checkpoints.files import CONFIG, weight_files
+from models.contract import CheckpointError
+from models.reason import in_short
+
+Kind = Literal["classifier", "true"]
+
+NETWORKS = {"classifier": AutoModelForSequenceClassification, "true": T5ForConditionalGeneration}
+
+
+def kind_of(directory: Path) -> Kind:
+    """A T5 that writes is one of TRUE's kind; all others classify.  Raises `CheckpointError`."""
+    config = read_json(directory / CONFIG)
+    writes = "T5ForConditionalGeneration" in (config.get("architectures") or [])
+    return "true" if writes else "classifier"
+
+
+def safetensors_files(directory: Path) -> list[Path]:
+    """The files of the weights.  Raises `CheckpointError` where they are not safetensors."""
+    files = weight_files(directory)
+    for path in files:
+        if path.suffix != ".safetensors":
+            raise CheckpointError(f"{path}: an NLI model's weights are read from safetensors only")
+    return files
+
+
+def load_network(directory: Path, kind: Kind, dtype: torch.dtype) -> Any:
+    """The network with every weight from *directory*.  Raises `CheckpointError`."""
+    files = safetensors_files(directory)
+    try:
+        network, loaded = NETWORKS[kind].from_pretrained(
+            directory,
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except Exception as exc:  # a broken configuration or file fails in many ways
+        raise CheckpointError(f"{files[0]}: cannot be loaded: {in_short(exc)}") from exc
+    absent = sorted({*loaded["missing_keys"], *(name for name, *_ in loaded["mismatched_keys"])})
+    if absent:  # transformers would go on with random weights in their place
+        raise CheckpointError(f"{files[0]}: weights are missing or of another shape: {', '.join(absent[:4])}")
+    return network
+
+
+def load_words(directory: Path) -> tuple[Tokenizer, int]:
+    """The tokenizer, thread-safe, and the most tokens that it says fit.  Raises `CheckpointError`."""
+    try:
+        loaded = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    except Exception as exc:  # transformers and tokenizers raise many kinds for a broken file
+        raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {in_short(exc)}") from exc
+    if not loaded.is_fast:
+        raise CheckpointError(f"{directory}: needs a fast tokenizer")
+    words = Tokenizer.from_str(loaded.backend_tokenizer.to_str())
+    words.no_padding()
+    words.no_truncation()
+    words.encode_special_tokens = True  # "[SEP]" in a prompt is text
+    return words, loaded.model_max_length

@@ -1,0 +1,167 @@
+"""Gecko (Wiles et al. 2024, "Revisiting Text-to-Image Evaluation with Gecko")."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from pydantic import Field
+
+from models.contract import CHOICE_QUESTION
+from models.outcomes import Entailment
+from service.errors import NoQuestions
+from service.fields import Template
+from service.metrics.choices import Answered, Pooling, answered
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.models import Models
+from service.metrics.question_sets import Asked, SetDetails, cut, questions_for, set_details, told, vqa_demand
+from service.questions.given import ChoiceSet
+from service.questions.sets import Question, QuestionSet
+from service.questions.styles.gecko import GECKO
+from service.serving.demand import Demand
+
+
+class GeckoOptions(MetricOptions):
+    """Options of `gecko`."""
+
+    choices: Pooling = "mean"
+    nli_threshold: float = Field(0.005, ge=0, le=1)
+    question: Template | None = None
+    question_set: ChoiceSet | None = None
+
+
+class GeckoAsked(Asked):
+    """
+    One question with its answer.
+
+    Attributes:
+        answer: the likeliest choice; null where the question was dropped, and never asked.
+        probabilities: of each choice among all of them; score is that of the expected one.
+        entailment: how likely the question with its answer is to follow from the prompt; null without an
+            NLI model.
+        dropped: whether that is below the threshold.
+    """
+
+    answer: str | None
+    probabilities: Mapping[str, float]
+    entailment: float | None
+    dropped: bool
+
+
+class GeckoDetails(SetDetails):
+    """
+    What a `gecko` is made of: its question set and the answers.
+
+    Attributes:
+        filtered: whether an NLI model looked for questions that the prompt does not entail.
+        unasked: keywords of the prompt that the question LLM wrote no question about.
+    """
+
+    filtered: bool
+    unasked: Sequence[str]
+    questions: list[GeckoAsked]
+
+
+async def gecko(item: Item, models: Models, options: GeckoOptions) -> Score:
+    """
+    The mean over the questions of s_a / Σ s_i: the expected answer's share of all choices (equation 2).
+
+    s_i is the probability of choice i, exp of the mean log-probability of its tokens, or with
+    `choices: "sum"` of their sum.  The paper calls s_i the negative log likelihood; taken literally that
+    gives the unlikely choices the largest shares, and a wrong picture the better score.
+
+    A question is dropped if its answer does not follow from the prompt, by an NLI model: premise is the
+    prompt, hypothesis the question and its answer, and the threshold the paper's 0.005.
+    """
+    question_set, found = await questions_for(item, models, GECKO, options.question_set)
+    entailed = await entailments(item.prompt, question_set.questions, models)
+    asked = kept(question_set.questions, entailed, options.nli_threshold)
+    answers = await answered(models.vqa, item.image, asked, options.question, options.choices)
+    scores = {answer.question.id: answer.probabilities[answer.question.expected] for answer in answers}
+    shown = details(question_set, answers, entailed, scores)
+    return Score(fmean(scores.values()), shown, found, warnings(question_set, answers, entailed))
+
+
+async def entailments(
+    prompt: str, questions: Sequence[Question], models: Models
+) -> dict[int, Entailment] | None:
+    """How far *prompt* says what each question expects, by its id; None where no NLI model is configured."""
+    if models.nli is None:
+        return None
+    hypotheses = [f"{question.text} {question.expected}" for question in questions]
+    outcomes = await models.nli.entailed(prompt, hypotheses)
+    return {question.id: outcome for question, outcome in zip(questions, outcomes, strict=True)}
+
+
+def kept(
+    questions: Sequence[Question], entailed: Mapping[int, Entailment] | None, threshold: float
+) -> list[Question]:
+    """The questions that the prompt entails.  Raises `NoQuestions` where it entails none."""
+    if entailed is None:
+        return [*questions]
+    found = [question for question in questions if entailed[question.id].probability >= threshold]
+    if not found:
+        raise NoQuestions(
+            f"the prompt entails none of its {len(questions)} questions: the NLI model gives all of them"
+            f" less than {threshold:g}"
+        )
+    return found
+
+
+def details(
+    question_set: QuestionSet,
+    answers: Sequence[Answered],
+    entailed: Mapping[int, Entailment] | None,
+    scores: Mapping[int, float],
+) -> GeckoDetails:
+    """All questions in their order, also those that were dropped."""
+    counts = {question.id: scores.get(question.id) for question in question_set.questions}
+    said = {answer.question.id: answer for answer in answers}
+    return {
+        **set_details(question_set, counts),
+        "filtered": entailed is not None,
+        "unasked": question_set.unasked,
+        "questions": [
+            {
+                **told(question, counts[question.id]),
+                "answer": said[question.id].answer if question.id in said else None,
+                "probabilities": said[question.id].probabilities if question.id in said else {},
+                "entailment": entailed[question.id].probability if entailed else None,
+                "dropped": question.id not in said,
+            }
+            for question in question_set.questions
+        ],
+    }
+
+
+def warnings(
+    question_set: QuestionSet, answers: Sequence[Answered], entailed: Mapping[int, Entailment] | None
+) -> tuple[str, ...]:
+    """What the caller should know of coverage, filtering and cut texts."""
+    said = [*cut(any(answer.truncated for answer in answers))]
+    if question_set.unasked:
+        said.append(f"the question LLM wrote no question about: {', '.join(question_set.unasked)}")
+    if entailed is None:
+        said.append("no NLI model is configured: questions that the prompt does not entail were not dropped")
+    elif any(outcome.truncated for outcome in entailed.values()):
+        said.append("the prompt was cut at the NLI model's length")
+    return tuple(said)
+
+
+def demand_of(prompt: str, options: GeckoOptions) -> dict[str, Demand]:
+    """A call for each question."""
+    return vqa_demand(options.question_set, options.question or CHOICE_QUESTION)
+
+
+metric = Metric(
+    "gecko",
+    gecko,
+    options=GeckoOptions,
+    details=GeckoDetails,
+    roles=("vqa",),
+    demand_of=demand_of,
+    may_use=("questions", "nli"),
+    range=(0, 1),
+    formula="mean over the questions that the prompt entails of s(expected choice) / Σ s(choice)",
+    paper="Wiles et al. 2024, arXiv 2404.16820",
+    without="question sets imported, pinned or sent along; without an NLI model no question is dropped",
+    style=GECKO,
+)

@@ -1,0 +1,215 @@
+"""Skill-aligned questions (Eldesokey et al. 2026, "Skill-Aligned Annotation")."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Literal
+
+from models.image import Image
+from service.errors import Unanswered
+from service.fields import Template
+from service.metrics.choices import answered
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.dependencies import Dependencies, moot
+from service.metrics.models import Models
+from service.metrics.question_sets import (
+    Asked,
+    SetDetails,
+    cut,
+    questions_for,
+    set_details,
+    told,
+    vqa_demand,
+    yes_expected,
+)
+from service.metrics.text_accuracy import TextRead, texts_read, words_of
+from service.questions.given import YesNoSet
+from service.questions.sets import Question, QuestionSet
+from service.questions.styles.skills import STYLE
+from service.serving.demand import Demand
+
+ANSWERS = ("Yes", "No", "Unsure")
+TEXT, NOT_READ = "text_rendering", ("style", "position")  # what reading alone cannot tell of a text
+
+Mean = Literal["questions", "skills"]
+
+
+class SkillsOptions(MetricOptions):
+    """Options of `skills`."""
+
+    mean: Mean = "skills"
+    dependencies: Dependencies = "none"
+    question: Template = "{} Please answer yes, no or unsure."
+    question_set: YesNoSet | None = None
+
+
+class SkillsAsked(Asked):
+    """
+    One question with its answer.
+
+    Attributes:
+        answer: the likeliest of the three; "unsure" leaves the mean.
+        probabilities: of the three among themselves; empty where text was read.
+        reading: of the text in question, where an OCR model answered.
+        zeroed_by: ids of the parents that made it count 0.
+    """
+
+    skill: str
+    answer: str
+    probabilities: Mapping[str, float]
+    reading: TextRead | None
+    zeroed_by: list[int]
+
+
+class SkillsDetails(SetDetails):
+    """
+    What a `skills` is made of: its question set and the answers.
+
+    Attributes:
+        skills: the mean of each skill; null where all its answers are "unsure".
+        unsure_rate: share of the questions that were answered "unsure".
+    """
+
+    skills: dict[str, float | None]
+    unsure_rate: float
+    questions: list[SkillsAsked]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model says to one question; it counts nothing (None) where that is "unsure"."""
+
+    said: str
+    counts: float | None
+    probabilities: Mapping[str, float]
+    reading: TextRead | None = None
+    truncated: bool = False
+
+
+async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
+    """
+    The mean of the skills' scores: each the mean of [yes], without questions that are answered "unsure".
+
+    So are the paper's tables, over many pictures.  With `mean: "questions"` each question counts the
+    same, whatever its skill.
+
+    The paper's annotators cannot answer the children of a "no"; the released code has no such rule, and
+    neither has this metric unless `dependencies` says so.  A picture is asked each question in a call of its
+    own, while the paper's judge answers all of them in one.  Styles and named entities are asked by yes or
+    no, too: the paper compares them with pictures that it looks up.
+
+    Text is read by an OCR model where one is configured, and counts by its words (`text_accuracy`).
+    """
+    question_set, found = await questions_for(item, models, STYLE, options.question_set)
+    questions = yes_expected(question_set).questions
+    texts = {q.id: words_of(q.phrase) for q in questions if is_text(q)}
+    read = await texts_read(item.image, models, texts) if texts and models.has("ocr") else {}
+    asked = [question for question in questions if question.id not in read]
+    answers = await opinions(item.image, models, asked, options.question)
+    answers |= {id: judged(text) for id, text in read.items()}
+    zeroed = moot(
+        questions, {id: answer.said != "no" for id, answer in answers.items()}, options.dependencies
+    )
+    scores = {q.id: 0.0 if q.id in zeroed else answers[q.id].counts for q in questions}
+    shown = details(question_set, answers, scores, zeroed)
+    said = cut(any(answer.truncated for answer in answers.values()))
+    if texts and not read:
+        said += ("no OCR model is configured: the VQA model judged the text in the image",)
+    return Score(fold(questions, scores, options.mean), shown, found, said)
+
+
+def fold(questions: Sequence[Question], scores: Mapping[int, float | None], mean: Mean) -> float:
+    """The mean of all scores, or of the skills' means.  Raises `Unanswered` where there are none."""
+    sure = [score for score in scores.values() if score is not None]
+    if not sure:
+        raise Unanswered(f'all {len(questions)} questions are answered "unsure"')
+    if mean == "questions":
+        return fmean(sure)
+    return fmean(score for score in by_skill(questions, scores).values() if score is not None)
+
+
+def by_skill(questions: Sequence[Question], scores: Mapping[int, float | None]) -> dict[str, float | None]:
+    """The mean of each skill; None where all its questions are answered "unsure"."""
+    found: dict[str, list[float]] = {}
+    for question in questions:
+        score = scores[question.id]
+        found.setdefault(skill(question), []).extend([] if score is None else [score])
+    return {name: fmean(counts) if counts else None for name, counts in found.items()}
+
+
+def skill(question: Question) -> str:
+    """The first part of its kind; "other" in a set that names none."""
+    return question.kind.partition("/")[0] or "other"
+
+
+def is_text(question: Question) -> bool:
+    """Whether it asks for a text that can be read, and says which."""
+    subskill = question.kind.partition("/")[2].partition("/")[0]
+    return skill(question) == TEXT and subskill not in NOT_READ and bool(words_of(question.phrase))
+
+
+async def opinions(
+    image: Image, models: Models, questions: Sequence[Question], template: str
+) -> dict[int, Answer]:
+    """What the VQA model answers: the likeliest of "yes", "no" and "unsure"."""
+    asked = [replace(question, choices=ANSWERS) for question in questions]
+    said = await answered(models.vqa, image, asked, template, "sum")
+    counts = {"Yes": 1.0, "No": 0.0, "Unsure": None}
+    return {
+        one.question.id: Answer(
+            one.answer.lower(), counts[one.answer], one.probabilities, truncated=one.truncated
+        )
+        for one in said
+    }
+
+
+def judged(text: TextRead) -> Answer:
+    """The answer is "yes" where all of the text is right; it counts as much as is right."""
+    return Answer("yes" if text["accuracy"] == 1 else "no", text["accuracy"], {}, text)
+
+
+def details(
+    question_set: QuestionSet,
+    answers: Mapping[int, Answer],
+    scores: Mapping[int, float | None],
+    zeroed: Mapping[int, list[int]],
+) -> SkillsDetails:
+    """The answers with what they count."""
+    questions = question_set.questions
+    return {
+        **set_details(question_set, scores),
+        "skills": by_skill(questions, scores),
+        "unsure_rate": fmean(answers[question.id].said == "unsure" for question in questions),
+        "questions": [
+            {
+                **told(question, scores[question.id]),
+                "skill": skill(question),
+                "answer": answers[question.id].said,
+                "probabilities": {k.lower(): p for k, p in answers[question.id].probabilities.items()},
+                "reading": answers[question.id].reading,
+                "zeroed_by": zeroed.get(question.id, []),
+            }
+            for question in questions
+        ],
+    }
+
+
+def demand_of(prompt: str, options: SkillsOptions) -> dict[str, Demand]:
+    """A call for each question."""
+    return vqa_demand(options.question_set, options.question)
+
+
+metric = Metric(
+    "skills",
+    skills,
+    options=SkillsOptions,
+    details=SkillsDetails,
+    roles=("vqa",),
+    demand_of=demand_of,
+    may_use=("questions", "ocr"),
+    range=(0, 1),
+    formula="mean over the skills of the mean of [yes], or of the share of right words, without unsure",
+    paper="Eldesokey et al. 2026, arXiv 2605.13223",
+    without="question sets imported, pinned or sent along; without an OCR model the VQA model judges text",
+    style=STYLE,
+)

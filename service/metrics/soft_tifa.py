@@ -1,0 +1,127 @@
+"""Soft-TIFA (Kamath et al. 2025, "GenEval 2: Addressing Benchmark Drift in Text-to-Image Evaluation")."""
+
+from collections.abc import Mapping, Sequence
+from math import exp, log
+from statistics import fmean
+from typing import Literal
+
+from models.calls import FirstTokenCall
+from models.outcomes import FirstToken
+from service.fields import Template
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.models import Models
+from service.metrics.question_sets import Asked, SetDetails, cut, questions_for, set_details, told, vqa_demand
+from service.questions.given import AnswerSet
+from service.questions.sets import QuestionSet
+from service.questions.styles.tifa import TIFA
+from service.serving.demand import Demand
+
+LEAST = 1e-12  # that a question counts in a geometric mean
+COUNTS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+TENS = ["eleven", "twelve", *(f"{n}teen" for n in ("thir", "four", "fif", "six", "seven", "eigh", "nine"))]
+DIGITS = {word: str(number) for number, word in enumerate([*COUNTS, *TENS, "twenty"])}
+OTHERWISE = {**DIGITS, **{digits: word for word, digits in DIGITS.items()}}
+
+Mean = Literal["arithmetic", "geometric"]
+
+
+class SoftTifaOptions(MetricOptions):
+    """Options of `soft_tifa`."""
+
+    mean: Mean = "arithmetic"
+    question: Template = "{} Answer in one word."
+    question_set: AnswerSet | None = None
+
+
+class SoftTifaAsked(Asked):
+    """
+    One question with its answer.
+
+    Attributes:
+        variants: ways of writing the expected answer; `score` is the probability that the model's own
+            begins as one of them.
+    """
+
+    variants: list[str]
+
+
+class SoftTifaDetails(SetDetails):
+    """What a `soft_tifa` is made of: its question set and the probabilities."""
+
+    questions: list[SoftTifaAsked]
+
+
+async def soft_tifa(item: Item, models: Models, options: SoftTifaOptions) -> Score:
+    """
+    The mean over the questions of P(expected answer).
+
+    P is that of the answer's first token over the whole vocabulary, not only among the choices.  It is
+    summed over the ways of writing the answer, each token once.
+
+    The paper takes the arithmetic mean for atoms of a prompt, and `mean: "geometric"` for whole prompts:
+    one thing that is missing then brings the score close to 0.
+    """
+    question_set, found = await questions_for(item, models, TIFA, options.question_set)
+    written = {question.id: variants(question.expected) for question in question_set.questions}
+    calls = [
+        FirstTokenCall(item.image, options.question.replace("{}", question.text), written[question.id])
+        for question in question_set.questions
+    ]
+    answers: Sequence[FirstToken] = await models.vqa.answer(calls)
+    scores = {id: answer.probability for id, answer in zip(written, answers, strict=True)}
+    truncated = any(answer.truncated for answer in answers)
+    value = fold([*scores.values()], options.mean)
+    return Score(value, details(question_set, written, scores), found, cut(truncated))
+
+
+def variants(answer: str) -> tuple[str, ...]:
+    """
+    Ways of writing *answer*: as it is and capitalised, each also after a space.
+
+    Yes and no are also in lower case, and a count is also in digits, or in words.
+    """
+    lower = answer.casefold()
+    ways = [answer, *([lower] if lower in ("yes", "no") else []), *filter(None, [OTHERWISE.get(lower)])]
+    cased = [case for way in ways for case in (way, way[:1].upper() + way[1:])]
+    return tuple(dict.fromkeys(before + way for way in cased for before in ("", " ")))
+
+
+def fold(scores: Sequence[float], mean: Mean) -> float:
+    """The arithmetic mean, or the geometric one with nothing below `LEAST`."""
+    if mean == "arithmetic":
+        return fmean(scores)
+    return exp(fmean(log(max(score, LEAST)) for score in scores))
+
+
+def details(
+    question_set: QuestionSet, written: Mapping[int, Sequence[str]], scores: Mapping[int, float]
+) -> SoftTifaDetails:
+    """The probabilities, with what they are of."""
+    return {
+        **set_details(question_set, scores),
+        "questions": [
+            {**told(question, scores[question.id]), "variants": [*written[question.id]]}
+            for question in question_set.questions
+        ],
+    }
+
+
+def demand_of(prompt: str, options: SoftTifaOptions) -> dict[str, Demand]:
+    """A call for each question."""
+    return vqa_demand(options.question_set, options.question)
+
+
+metric = Metric(
+    "soft_tifa",
+    soft_tifa,
+    options=SoftTifaOptions,
+    details=SoftTifaDetails,
+    roles=("vqa",),
+    demand_of=demand_of,
+    may_use=("questions",),
+    range=(0, 1),
+    formula="mean over the questions of P(first token of the expected answer)",
+    paper="Kamath et al. 2025, arXiv 2512.16853",
+    without="question sets imported, pinned or sent along",
+    style=TIFA,
+)

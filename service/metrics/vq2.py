@@ -1,0 +1,132 @@
+"""VQ² (Yarom et al. 2023, "What You See is What You Read? Improving Text-Image Alignment Evaluation")."""
+
+import re
+from collections.abc import Mapping, Sequence
+from math import exp
+from statistics import fmean
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, StringConstraints
+
+from models.outcomes import Likelihood
+from service.fields import MAX_PROMPT, filled
+from service.fields import told as said_in_the_schema
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.models import Models
+from service.metrics.question_sets import Asked, SetDetails, cut, questions_for, set_details, told, vqa_demand
+from service.questions.given import AnswerSet
+from service.questions.sets import Question, QuestionSet
+from service.questions.styles.vq2 import VQ2
+from service.serving.demand import Demand
+
+SLOT = re.compile(r"\{(answer|question)\}")
+BOTH = r"^(?:[^\x00]*\{answer\}[^\x00]*\{question\}[^\x00]*|[^\x00]*\{question\}[^\x00]*\{answer\}[^\x00]*)$"
+
+Normalization = Literal["vocabulary", "yes_no"]
+
+
+def with_both(template: str) -> str:
+    """Refuse a template without a place for the answer and one for the question."""
+    if {slot[1] for slot in SLOT.finditer(filled(template))} != {"answer", "question"}:
+        raise ValueError("must contain {answer} and {question}, where they go")
+    return template
+
+
+PairTemplate = Annotated[
+    str,
+    StringConstraints(max_length=MAX_PROMPT),
+    AfterValidator(with_both),
+    said_in_the_schema(pattern=BOTH, minLength=1),
+]
+
+
+class Vq2Options(MetricOptions):
+    """Options of `vq2`."""
+
+    normalization: Normalization = "vocabulary"
+    question: PairTemplate = 'is "{answer}" true for "{question}" in this image?'
+    question_set: AnswerSet | None = None
+
+
+class Vq2Asked(Asked):
+    """
+    One pair with its answer; `score` is P("yes").
+
+    Attributes:
+        label_mass: what "yes" and "no" have of the whole.
+    """
+
+    label_mass: float
+
+
+class Vq2Details(SetDetails):
+    """What a `vq2` is made of: its pairs and the answers."""
+
+    questions: list[Vq2Asked]
+
+
+async def vq2(item: Item, models: Models, options: Vq2Options) -> Score:
+    """
+    The mean over the pairs of P("yes") to `is "<answer>" true for "<question>" in this image?`.
+
+    P is over the whole vocabulary, as the paper defines it; `normalization: "yes_no"` gives it among "yes"
+    and "no".  The released code takes no probability: its model writes "yes" or "no".
+    """
+    question_set, found = await questions_for(item, models, VQ2, options.question_set)
+    questions = question_set.questions
+    asked = [filled_in(options.question, question) for question in questions]
+    answers = await models.vqa.ask(item.image, asked, "Yes")
+    pairs = zip(questions, answers, strict=True)
+    scores = {question.id: p_yes(answer, options.normalization) for question, answer in pairs}
+    truncated = any(answer.truncated for answer in answers)
+    return Score(fold(scores), details(question_set, answers, scores), found, cut(truncated))
+
+
+def fold(scores: Mapping[int, float]) -> float:
+    """The mean of what the pairs count: P("yes"), or 1 and 0 where there are only answers."""
+    return fmean(scores.values())
+
+
+def filled_in(template: str, pair: Question) -> str:
+    """What is asked about *pair*."""
+    parts = {"answer": pair.expected, "question": pair.text}
+    return SLOT.sub(lambda slot: parts[slot[1]], template)
+
+
+def p_yes(answer: Likelihood, normalization: Normalization) -> float:
+    """P("yes") of the first token, over the whole vocabulary or among "yes" and "no"."""
+    return exp(answer.log_p_yes) if normalization == "vocabulary" else answer.probability
+
+
+def details(
+    question_set: QuestionSet, answers: Sequence[Likelihood], scores: Mapping[int, float]
+) -> Vq2Details:
+    """The answers with what they count."""
+    return {
+        **set_details(question_set, scores),
+        "questions": [
+            {**told(question, scores[question.id]), "label_mass": answer.label_mass}
+            for question, answer in zip(question_set.questions, answers, strict=True)
+        ],
+    }
+
+
+def demand_of(prompt: str, options: Vq2Options) -> dict[str, Demand]:
+    """A call for each pair."""
+    return vqa_demand(options.question_set, options.question)
+
+
+metric = Metric(
+    "vq2",
+    vq2,
+    options=Vq2Options,
+    details=Vq2Details,
+    roles=("vqa",),
+    demand_of=demand_of,
+    may_use=("questions",),
+    range=(0, 1),
+    formula='mean over pairs of question and answer of P("yes") to whether the answer is true',
+    paper="Yarom et al. 2023, arXiv 2305.10400",
+    without="question sets imported, pinned or sent along",
+    style=VQ2,
+)
