@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm redis train-demo figures bench loadtest bench-demo soak fuzz
+.PHONY: help demo serve test check vllm redis train-demo figures quality bench loadtest bench-demo soak fuzz
 
 PYTHON ?= python3
 VENV := .venv
@@ -59,6 +59,9 @@ train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on tw
 
 figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughput and memory
 	$(BIN)/python -m loadtest.accuracy
+
+quality: $(VENV)/dev ## Measure which metric to trust: rank and separation on semantic error graphs, to build/quality.png
+	$(BIN)/python -m loadtest.quality
 
 bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 	$(BIN)/python -m benchmarks.forward

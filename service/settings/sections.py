@@ -1,11 +1,13 @@
 """The tables of the settings that are the same whatever models and metrics there are."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
 from models.formats.contract import BYTES_PER_PIXEL
+from models.formats.mp4 import MP4, MP4_PACKAGE
 from models.formats.registry import FORMATS
 from models.settings import Section
 from service.redis import url as redis_url
@@ -35,7 +37,7 @@ class Server(Section):
     )
     keep_alive_s: int = Field(75, ge=1, description="Time that a connection may be idle, in seconds.")
     body_timeout_s: float = Field(
-        30, gt=0, description="Time without progress after which headers or a body are given up, in seconds."
+        30, gt=0, description="Seconds without progress until headers, bodies or responses are given up."
     )
     unfinished_bodies_mb: int = Field(
         512, ge=1, description="Memory for bodies that are still coming, of all requests together, in MiB."
@@ -54,7 +56,9 @@ class Images(Section):
         min_length=1,
         description=f"What is read, of {', '.join(FORMATS)}.",
     )
-    max_pixels: int = Field(50_000_000, ge=1, description="Most pixels, told from the header.")
+    max_pixels: int = Field(
+        50_000_000, ge=1, description="Most pixels of all frames together, told by the header."
+    )
     max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
     max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
     decode_workers: int = Field(2, ge=1, description="Threads that decode and resize.")
@@ -73,6 +77,8 @@ class Images(Section):
         unknown = [name for name in formats if name.upper() not in FORMATS]
         if unknown:
             raise ValueError(f"{', '.join(unknown)}: not among {', '.join(FORMATS)}")
+        if MP4.name in map(str.upper, formats) and find_spec(MP4_PACKAGE) is None:
+            raise ValueError(f"{MP4.name} needs the package {MP4_PACKAGE}: pip install '.[video]'")
         return [name.upper() for name in formats]
 
     @field_validator("allowed_url_hosts")

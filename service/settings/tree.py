@@ -104,4 +104,5 @@ class Settings(Section):
     def demo_models(self) -> list[str]:
         """Models whose answers mean nothing for real pictures, where others stand beside them."""
         demo = [name for name, table in self.models.items() if table.is_demo]
-        return demo if len(demo) < len(self.models) else []
+        chosen = any(not table.is_demo and not table.is_shipped for table in self.models.values())
+        return demo if chosen else []

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from service import telemetry
 from service.http.keys import Keys
+from service.metrics.contract import MetricOptions
 from service.metrics.registry import metrics
 from tests.docs.pages import fences, named_rows, page, requests, rows, section
 
@@ -43,17 +44,19 @@ def test_every_route_has_a_label_of_its_own(app):
 def test_every_option_of_a_metric_is_documented_with_its_default():
     """The option table of docs/api.md has the fields of the metrics' declarations."""
     documented = {cells[0].strip("`"): cells[2] for cells in named_rows(section(PAGE, "### Options"))}
-    assert documented.pop("frames` of each metric")
+    shared = MetricOptions.model_fields
+    assert all(documented.pop(f"{option}` of each metric") for option in shared)
     expected = {
         f"{name}.{option}": default
         for name, metric in metrics().items()
         for option, default in metric.options().model_dump().items()
-        if option != "frames"
+        if option not in shared
     }
 
     assert expected.keys() == documented.keys()
     for option, default in expected.items():
-        assert default is None or str(default) in documented[option]
+        shown = json.dumps(default) if isinstance(default, bool) else str(default)
+        assert default is None or shown in documented[option]
 
 
 def examples() -> list[Any]:

@@ -5,8 +5,8 @@ import re
 
 from service.http.openapi import tree
 
-ANYWHERE = {"200", "413", "500", "503"}
-OF_A_BODY = ANYWHERE | {"400", "401", "408", "415", "422", "429", "504"}
+ANYWHERE = {"200", "400", "408", "413", "500", "503"}
+OF_A_BODY = ANYWHERE | {"401", "415", "422", "429", "504"}
 STATUSES = {
     "/score": OF_A_BODY,
     "/questions": OF_A_BODY | {"502"},

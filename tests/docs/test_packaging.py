@@ -12,7 +12,8 @@ from tests.docs.pages import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PINNED = re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.lock").read_text("utf-8"), re.MULTILINE)
 LOCK = {canonicalize_name(name): version for name, version in PINNED}
-ALL = map(Requirement, [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["redis"]])
+EXTRAS = PROJECT["optional-dependencies"]["redis"] + PROJECT["optional-dependencies"]["ocr"]
+ALL = map(Requirement, [*PROJECT["dependencies"], *EXTRAS])
 WANTED = {canonicalize_name(each.name): each.specifier for each in ALL}
 BOUNDED = "torch", "torchvision", "transformers", "open-clip-torch", "pydantic", "fastapi"
 

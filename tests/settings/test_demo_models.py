@@ -26,6 +26,8 @@ def settings(**models):
         ({"clip": {**DEMO, "model": "ViT-L-14"}, "vqa": {"family": "fake"}}, ["vqa"]),
         ({"vqa": REAL}, []),
         ({"clip": DEMO, "vqa": {"family": "fake"}}, []),
+        ({"clip": DEMO, "ocr": {"family": "rapidocr"}}, []),
+        ({"clip": DEMO, "ocr": {"family": "rapidocr"}, "vqa": REAL}, ["clip"]),
     ],
 )
 def test_demo_models_are_those_without_real_weights(models, demo):
@@ -38,8 +40,10 @@ def test_one_variable_makes_the_demo_profile_a_mixture():
     assert [] == load_settings(DEMO_PROFILE, {}).demo_models
     mixed = load_settings(DEMO_PROFILE, {"SCOREGATE_MODELS__VQA__CHECKPOINT": "owner/name"})
 
-    assert ["clip", "questions"] == mixed.demo_models
-    assert "Demo models stand beside real ones: clip, questions. Their scores mean nothing." in check(mixed)
+    assert ["clip", "questions", "nli"] == mixed.demo_models
+    assert "Demo models stand beside real ones: clip, questions, nli. Their scores mean nothing." in check(
+        mixed
+    )
     assert "Demo models" not in check(load_settings(DEMO_PROFILE, {}))
 
 
