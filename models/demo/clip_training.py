@@ -21,7 +21,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from models.demo.batches import ahead
 from models.demo.language import WORDS, sample_statement
-from models.demo.loop import Loop
+from models.demo.loop import Loop, Stage
 from models.demo.tokenizer import corpus
 from models.demo.vqa_samples import picture
 from models.demo.world import Scene, sample_scene
@@ -29,7 +29,7 @@ from models.pixels import CLIP_MEAN, CLIP_STD
 
 SEED = 11
 PICTURES, CAPTIONS = 128, 4  # a step, and per picture
-STEPS, DECAY, RATE = 1500, 300, 1.5e-3
+STAGE = Stage(1500, 1.5e-3, 300)
 SHARPEST = math.log(100)  # CLIP, section 2.5: the logits' scale never exceeds 100
 KINDS = ("presence", "binding", "count", "relation", "size")  # what a caption says outright
 
@@ -150,7 +150,7 @@ def learn(
 ) -> None:
     """Minimise CLIP's symmetric cross entropy, with each picture's captions in turn."""
     model.visual.to(memory_format=torch.channels_last)  # twice as fast on a CPU
-    loop = Loop(model, work / "clip.pt", steps=STEPS, rate=RATE, decay=DECAY, say=say)
+    loop = Loop(model, work / "clip.pt", STAGE, say=say)
     loss = open_clip.ClipLoss()
     batches = ahead(make, loop.step)
     for _ in loop.steps():

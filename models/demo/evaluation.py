@@ -18,6 +18,7 @@ from models.demo.language import KINDS, sample_statement
 from models.demo.vqa_samples import picture
 from models.demo.world import sample_scene
 from models.image import Image
+from models.outcomes import Likelihood
 
 BATCH = 64
 CLOSE = 0.15  # of the smaller radius: things that nearly touch
@@ -51,8 +52,8 @@ def vqa_scores(model: ClipFlanT5, asked: Sequence[tuple[Image, str]]) -> list[tu
     scores = []
     for start in range(0, len(calls), BATCH):
         for outcome in model.score([model.prepare(call) for call in calls[start : start + BATCH]]):
-            if isinstance(outcome, Exception):
-                raise outcome
+            if not isinstance(outcome, Likelihood):
+                raise CheckpointError("the model says no likelihood")
             scores.append((exp(sum(outcome.log_probs) / 2), outcome.logit))
     return scores
 

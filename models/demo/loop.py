@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -11,9 +12,17 @@ SAVE_EVERY = 120  # seconds
 REPORT_EVERY = 50  # steps
 
 
+class Stage(NamedTuple):
+    """How many steps, at which rate, and over how many of the last steps that falls to zero."""
+
+    steps: int
+    rate: float
+    decay: int
+
+
 class Loop:
     """
-    Steps of AdamW: warm-up, a constant rate, then a decay to zero over the last steps.
+    A stage's steps of AdamW: warm-up, a constant rate, then a decay to zero over the last steps.
 
     State is saved every two minutes under *path*; the same call resumes where it was left.
     """
@@ -22,20 +31,18 @@ class Loop:
         self,
         student: nn.Module,
         path: Path,
+        stage: Stage,
         *,
-        steps: int,
-        rate: float,
-        decay: int,
         warmup: int = 100,
         say: Callable[[str], None] = print,
     ) -> None:
-        self._student, self._path, self._steps, self._say = student, path, steps, say
+        self._student, self._path, self._steps, self._say = student, path, stage.steps, say
         self.optimizer = torch.optim.AdamW(
-            student.parameters(), rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+            student.parameters(), stage.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True
         )
         self._schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimizer,
-            lambda step: min(1.0, (step + 1) / warmup, max(0.0, (steps - step) / decay)),
+            lambda step: min(1.0, (step + 1) / warmup, max(0.0, (stage.steps - step) / stage.decay)),
         )
         self.step = 0
         self._sums: dict[str, tuple[float, int]] = {}

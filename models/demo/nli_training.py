@@ -16,11 +16,11 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForSequenceClassification
 
 from models.demo.language import WORDS
-from models.demo.loop import Loop
+from models.demo.loop import Loop, Stage
 from models.demo.nli_pairs import Pair, draw
 
 SEED = 11  # of the batches and the weights
-STEPS, DECAY, RATE, ROWS = 3600, 1400, 1.5e-3, 64
+STAGE, ROWS = Stage(3600, 1.5e-3, 1400), 64
 LENGTH = 64  # tokens of a premise and a hypothesis
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
 ASKING = "the is are there what where how many color size relative to exactly yes ? . , 1 2 3 4 5"
@@ -85,7 +85,7 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
     torch.manual_seed(SEED)
     words = make_tokenizer(directory)
     student = BertForSequenceClassification(configuration(words))
-    loop = Loop(student, work / "nli.pt", steps=STEPS, rate=RATE, decay=DECAY, say=say)
+    loop = Loop(student, work / "nli.pt", STAGE, say=say)
     for step in loop.steps():
         random = Random(f"{SEED}-{step}")
         pairs = [draw(random) for _ in range(ROWS)]

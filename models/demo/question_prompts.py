@@ -22,7 +22,7 @@ FOREIGN_LATER = 0.03  # and elsewhere
 
 # Long answers need more practice, and so does reading what another call answered.
 CALLS = (*STYLES, ANSWERS, "dsg", "tifa", "gecko questions", "skills", ANSWERS, ANSWERS)
-READING = (*CALLS, *[ANSWERS] * 16)  # of the second stage
+READING_CALLS = (*CALLS, *[ANSWERS] * 16)  # where reading is practised
 
 # Relation has the longest answers and needs the most practice.
 MIX = ("presence", "binding", "binding", "count", "relation", "relation", "negation", "size")

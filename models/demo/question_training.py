@@ -13,6 +13,7 @@ answer questions about prompts half of the time, and another head asks at each q
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,13 @@ from torch import nn
 from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from models.demo.loop import Loop
+from models.demo.loop import Loop, Stage
 from models.demo.question_batches import IGNORE, Batch, make_batch
-from models.demo.question_prompts import CALLS, READING
+from models.demo.question_prompts import CALLS, READING_CALLS
 from models.demo.question_tokenizer import BOS, CONTEXT, EOS, PAD, SEED, train_tokenizer
 
-STEPS, DECAY, RATE = 10_000, 3500, 3e-3
-READING_STEPS, READING_DECAY, READING_RATE = 4000, 1200, 2e-3
+WRITING = Stage(10_000, 3e-3, 3500)
+READING, READING_AGAIN = Stage(4000, 2e-3, 1200), Stage(3500, 1e-3, 2500)
 MIDDLE, READ = 2, 3  # layers below the side heads
 
 
@@ -103,14 +104,19 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
         train_tokenizer(directory)
     words = Tokenizer.from_file(str(directory / "tokenizer.json"))
     student = Student(LlamaForCausalLM(configuration(words)))
-    loop = Loop(student, work / "questions.pt", steps=STEPS, rate=RATE, decay=DECAY, say=say)
+    loop = Loop(student, work / "questions.pt", WRITING, say=say)
     practise(student, loop, lambda step: make_batch(step, words, CALLS))
-    reader = Reader(student)
-    loop = Loop(
-        reader, work / "reading.pt", steps=READING_STEPS, rate=READING_RATE, decay=READING_DECAY, say=say
-    )
-    practise(reader, loop, lambda step: make_batch(STEPS + step, words, READING))
+    reader, done = Reader(student), WRITING.steps
+    for name, stage in (("reading", READING), ("reading-again", READING_AGAIN)):
+        loop = Loop(reader, work / f"{name}.pt", stage, say=say)
+        practise(reader, loop, partial(make_reading, done, words))
+        done += stage.steps
     student.llama.save_pretrained(directory)
+
+
+def make_reading(done: int, words: Tokenizer, step: int) -> Batch:
+    """A batch of the stages that practise reading; *done* steps were before."""
+    return make_batch(done + step, words, READING_CALLS)
 
 
 def practise(student: Student, loop: Loop, make: Callable[[int], Batch]) -> None:

@@ -12,7 +12,8 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from models.calls import Call, ChoiceCall, FirstTokenCall, GenerateCall, LikelihoodCall
+from models.calls import ChoiceCall, FirstTokenCall, GenerateCall, LikelihoodCall
+from models.clip_flant5.answers import VqaCall
 from models.clip_flant5.model import ClipFlanT5
 from models.contract import CHOICE_QUESTION
 from models.demo.evaluation import cases
@@ -74,7 +75,7 @@ def is_closed(entry: Entry) -> bool:
     return bool(entry["choices"] == ["yes", "no"])
 
 
-def choose(image: Image, entry: Entry) -> Call:
+def choose(image: Image, entry: Entry) -> VqaCall:
     """A question with choices as TIFA and Gecko ask it."""
     if is_closed(entry):
         return LikelihoodCall(image, closed(entry["text"]))
@@ -122,7 +123,7 @@ def skills(entries: Sequence[Entry], outcomes: Sequence[Any]) -> float:
     return fmean(sure) if sure else 0.0
 
 
-METRICS: dict[str, tuple[str, Callable[[Image, Entry], Call], Callable[..., float]]] = {
+METRICS: dict[str, tuple[str, Callable[[Image, Entry], VqaCall], Callable[..., float]]] = {
     "dsg": ("dsg", lambda image, e: LikelihoodCall(image, closed(e["text"])), dsg),
     "tifa": ("tifa", choose, tifa),
     "soft_tifa": (

@@ -8,6 +8,8 @@ what the renderer knows, by small heads that exist in training only:
    (T5 has no other way to tell left from right: its position bias knows the order of patches only);
 2. encoder, middle layer: which patches each mention means, how many there are, and where;
 3. one layer later, at the relation word: which relation really holds.
+
+The vision tower and the questions have two rounds: the second at a lower rate that falls to nothing.
 """
 
 import math
@@ -20,7 +22,7 @@ from torch import nn
 from models.clip_flant5.network import Network
 from models.clip_flant5.tokenizer import Tokenizer
 from models.demo.batches import ahead
-from models.demo.loop import Loop
+from models.demo.loop import Loop, Stage
 from models.demo.tokenizer import train_tokenizer
 from models.demo.vqa_checkpoint import VISION, VISION_WIDTH, WIDTH, configuration, write
 from models.demo.vqa_questions import REPORTED
@@ -29,10 +31,13 @@ from models.demo.vqa_student import Student
 from models.pixels import Pixels
 
 SEED = 3
-SCENES = 36  # a step
-RATE = 1.5e-3
-PATCH_STEPS, CAPTION_STEPS = 1200, 400
-STEPS, DECAY = 3600, 1700
+SCENES = 36  # a step of questions or captions
+PICTURES = 72  # a step of patches, each also mirrored
+
+
+PATCHES, CAPTIONS, QUESTIONS = Stage(1200, 1.5e-3, 1), Stage(400, 1.5e-3, 1), Stage(1720, 1.5e-3, 1)
+# Only a rate that falls makes the tower see shapes well; before, it knew half of them.
+PATCHES_AGAIN, QUESTIONS_AGAIN = Stage(1000, 1e-3, 900), Stage(2000, 1e-3, 1500)
 
 
 def places() -> torch.Tensor:
@@ -61,32 +66,37 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
     with torch.no_grad():
         network.vision_tower.embeddings.position_embedding.weight[1:] = places()
     student = Student(network, tokenizer)
-    if not (work / "vqa.pt").exists():
-        learn_patches(student, work, say)
-        learn_captions(student, tokenizer, work, say)
-    learn_answers(student, tokenizer, work, say)
+    student.see = torch.compile(student.see, dynamic=False)  # type: ignore[method-assign]
+    student.read = torch.compile(student.read, dynamic=False)  # type: ignore[method-assign]
+
+    def loop(name: str, stage: Stage) -> Loop:
+        return Loop(student, work / f"{name}.pt", stage, say=say)
+
+    learn_patches(student, loop("patches", PATCHES), f"{SEED}-patches")
+    learn_captions(student, loop("captions", CAPTIONS), tokenizer)
+    learn_answers(student, loop("vqa", QUESTIONS), f"{SEED}", tokenizer)
+    learn_patches(student, loop("patches-again", PATCHES_AGAIN), f"{SEED}-patches-again")
+    learn_answers(student, loop("vqa-again", QUESTIONS_AGAIN), f"{SEED}-again", tokenizer)
     write(network, directory, tokenizer)
 
 
-def learn_patches(student: Student, work: Path, say: Callable[[str], None]) -> None:
-    """Stage 1, the vision tower alone: what is under each patch.  Nothing else works before this."""
-    loop = Loop(student, work / "patches.pt", steps=PATCH_STEPS, rate=RATE, decay=1, say=say)
-    pixels, see = Pixels(SIZE), torch.compile(student.see)
+def learn_patches(student: Student, loop: Loop, seed: str) -> None:
+    """The vision tower alone: what is under each patch.  Nothing else works before this."""
+    pixels = Pixels(SIZE)
 
     def make(step: int) -> Patches:
-        return make_patches(2 * SCENES, f"{SEED}-patches-{step}", pixels)
+        return make_patches(PICTURES, f"{seed}-{step}", pixels)
 
     batches = ahead(make, loop.step)
     for _ in loop.steps():
         batch = next(batches)
         with torch.autocast("cpu", torch.bfloat16):
-            losses = student.patch_loss(see(batch.pixels), batch)
+            losses = student.patch_loss(student.see(batch.pixels), batch)
         loop.minimise(losses)
 
 
-def learn_captions(student: Student, tokenizer: Tokenizer, work: Path, say: Callable[[str], None]) -> None:
-    """Stage 2: the second half of captions from the picture and the first half."""
-    loop = Loop(student, work / "captions.pt", steps=CAPTION_STEPS, rate=RATE, decay=1, say=say)
+def learn_captions(student: Student, loop: Loop, tokenizer: Tokenizer) -> None:
+    """The second half of captions from the picture and the first half."""
     pixels = Pixels(SIZE)
 
     def make(step: int) -> tuple[torch.Tensor, ...]:
@@ -100,15 +110,12 @@ def learn_captions(student: Student, tokenizer: Tokenizer, work: Path, say: Call
         loop.minimise(losses)
 
 
-def learn_answers(student: Student, tokenizer: Tokenizer, work: Path, say: Callable[[str], None]) -> None:
-    """Stage 3: questions of every form, with the side heads."""
-    loop = Loop(student, work / "vqa.pt", steps=STEPS, rate=RATE, decay=DECAY, say=say)
+def learn_answers(student: Student, loop: Loop, seed: str, tokenizer: Tokenizer) -> None:
+    """Questions of every form, with the side heads."""
     pixels, nouns = Pixels(SIZE), Nouns(tokenizer)
-    student.see = torch.compile(student.see)  # type: ignore[method-assign]
-    student.read = torch.compile(student.read, dynamic=False)  # type: ignore[method-assign]
 
     def make(step: int) -> Batch:
-        return make_batch(SCENES, f"{SEED}-{step}", tokenizer, nouns, pixels)
+        return make_batch(SCENES, f"{seed}-{step}", tokenizer, nouns, pixels)
 
     batches = ahead(make, loop.step)
     for _ in loop.steps():

@@ -81,7 +81,7 @@ class Metric:
         paper: its source.
         own_model: the metric is its weights.  No other model may stand in for the one that its settings
             name, and that one stands in for no other metric's.
-        without: what it can still score where there is no model that it may use.
+        without: what it can still score where there is no model for a role that it may use, by that role.
         style: of the question sets that it asks for.
         style_of: the same under other options, where they have the sets written in another way; the
             name stays.
@@ -102,7 +102,7 @@ class Metric:
     paper: str = ""
     direction: str = "higher is better"
     own_model: bool = False
-    without: str = ""
+    without: Mapping[str, str] | None = None
     style: Style | None = None
     style_of: Callable[[Any], Style] | None = None
     default: bool = False

@@ -147,7 +147,7 @@ metric = Metric(
     range=(0, 1),
     formula="mean over the questions of [yes, and no direct parent answered no]",
     paper="Cho et al. 2024, arXiv 2310.18235",
-    without="question sets imported, pinned or sent along",
+    without={"questions": "question sets imported, pinned or sent along"},
     style=DSG,
     style_of=style_of,
 )

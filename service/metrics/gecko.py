@@ -162,6 +162,9 @@ metric = Metric(
     range=(0, 1),
     formula="mean over the questions that the prompt entails of s(expected choice) / Σ s(choice)",
     paper="Wiles et al. 2024, arXiv 2404.16820",
-    without="question sets imported, pinned or sent along; without an NLI model no question is dropped",
+    without={
+        "questions": "question sets imported, pinned or sent along",
+        "nli": "all questions, also those that the prompt does not entail",
+    },
     style=GECKO,
 )

@@ -210,6 +210,9 @@ metric = Metric(
     range=(0, 1),
     formula="mean over the skills of the mean of [yes], or of the share of right words, without unsure",
     paper="Eldesokey et al. 2026, arXiv 2605.13223",
-    without="question sets imported, pinned or sent along; without an OCR model the VQA model judges text",
+    without={
+        "questions": "question sets imported, pinned or sent along",
+        "ocr": "text as the VQA model sees it",
+    },
     style=STYLE,
 )

@@ -122,6 +122,6 @@ metric = Metric(
     range=(0, 1),
     formula="mean over the questions of P(first token of the expected answer)",
     paper="Kamath et al. 2025, arXiv 2512.16853",
-    without="question sets imported, pinned or sent along",
+    without={"questions": "question sets imported, pinned or sent along"},
     style=TIFA,
 )

@@ -105,7 +105,7 @@ metric = Metric(
     range=(0, 1),
     formula="mean over the questions of [the likeliest choice is the expected answer]",
     paper="Hu et al. 2023, arXiv 2303.11897",
-    without="question sets imported, pinned or sent along",
+    without={"questions": "question sets imported, pinned or sent along"},
     style=TIFA,
     style_of=style_of,
 )

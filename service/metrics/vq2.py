@@ -127,6 +127,6 @@ metric = Metric(
     range=(0, 1),
     formula='mean over pairs of question and answer of P("yes") to whether the answer is true',
     paper="Yarom et al. 2023, arXiv 2305.10400",
-    without="question sets imported, pinned or sent along",
+    without={"questions": "question sets imported, pinned or sent along"},
     style=VQ2,
 )

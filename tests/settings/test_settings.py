@@ -32,11 +32,11 @@ def profile(tmp_path):
 
 
 def test_the_demo_profile_is_what_runs_without_a_configuration():
-    """Three demo models on 127.0.0.1:8000."""
+    """A demo model in each role, on 127.0.0.1:8000."""
     settings = load_settings(None, {})
 
     assert ("127.0.0.1", 8000) == (settings.server.host, settings.server.port)
-    assert {"clip": "clip", "vqa": "vqa", "questions": "questions"} == {
+    assert {role: role for role in ("clip", "vqa", "questions", "nli", "ocr")} == {
         name: model.role for name, model in settings.models.items()
     }
 

@@ -47,8 +47,9 @@ def described(metric: Metric, service: Service) -> dict[str, Any]:
     handles = service.engine.handles([metric.name])
     entry = {field: getattr(metric, field) for field in OF_A_METRIC}
     entry |= {"models": list(handles), "ready": not service.missing(metric)}
-    if any(service.runtime.handle(metric.name, role) is None for role in metric.may_use) and metric.without:
-        entry["only"] = metric.without
+    absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]
+    if only := [text for role, text in (metric.without or {}).items() if role in absent]:
+        entry["only"] = "; ".join(only)
     if isinstance(metric, Composite):
         entry["parts"] = {
             name: {
