@@ -17,6 +17,7 @@ from models.demo.language import PLURALS, Mention, Statement, matches
 from models.demo.vqa_questions import REPORTED, Asked, sample_question
 from models.demo.world import (
     COLOURS,
+    RADIUS,
     RELATIONS,
     SHAPES,
     Scene,
@@ -30,6 +31,7 @@ SIZE, PATCH = 70, 10
 GRID = SIZE // PATCH
 QUESTIONS = 8  # per picture
 AFTER = 16  # tokens after the image, padded
+SMALLEST = (RADIUS[0], 0.1)  # radii that the tower finds hard
 ANSWER = 3  # tokens of an answer, padded: "left of" and the end
 
 
@@ -150,12 +152,12 @@ def label_patches(scene: Scene) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
     return under, (shapes, colours, centres, places)
 
 
-def make_patches(scenes: int, seed: str, pixels: Pixels) -> Patches:
-    """The pictures of *seed* with what is under their patches, each also seen in a mirror."""
+def make_patches(scenes: int, seed: str, pixels: Pixels, small: bool = False) -> Patches:
+    """The pictures of *seed* with what is under their patches, each also seen in a mirror; half *small*."""
     random = Random(seed)
     images, labels = [], []
-    for _ in range(scenes):
-        scene = sample_scene(random)
+    for n in range(scenes):
+        scene = sample_scene(random, radii=SMALLEST if small and n % 2 else RADIUS)
         images.append(pixels(picture(scene, random)))
         labels.append(label_patches(scene)[1])
     image = torch.stack(images)

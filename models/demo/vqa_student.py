@@ -30,6 +30,11 @@ class Student(nn.Module):
         before, _ = tokenizer.around_image("")
         self.register_buffer("before", torch.tensor(before), persistent=False)
 
+    def freeze_eyes(self) -> None:
+        """Leave the vision tower and its projector as they are from now on."""
+        for part in (self.network.vision_tower, self.network.mm_projector, self.patch_heads):
+            part.requires_grad_(False)
+
     def see(self, pixels: torch.Tensor) -> torch.Tensor:
         """What T5 sees of each patch (n, patches, width), the unused last vision layer left out."""
         tower = self.network.vision_tower
@@ -99,7 +104,7 @@ class Student(nn.Module):
             self.right = logits[:, 0].argmax(1) == batch.answers[:, 0]
         return {
             "answer": 2 * label_loss(logits, batch.answers),
-            **self.patch_loss(seen, batch),
+            **(self.patch_loss(seen, batch) if seen.requires_grad else {}),
             **self.mention_loss(layers[MIDDLE - 1], batch),
             "relation": self.relation_loss(layers[MIDDLE], batch),
         }

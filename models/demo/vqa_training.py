@@ -9,7 +9,8 @@ what the renderer knows, by small heads that exist in training only:
 2. encoder, middle layer: which patches each mention means, how many there are, and where;
 3. one layer later, at the relation word: which relation really holds.
 
-The vision tower and the questions have two rounds: the second at a lower rate that falls to nothing.
+The vision tower and the questions have two rounds.  In the second the tower learns at a rate that falls
+to nothing, also from small things, and stays as it is while the questions go on.
 """
 
 import math
@@ -37,7 +38,8 @@ PICTURES = 72  # a step of patches, each also mirrored
 
 PATCHES, CAPTIONS, QUESTIONS = Stage(1200, 1.5e-3, 1), Stage(400, 1.5e-3, 1), Stage(1720, 1.5e-3, 1)
 # Only a rate that falls makes the tower see shapes well; before, it knew half of them.
-PATCHES_AGAIN, QUESTIONS_AGAIN = Stage(1000, 1e-3, 900), Stage(2000, 1e-3, 1500)
+PATCHES_AGAIN, SMALL_PATCHES = Stage(1000, 1e-3, 900), Stage(1500, 1e-3, 1400)
+QUESTIONS_AGAIN = Stage(2000, 1e-3, 1500)
 
 
 def places() -> torch.Tensor:
@@ -76,16 +78,18 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
     learn_captions(student, loop("captions", CAPTIONS), tokenizer)
     learn_answers(student, loop("vqa", QUESTIONS), f"{SEED}", tokenizer)
     learn_patches(student, loop("patches-again", PATCHES_AGAIN), f"{SEED}-patches-again")
+    learn_patches(student, loop("patches-small", SMALL_PATCHES), f"{SEED}-patches-small", small=True)
+    student.freeze_eyes()
     learn_answers(student, loop("vqa-again", QUESTIONS_AGAIN), f"{SEED}-again", tokenizer)
     write(network, directory, tokenizer)
 
 
-def learn_patches(student: Student, loop: Loop, seed: str) -> None:
+def learn_patches(student: Student, loop: Loop, seed: str, small: bool = False) -> None:
     """The vision tower alone: what is under each patch.  Nothing else works before this."""
     pixels = Pixels(SIZE)
 
     def make(step: int) -> Patches:
-        return make_patches(PICTURES, f"{seed}-{step}", pixels)
+        return make_patches(PICTURES, f"{seed}-{step}", pixels, small)
 
     batches = ahead(make, loop.step)
     for _ in loop.steps():

@@ -75,7 +75,7 @@ def clear_relation(one: Thing, other: Thing) -> str | None:
 # --- sampling -----------------------------------------------------------------------------------
 
 
-def sample_scene(random: Random, gap: float | None = None) -> Scene:
+def sample_scene(random: Random, gap: float | None = None, radii: tuple[float, float] = RADIUS) -> Scene:
     """
     A scene with 1 to 5 things; many hold equal or nearly equal ones, where counting is hard.
 
@@ -85,7 +85,7 @@ def sample_scene(random: Random, gap: float | None = None) -> Scene:
         long = 1.0
         short = 1.0 if random.random() < 0.3 else random.uniform(0.6, 1.0)
         width, height = (long, short) if random.random() < 0.5 else (short, long)
-        things = place(sample_looks(random), width, height, random, gap)
+        things = place(sample_looks(random), width, height, random, gap, radii)
         if things:
             return Scene(width, height, sample_background(random), things)
 
@@ -124,7 +124,12 @@ def sample_rgb(colour: str, random: Random) -> tuple[int, int, int]:
 
 
 def place(
-    looks: list[tuple[str, str]], width: float, height: float, random: Random, gap: float | None = None
+    looks: list[tuple[str, str]],
+    width: float,
+    height: float,
+    random: Random,
+    gap: float | None = None,
+    radii: tuple[float, float] = RADIUS,
 ) -> tuple[Thing, ...]:
     """
     Put every look somewhere without overlap; nothing where it can't be done.
@@ -133,11 +138,11 @@ def place(
     """
     things: list[Thing] = []
     close = gap is not None or random.random() < CLOSE
-    alike = random.uniform(*RADIUS) if random.random() < 0.5 else None  # as things in a row often are
+    alike = random.uniform(*radii) if random.random() < 0.5 else None  # as things in a row often are
     for shape, colour in looks:
         for _ in range(30):
-            radius = alike * random.uniform(0.9, 1.1) if close and alike else random.uniform(*RADIUS)
-            radius = min(max(radius, RADIUS[0]), RADIUS[1])
+            radius = alike * random.uniform(0.9, 1.1) if close and alike else random.uniform(*radii)
+            radius = min(max(radius, radii[0]), radii[1])
             x, y = random.uniform(radius, width - radius), random.uniform(radius, height - radius)
             if close and things:
                 apart = random.uniform(*GAPS) if gap is None else gap

@@ -2,7 +2,8 @@
 What a valid request must be beside what its schema says, so that the service can do something with it.
 
 Schemathesis takes a valid request that is refused for a fault.  No schema can say that a file part is
-there, that the questions of a set differ and make no circle, or that a text is about something.
+there, that the questions of a set differ and make no circle, that an expected answer is one of the choices,
+or that a text is about something.
 """
 
 from typing import Any
@@ -56,9 +57,18 @@ def different(questions: list[Any]) -> list[Any]:
             "id": number,
             "text": f"{number}: {question['text']}"[:1000],
             "depends_on": [number - 1] if question.get("depends_on") and number > 1 else [],
+            **expecting_a_choice(question.get("choices")),
         }
         for number, question in enumerate(questions, 1)
     ]
+
+
+def expecting_a_choice(choices: list[str] | None) -> dict[str, Any]:
+    """Choices that differ, at least two, the first of them expected; nothing where there are none."""
+    if not choices:
+        return {}
+    told_apart = [f"{number}: {choice}"[:1000] for number, choice in enumerate([*choices, "other"][:26])]
+    return {"choices": told_apart, "expected": told_apart[0]}
 
 
 def patient(timeout_ms: int) -> int:
