@@ -31,6 +31,13 @@ from models.question_llm.prompt import user_message
 from models.question_llm.tokenizer import ChatTokenizer
 
 FILES = (CONFIG, TOKENIZER, TOKENIZER_CONFIG)
+LENGTH = 200  # characters of the example's answer
+EXAMPLE = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["text"],
+    "properties": {"text": {"type": "string", "minLength": LENGTH, "maxLength": LENGTH}},
+}
 ROOM = 1024  # tokens that an answer needs, at least
 
 
@@ -112,9 +119,9 @@ class QuestionLLM:
         return ModelError(f"the answer was longer than {max_tokens} tokens")
 
     def example(self) -> GenerateCall:
-        """A short prompt of the usual form, of no style in particular."""
+        """A short prompt of the usual form, of no style in particular, and an answer of ordinary length."""
         user = user_message("", "a red circle left of a blue square")
-        return GenerateCall("Write yes/no questions about the prompt as JSON.", user)
+        return GenerateCall("Write about the prompt as JSON.", user, schema=EXAMPLE)
 
 
 def load(settings: QuestionLLMSettings) -> QuestionLLM:

@@ -136,10 +136,10 @@ def test_an_answer_without_an_end_is_an_error(llm: QuestionLLM) -> None:
 
 
 def test_the_example_is_answered(llm: QuestionLLM) -> None:
-    """The call that warms the model up gets five questions."""
+    """The call that warms the model up takes as long as an ordinary one, whatever the model was taught."""
     (written,) = llm.score([llm.prepare(llm.example())])
     assert isinstance(written, Text)
-    assert len(json.loads(written.text)["questions"]) == 5
+    assert len(json.loads(written.text)["text"]) == 200
 
 
 def test_the_model_says_what_it_is(llm: QuestionLLM) -> None:

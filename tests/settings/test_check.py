@@ -55,7 +55,7 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
         line.split()[0] for line in lines if line
     ]
     assert lines[1].endswith("float32, cpu  7.6 MB")
-    assert lines[-1] == "Weights: cpu 50.6 MB. Activations come on top."
+    assert lines[-1] == "Weights: cpu 51.5 MB. Activations come on top."
 
 
 @pytest.mark.parametrize("layout", ["bin", "sharded bin", "safetensors", "sharded safetensors"])
