@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 import PIL.Image
 
@@ -47,6 +47,13 @@ class Image:
     def of(cls, picture: PIL.Image.Image, digest: str = "") -> "Image":
         """*picture* as an image, lossless."""
         return cls(lossless(picture), digest)
+
+    @classmethod
+    def over(cls, other: "Image") -> Self:
+        """The file of *other* as an image of its own, whose pixels nobody else holds."""
+        own = cls(other.encoded, other.digest)
+        own.header = other.header
+        return own
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Image, (self.encoded, self.digest)

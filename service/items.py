@@ -180,8 +180,7 @@ class Pictures:
         if film.frames:
             picture.film = film
         elif isinstance(film.image, Film):  # it is at hand still, and need not be read again
-            picture.image = Image(film.image.encoded, film.image.digest)
-            picture.image.header = film.image.header
+            picture.image = Image.over(film.image)
 
     def _let_go(self, image: Image) -> None:
         """Give its share back; of a picture that is being decoded for nobody, once that has ended."""

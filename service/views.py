@@ -26,7 +26,8 @@ async def shown(view: View, pictures: Pictures, context: Context) -> AsyncIterat
     places = {shot.picture: shot.place for shot in reversed(view)}
     async with AsyncExitStack() as stack:
         read = await pictures.read_together(places, stack, context)
-        files = {picture: copy(image) for picture, image in read.items()}
+        # Images of its own, since a grid lets go of what it has copied.
+        files = {picture: type(image).over(image) for picture, image in read.items()}
         grid = Grid([frame(shot, files[shot.picture]) for shot in view], [shot.place for shot in view])
         async with pictures.accounted(grid, context):
             yield grid
@@ -35,10 +36,3 @@ async def shown(view: View, pictures: Pictures, context: Context) -> AsyncIterat
 def frame(shot: Shot, image: Image) -> Image:
     """The frame that *shot* names of the file *image*.  Raises `ImageError` where it has fewer."""
     return image if shot.number is None or not isinstance(image, Film) else image.frame(shot.number)
-
-
-def copy(image: Image) -> Image:
-    """The same file as an image of its own, since a grid lets go of what it has copied."""
-    own = type(image)(image.encoded, image.digest)
-    own.header = image.header
-    return own

@@ -18,9 +18,8 @@ import PIL.Image
 import torch
 
 from models.calls import LikelihoodCall
+from models.checkpoints.info import info_of
 from models.checkpoints.locate import locate
-from models.checkpoints.revision import revision_of
-from models.checkpoints.vocabulary import read_vocabulary
 from models.checkpoints.weights import DTYPES
 from models.clip_flant5 import FAMILY, ClipFlanT5Settings
 from models.clip_flant5.answers import Answers, Asked, VqaCall, outcomes_of
@@ -29,7 +28,7 @@ from models.clip_flant5.forward import Forward
 from models.clip_flant5.layout import FILES, read_layout
 from models.clip_flant5.network import load_network
 from models.clip_flant5.tokenizer import EOS, Text
-from models.contract import QUESTION, ModelError, ModelInfo, Prepared
+from models.contract import QUESTION, ModelError, Prepared
 from models.image import Image
 from models.outcomes import Outcome
 
@@ -77,15 +76,7 @@ class ClipFlanT5:
         self._seen = FeatureCache(features_mb * 2**20)
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._answers = Answers(self.tokenizer)
-        self.info = ModelInfo(
-            role=FAMILY.role,
-            family=FAMILY.name,
-            id=id or directory.name,
-            revision=revision or revision_of(directory, FILES),
-            dtype=dtype,
-            device=device,
-            vocabulary=read_vocabulary(directory),
-        )
+        self.info = info_of(FAMILY, directory, FILES, dtype=dtype, device=device, id=id, revision=revision)
 
     def prepare(self, call: VqaCall) -> Prepared:
         """

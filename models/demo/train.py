@@ -49,7 +49,7 @@ def main() -> None:
     clip = Clip(str(weights / "clip"), dtype="float32", device="cpu")
     report(vqa, clip, arguments.cases, say)
     llm = QuestionLLM(weights / "question_llm", dtype="float32", device="cpu")
-    style_evaluation.report(vqa, llm, arguments.style_cases, say)
+    style_evaluation.report(llm, arguments.style_cases, say)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, T5Fo
 
 from models.checkpoints.configuration import read_json
 from models.checkpoints.files import CONFIG, weight_files
+from models.checkpoints.pretrained import load_pretrained, thread_safe
 from models.contract import CheckpointError
 from models.reason import in_short
 
@@ -36,19 +37,8 @@ def safetensors_files(directory: Path) -> list[Path]:
 def load_network(directory: Path, kind: Kind, dtype: torch.dtype) -> Any:
     """The network with every weight from *directory*.  Raises `CheckpointError`."""
     files = safetensors_files(directory)
-    try:
-        network, loaded = NETWORKS[kind].from_pretrained(
-            directory,
-            dtype=dtype,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            output_loading_info=True,
-        )
-    except Exception as exc:  # a broken configuration or file fails in many ways
-        raise CheckpointError(f"{files[0]}: cannot be loaded: {in_short(exc)}") from exc
-    absent = sorted({*loaded["missing_keys"], *(name for name, *_ in loaded["mismatched_keys"])})
-    if absent:  # transformers would go on with random weights in their place
+    network, absent = load_pretrained(NETWORKS[kind], directory, dtype, files[0])
+    if absent:
         raise CheckpointError(f"{files[0]}: weights are missing or of another shape: {', '.join(absent[:4])}")
     return network
 
@@ -61,8 +51,6 @@ def load_words(directory: Path) -> tuple[Tokenizer, int]:
         raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {in_short(exc)}") from exc
     if not loaded.is_fast:
         raise CheckpointError(f"{directory}: needs a fast tokenizer")
-    words = Tokenizer.from_str(loaded.backend_tokenizer.to_str())
-    words.no_padding()
-    words.no_truncation()
+    words = thread_safe(loaded)
     words.encode_special_tokens = True  # "[SEP]" in a prompt is text
     return words, loaded.model_max_length

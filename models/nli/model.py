@@ -13,11 +13,10 @@ import torch
 
 from models.calls import EntailmentCall
 from models.checkpoints.files import CONFIG, PIECES, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.info import info_of
 from models.checkpoints.locate import locate
-from models.checkpoints.revision import revision_of
-from models.checkpoints.vocabulary import read_vocabulary
 from models.checkpoints.weights import DTYPES
-from models.contract import ModelError, ModelInfo, Prepared
+from models.contract import ModelError, Prepared
 from models.nli import FAMILY
 from models.nli.classifier import Classifier
 from models.nli.loading import kind_of
@@ -46,15 +45,7 @@ class Nli:
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         self._network = KINDS[kind_of(directory)](directory, DTYPES[dtype], device)
-        self.info = ModelInfo(
-            role=FAMILY.role,
-            family=FAMILY.name,
-            id=id or directory.name,
-            revision=revision or revision_of(directory, FILES),
-            dtype=dtype,
-            device=device,
-            vocabulary=read_vocabulary(directory),
-        )
+        self.info = info_of(FAMILY, directory, FILES, dtype=dtype, device=device, id=id, revision=revision)
 
     def prepare(self, call: EntailmentCall) -> Prepared:
         """Token ids of the pair; the cost counts them."""

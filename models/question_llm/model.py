@@ -18,11 +18,10 @@ import torch
 
 from models.calls import GenerateCall
 from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, weight_files
+from models.checkpoints.info import info_of
 from models.checkpoints.locate import locate
-from models.checkpoints.revision import revision_of
-from models.checkpoints.vocabulary import read_vocabulary
 from models.checkpoints.weights import DTYPES
-from models.contract import CheckpointError, ModelError, ModelInfo, Prepared
+from models.contract import CheckpointError, ModelError, Prepared
 from models.outcomes import Text
 from models.question_llm import FAMILY, QuestionLLMSettings
 from models.question_llm.grammar import Allowed, load_grammar_words
@@ -65,14 +64,14 @@ class QuestionLLM:
         self._context: int = self._network.config.max_position_embeddings
         self._ends = end_tokens(self._network, self._tokenizer.loaded)
         self._grammar_words = load_grammar_words(self._tokenizer.loaded, self._network.config.vocab_size)
-        self.info = ModelInfo(
-            role=FAMILY.role,
-            family=FAMILY.name,
-            id=id or directory.name,
-            revision=revision or revision_of(directory, FILES),
+        self.info = info_of(
+            FAMILY,
+            directory,
+            FILES,
             dtype=dtype,
             device=device,
-            vocabulary=read_vocabulary(directory),
+            id=id,
+            revision=revision,
             generates=True,
             repeatable=True,
         )

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
 from models.checkpoints.files import TOKENIZER
+from models.checkpoints.pretrained import thread_safe
 from models.contract import CheckpointError
 from models.reason import in_short
 
@@ -30,8 +30,8 @@ class ChatTokenizer:
 
     def __init__(self, directory: Path) -> None:
         self.loaded = load_tokenizer(directory)
-        self._words = backend(self.loaded)
-        self._plain = backend(self.loaded)
+        self._words = thread_safe(self.loaded)
+        self._plain = thread_safe(self.loaded)
         self._plain.encode_special_tokens = True  # "</s>" in a prompt is text
 
     def encode(self, system: str, user: str) -> list[int]:
@@ -56,11 +56,3 @@ def load_tokenizer(directory: Path) -> Any:
     if not tokenizer.is_fast or not tokenizer.chat_template:
         raise CheckpointError(f"{directory}: needs a fast tokenizer with a chat template")
     return tokenizer
-
-
-def backend(tokenizer: Any) -> Tokenizer:
-    """A copy of the tokenizer's own: `encode` of a fast one sets state and is not thread-safe."""
-    words = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    words.no_padding()
-    words.no_truncation()
-    return words

@@ -11,10 +11,10 @@ from starlette.requests import ClientDisconnect, Request
 
 from service.concurrency.disconnect import CallerGone
 from service.errors import Malformed, TooLarge, UnsupportedMediaType
-from service.http.images import MAX_FRAMES
 from service.http.multipart import read_multipart
 from service.http.problems import invalid
 from service.http.translate import Parts
+from service.metrics.contract import MAX_FRAMES
 from service.settings.sections import Server
 
 B = TypeVar("B", bound=BaseModel)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, StringConstraints
 
 from service.fields import Strict, branch
-from service.metrics.contract import MAX_FRAMES as MAX_FRAMES
+from service.metrics.contract import MAX_FRAMES
 
 
 class ImageData(Strict):

@@ -9,6 +9,7 @@ from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.dependencies import Dependencies, moot
 from service.metrics.models import Models
 from service.metrics.question_sets import (
+    GIVEN_SETS,
     Asked,
     SetDetails,
     cut,
@@ -22,7 +23,6 @@ from service.questions.given import YesNoSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.questions.styles.dsg import DSG, DSG_IN_THREE_CALLS
-from service.serving.demand import Demand
 
 
 class DsgOptions(MetricOptions):
@@ -131,23 +131,18 @@ def style_of(options: DsgOptions) -> Style:
     return DSG if options.generation == "one_call" else DSG_IN_THREE_CALLS
 
 
-def demand_of(prompt: str, options: DsgOptions) -> dict[str, Demand]:
-    """A call for each question."""
-    return vqa_demand(options.question_set, options.question)
-
-
 metric = Metric(
     "dsg",
     dsg,
     options=DsgOptions,
     details=DsgDetails,
     roles=("vqa",),
-    demand_of=demand_of,
+    demand_of=vqa_demand,
     may_use=("questions",),
     range=(0, 1),
     formula="mean over the questions of [yes, and no direct parent answered no]",
     paper="Cho et al. 2024, arXiv 2310.18235",
-    without={"questions": "question sets imported, pinned or sent along"},
+    without={"questions": GIVEN_SETS},
     style=DSG,
     style_of=style_of,
 )

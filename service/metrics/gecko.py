@@ -5,18 +5,25 @@ from statistics import fmean
 
 from pydantic import Field
 
-from models.contract import CHOICE_QUESTION
 from models.outcomes import Entailment
 from service.errors import NoQuestions
 from service.fields import Template
 from service.metrics.choices import Answered, Pooling, answered
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
-from service.metrics.question_sets import Asked, SetDetails, cut, questions_for, set_details, told, vqa_demand
+from service.metrics.question_sets import (
+    GIVEN_SETS,
+    Asked,
+    SetDetails,
+    cut,
+    questions_for,
+    set_details,
+    told,
+    vqa_demand,
+)
 from service.questions.given import ChoiceSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.styles.gecko import GECKO
-from service.serving.demand import Demand
 
 
 class GeckoOptions(MetricOptions):
@@ -146,24 +153,19 @@ def warnings(
     return tuple(said)
 
 
-def demand_of(prompt: str, options: GeckoOptions) -> dict[str, Demand]:
-    """A call for each question."""
-    return vqa_demand(options.question_set, options.question or CHOICE_QUESTION)
-
-
 metric = Metric(
     "gecko",
     gecko,
     options=GeckoOptions,
     details=GeckoDetails,
     roles=("vqa",),
-    demand_of=demand_of,
+    demand_of=vqa_demand,
     may_use=("questions", "nli"),
     range=(0, 1),
     formula="mean over the questions that the prompt entails of s(expected choice) / Σ s(choice)",
     paper="Wiles et al. 2024, arXiv 2404.16820",
     without={
-        "questions": "question sets imported, pinned or sent along",
+        "questions": GIVEN_SETS,
         "nli": "all questions, also those that the prompt does not entail",
     },
     style=GECKO,

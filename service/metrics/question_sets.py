@@ -1,9 +1,11 @@
 """What all metrics share that ask a question set: whose set it is, what it costs, and what they tell."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from typing_extensions import TypedDict
 
+from models.contract import CHOICE_QUESTION
 from service.context import Found
 from service.errors import Invalid
 from service.metrics.contract import Item
@@ -15,6 +17,7 @@ from service.questions.style import Style
 from service.serving.demand import Demand
 
 USUAL_QUESTIONS = 8  # of a set
+GIVEN_SETS = "question sets imported, pinned or sent along"  # which need no question LLM
 
 Given = str | Sequence[GivenQuestion] | None
 
@@ -87,11 +90,17 @@ def yes_expected(asked: QuestionSet) -> QuestionSet:
     return asked
 
 
-def vqa_demand(given: Given, template: str, calls_each: int = 1) -> dict[str, Demand]:
-    """Calls of the VQA model for each question that was sent along, or for as many as a set usually has."""
+def vqa_demand(prompt: str, options: Any) -> dict[str, Demand]:
+    """
+    A call of the VQA model for each question that was sent along, or for as many as a set usually has.
+
+    Args:
+        options: with the `question_set`, and with `question` as the template of each; None for that of
+            questions with choices.
+    """
+    given, template = options.question_set, options.question or CHOICE_QUESTION
     texts = [""] * USUAL_QUESTIONS if given is None or isinstance(given, str) else [q.text for q in given]
-    calls = calls_each * len(texts)
-    return {"vqa": Demand(calls, calls_each * sum(map(len, texts)) + calls * len(template))}
+    return {"vqa": Demand(len(texts), sum(map(len, texts)) + len(texts) * len(template))}
 
 
 def told(question: Question, score: float | None) -> Asked:

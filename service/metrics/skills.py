@@ -13,6 +13,7 @@ from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.dependencies import Dependencies, moot
 from service.metrics.models import Models
 from service.metrics.question_sets import (
+    GIVEN_SETS,
     Asked,
     SetDetails,
     cut,
@@ -26,7 +27,6 @@ from service.metrics.text_accuracy import TextRead, texts_read, words_of
 from service.questions.given import YesNoSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.styles.skills import STYLE
-from service.serving.demand import Demand
 
 ANSWERS = ("Yes", "No", "Unsure")
 TEXT, NOT_READ = "text_rendering", ("style", "position")  # what reading alone cannot tell of a text
@@ -194,24 +194,19 @@ def details(
     }
 
 
-def demand_of(prompt: str, options: SkillsOptions) -> dict[str, Demand]:
-    """A call for each question."""
-    return vqa_demand(options.question_set, options.question)
-
-
 metric = Metric(
     "skills",
     skills,
     options=SkillsOptions,
     details=SkillsDetails,
     roles=("vqa",),
-    demand_of=demand_of,
+    demand_of=vqa_demand,
     may_use=("questions", "ocr"),
     range=(0, 1),
     formula="mean over the skills of the mean of [yes], or of the share of right words, without unsure",
     paper="Eldesokey et al. 2026, arXiv 2605.13223",
     without={
-        "questions": "question sets imported, pinned or sent along",
+        "questions": GIVEN_SETS,
         "ocr": "text as the VQA model sees it",
     },
     style=STYLE,

@@ -10,11 +10,19 @@ from models.outcomes import FirstToken
 from service.fields import Template
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
-from service.metrics.question_sets import Asked, SetDetails, cut, questions_for, set_details, told, vqa_demand
+from service.metrics.question_sets import (
+    GIVEN_SETS,
+    Asked,
+    SetDetails,
+    cut,
+    questions_for,
+    set_details,
+    told,
+    vqa_demand,
+)
 from service.questions.given import AnswerSet
 from service.questions.sets import QuestionSet
 from service.questions.styles.tifa import TIFA
-from service.serving.demand import Demand
 
 LEAST = 1e-12  # that a question counts in a geometric mean
 COUNTS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -106,22 +114,17 @@ def details(
     }
 
 
-def demand_of(prompt: str, options: SoftTifaOptions) -> dict[str, Demand]:
-    """A call for each question."""
-    return vqa_demand(options.question_set, options.question)
-
-
 metric = Metric(
     "soft_tifa",
     soft_tifa,
     options=SoftTifaOptions,
     details=SoftTifaDetails,
     roles=("vqa",),
-    demand_of=demand_of,
+    demand_of=vqa_demand,
     may_use=("questions",),
     range=(0, 1),
     formula="mean over the questions of P(first token of the expected answer)",
     paper="Kamath et al. 2025, arXiv 2512.16853",
-    without={"questions": "question sets imported, pinned or sent along"},
+    without={"questions": GIVEN_SETS},
     style=TIFA,
 )

@@ -3,17 +3,24 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from models.contract import CHOICE_QUESTION
 from service.fields import Template
 from service.metrics.choices import Answered, answered
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
-from service.metrics.question_sets import Asked, SetDetails, cut, questions_for, set_details, told, vqa_demand
+from service.metrics.question_sets import (
+    GIVEN_SETS,
+    Asked,
+    SetDetails,
+    cut,
+    questions_for,
+    set_details,
+    told,
+    vqa_demand,
+)
 from service.questions.given import ChoiceSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.questions.styles.tifa import TIFA, TIFA_VERIFIED
-from service.serving.demand import Demand
 
 
 class TifaOptions(MetricOptions):
@@ -89,23 +96,18 @@ def style_of(options: TifaOptions) -> Style:
     return TIFA_VERIFIED if options.verify else TIFA
 
 
-def demand_of(prompt: str, options: TifaOptions) -> dict[str, Demand]:
-    """A call for each question."""
-    return vqa_demand(options.question_set, options.question or CHOICE_QUESTION)
-
-
 metric = Metric(
     "tifa",
     tifa,
     options=TifaOptions,
     details=TifaDetails,
     roles=("vqa",),
-    demand_of=demand_of,
+    demand_of=vqa_demand,
     may_use=("questions",),
     range=(0, 1),
     formula="mean over the questions of [the likeliest choice is the expected answer]",
     paper="Hu et al. 2023, arXiv 2303.11897",
-    without={"questions": "question sets imported, pinned or sent along"},
+    without={"questions": GIVEN_SETS},
     style=TIFA,
     style_of=style_of,
 )

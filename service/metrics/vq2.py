@@ -13,11 +13,19 @@ from service.fields import MAX_PROMPT, filled
 from service.fields import told as said_in_the_schema
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
-from service.metrics.question_sets import Asked, SetDetails, cut, questions_for, set_details, told, vqa_demand
+from service.metrics.question_sets import (
+    GIVEN_SETS,
+    Asked,
+    SetDetails,
+    cut,
+    questions_for,
+    set_details,
+    told,
+    vqa_demand,
+)
 from service.questions.given import AnswerSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.styles.vq2 import VQ2
-from service.serving.demand import Demand
 
 SLOT = re.compile(r"\{(answer|question)\}")
 BOTH = r"^(?:[^\x00]*\{answer\}[^\x00]*\{question\}[^\x00]*|[^\x00]*\{question\}[^\x00]*\{answer\}[^\x00]*)$"
@@ -111,22 +119,17 @@ def details(
     }
 
 
-def demand_of(prompt: str, options: Vq2Options) -> dict[str, Demand]:
-    """A call for each pair."""
-    return vqa_demand(options.question_set, options.question)
-
-
 metric = Metric(
     "vq2",
     vq2,
     options=Vq2Options,
     details=Vq2Details,
     roles=("vqa",),
-    demand_of=demand_of,
+    demand_of=vqa_demand,
     may_use=("questions",),
     range=(0, 1),
     formula='mean over pairs of question and answer of P("yes") to whether the answer is true',
     paper="Yarom et al. 2023, arXiv 2305.10400",
-    without={"questions": "question sets imported, pinned or sent along"},
+    without={"questions": GIVEN_SETS},
     style=VQ2,
 )

@@ -7,13 +7,12 @@ from fastapi import APIRouter, Request, Response
 from service.bootstrap import Service
 from service.fields import MAX_PROMPT
 from service.http.body import MAX_VALUES
-from service.http.images import MAX_FRAMES
 from service.http.openapi import documented
 from service.http.responses import ModelsAnswer
 from service.http.routing import json_response, service_of
 from service.lanes import LANES
 from service.metrics.composites import Composite
-from service.metrics.contract import Metric
+from service.metrics.contract import MAX_FRAMES, Metric
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
 from service.settings.sections import MAX_TIMEOUT_MS
 

@@ -1,0 +1,44 @@
+"""Networks and tokenizers of transformers, from the files of a directory and nothing else."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+
+from models.contract import CheckpointError
+from models.reason import in_short
+
+
+def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path) -> tuple[Any, list[str]]:
+    """
+    The network of a class of transformers, and the names of weights that are missing or of another shape.
+
+    transformers goes on with random numbers in their place, so the caller must refuse them.
+
+    Args:
+        place: what an error names.
+
+    Raises:
+        CheckpointError: it cannot be loaded.
+    """
+    try:
+        network, loaded = kind.from_pretrained(
+            directory,
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except Exception as exc:  # a broken configuration or file fails in many ways
+        raise CheckpointError(f"{place}: cannot be loaded: {in_short(exc)}") from exc
+    return network, sorted({*loaded["missing_keys"], *(name for name, *_ in loaded["mismatched_keys"])})
+
+
+def thread_safe(tokenizer: Any) -> Tokenizer:
+    """A copy of a fast tokenizer's own: `encode` of a fast one sets state and is not thread-safe."""
+    words = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    words.no_padding()
+    words.no_truncation()
+    return words
