@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
-import numpy.typing as npt
 
-Numbers = npt.NDArray[np.float64]
+from service.metrics.replay import correlation
+
 RESAMPLED = 1_000  # times
 INTERVAL = (2.5, 97.5)  # percentiles
 
@@ -72,19 +72,11 @@ def separation(nodes: Sequence[Scored], apart: int | None = None) -> float:
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float:
-    """Pearson's correlation of the ranks, ties at their mean; 0 where one side is constant."""
-    first, second = ranks(one), ranks(other)
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
+    """Spearman's rho; 0 where one side is constant."""
+    try:
+        return correlation.spearman(one, other)
+    except ValueError:
         return 0.0
-    return float(np.corrcoef(first, second)[0, 1])
-
-
-def ranks(values: Sequence[float]) -> Numbers:
-    """The rank of each value from 1; equal values share the mean of theirs."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    shared: Numbers = (2 * ends - counts + 1) / 2
-    return shared[places]
 
 
 def kolmogorov_smirnov(one: Sequence[float], other: Sequence[float]) -> float:

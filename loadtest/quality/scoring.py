@@ -1,7 +1,6 @@
 """The pictures of graphs, scored through the service."""
 
 import base64
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import PIL.Image
 
 from loadtest.quality.graphs import Graph
 from loadtest.quality.meta import Scored
+from models.image import lossless
 
 ITEMS = 32  # in a request
 TIMEOUT_MS = 600_000
@@ -69,6 +69,4 @@ def by_node(graph: Graph, scores: Iterator[float]) -> Iterator[Scored]:
 
 def item(prompt: str, picture: PIL.Image.Image) -> dict[str, Any]:
     """A picture as a request carries it."""
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
-    return {"prompt": prompt, "image": base64.b64encode(buffer.getvalue()).decode()}
+    return {"prompt": prompt, "image": base64.b64encode(lossless(picture)).decode()}

@@ -6,10 +6,11 @@ import pytest
 
 from loadtest.quality import graphs as drawn
 from loadtest.quality.graphs import LEVELS, Target, cells, graph, sample_target, with_errors
-from loadtest.quality.meta import Scored, estimate, kolmogorov_smirnov, rank, ranks, separation, spearman
+from loadtest.quality.meta import Scored, estimate, kolmogorov_smirnov, rank, separation, spearman
 from loadtest.quality.plot import plot
 from models.demo.language import Mention, Statement
 from models.demo.world import RELATIONS, Scene, relation
+from service.metrics.replay.correlation import ranks
 
 # SEG 0 of the released data with the scores of `blip1_dsg`.
 SEG_0 = [

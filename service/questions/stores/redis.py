@@ -73,7 +73,8 @@ class RedisStore(Store):
 
 async def find(redis: Any, *keys: str) -> QuestionSet | None:
     """The set under the first lookup key that has one."""
-    for id in [await redis.get(PREFIX + key) for key in keys]:
+    for key in keys:
+        id = await redis.get(PREFIX + key)
         if id is not None and (found := await get(redis, id.decode(errors="replace"))):
             return found
     return None
