@@ -1,5 +1,6 @@
 """What the demo VQA model is asked while it learns, in every form that the service uses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -29,6 +30,7 @@ MIX = (
     *("presence", "binding", "binding", "count", "count", "negation", "size"),
     *["relation"] * 3,
 )
+COUNTED = (*MIX, *["count"] * 6)  # about things that nearly touch
 ARGUABLE = ("size", "relation", "relation")  # kinds that people could disagree about
 REPORTED = (*KINDS, *NAMES.values())
 
@@ -52,14 +54,14 @@ class Asked:
     reported: str
 
 
-def sample_question(scene: Scene, random: Random) -> Asked | None:
-    """A question of any form about *scene*; None where what was drawn has no answer."""
+def sample_question(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> Asked | None:
+    """A question of any form and a kind of *mix* about *scene*; None where what was drawn has no answer."""
     (form,) = random.choices(tuple(FORMS), tuple(FORMS.values()))
     openly = form == CHOICE_QUESTION or (form == ONE_WORD and random.random() < 0.5)
     if form == UNSURE and random.random() < 0.3:
         statement = sample_statement(random.choice(ARGUABLE), None, scene, random)
     else:
-        statement = sample_statement(random.choice(MIX), openly or random.random() < 0.5, scene, random)
+        statement = sample_statement(random.choice(mix), openly or random.random() < 0.5, scene, random)
     if statement is None:
         return None
     return opened(form, statement, scene, random) if openly else ask(form, statement, scene, random)

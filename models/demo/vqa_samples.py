@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from models.clip_flant5.tokenizer import IGNORE, Tokenizer
 from models.demo.facts import RELATIVE
 from models.demo.language import PLURALS, Mention, Statement, matches
-from models.demo.vqa_questions import REPORTED, Asked, sample_question
+from models.demo.vqa_questions import MIX, REPORTED, Asked, sample_question
 from models.demo.world import (
     COLOURS,
     RADIUS,
@@ -32,6 +32,7 @@ GRID = SIZE // PATCH
 QUESTIONS = 8  # per picture
 AFTER = 16  # tokens after the image, padded
 SMALLEST = (RADIUS[0], 0.1)  # radii that the tower finds hard
+NEARLY_TOUCHING = (0.05, 0.3)  # gaps, in radii
 ANSWER = 3  # tokens of an answer, padded: "left of" and the end
 
 
@@ -168,11 +169,11 @@ def make_patches(scenes: int, seed: str, pixels: Pixels, small: bool = False) ->
     return Patches(torch.cat([image, image.flip(3)]), *both)
 
 
-def questions(scene: Scene, random: Random) -> list[Asked]:
-    """QUESTIONS of them about *scene*."""
+def questions(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> list[Asked]:
+    """QUESTIONS of them about *scene*, of the kinds in *mix*."""
     made: list[Asked] = []
     while len(made) < QUESTIONS:
-        asked = sample_question(scene, random)
+        asked = sample_question(scene, random, mix)
         if asked is not None:
             made.append(asked)
     return made
@@ -184,8 +185,15 @@ def make_batch(
     tokenizer: Tokenizer,
     nouns: Nouns,
     pixels: Pixels,
+    close: bool = False,
+    mix: Sequence[str] = MIX,
 ) -> Batch:
-    """The batch of *seed*, always the same."""
+    """
+    The batch of *seed*, always the same.
+
+    Args:
+        close: in half of the scenes things nearly touch, and the kinds of questions are those of *mix*.
+    """
     random = Random(seed)
     cells, rows = GRID * GRID, scenes * QUESTIONS
     images, labels = [], []
@@ -200,12 +208,13 @@ def make_batch(
     relation_at = np.full(rows, -1)
     relations = np.full(rows, IGNORE)
     for n in range(scenes):
-        scene = sample_scene(random)
+        near = close and n % 2
+        scene = sample_scene(random, random.uniform(*NEARLY_TOUCHING) if near else None)
         images.append(pixels(picture(scene, random)))
         under, known = label_patches(scene)
         labels.append(known)
         middles = [centre_patch(scene, number) for number in range(len(scene.things))]
-        for row, asked in enumerate(questions(scene, random), n * QUESTIONS):
+        for row, asked in enumerate(questions(scene, random, mix if near else MIX), n * QUESTIONS):
             after, answer = tokenizer.around_image(asked.text)[1], tokenizer.encode(asked.answer)
             ids[row, : len(after)], answers[row, : len(answer)] = after, answer
             kinds[row] = REPORTED.index(asked.reported)

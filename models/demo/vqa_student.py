@@ -30,10 +30,10 @@ class Student(nn.Module):
         before, _ = tokenizer.around_image("")
         self.register_buffer("before", torch.tensor(before), persistent=False)
 
-    def freeze_eyes(self) -> None:
-        """Leave the vision tower and its projector as they are from now on."""
+    def train_eyes(self, learn: bool) -> None:
+        """Whether the vision tower and its projector learn from now on, or stay as they are."""
         for part in (self.network.vision_tower, self.network.mm_projector, self.patch_heads):
-            part.requires_grad_(False)
+            part.requires_grad_(learn)
 
     def see(self, pixels: torch.Tensor) -> torch.Tensor:
         """What T5 sees of each patch (n, patches, width), the unused last vision layer left out."""
