@@ -1,6 +1,8 @@
 """How long a batch takes, learnt from those before it."""
 
 import math
+from math import inf
+from random import Random
 
 import pytest
 
@@ -43,3 +45,15 @@ def test_costs_that_hardly_differ_tell_no_fixed_part():
     model.observe(200, 0.5)
     model.observe(400, 0.9)
     assert model.knows_sizes
+
+
+def test_rounding_never_makes_a_token_take_less_than_no_time():
+    """Larger batches that were faster leave nothing for a token."""
+    random = Random(1)
+    for _ in range(200):
+        model = CostModel()
+        for _ in range(10):
+            cost = random.randint(1, 8) * 10
+            model.observe(cost, random.uniform(0.5, 1) / cost)
+        assert model.per_token_s >= 0
+        assert model.largest_within(inf) == inf

@@ -63,7 +63,8 @@ class CostModel:
     @property
     def per_token_s(self) -> float:
         """Seconds that each token adds."""
-        return (self._seconds - self.fixed_s * self._batches) / self._cost if self._cost else 0.0
+        variable_s = max(0.0, self._seconds - self.fixed_s * self._batches)  # rounding may go below
+        return variable_s / self._cost if self._cost else 0.0
 
     @property
     def fixed_cost(self) -> float:
