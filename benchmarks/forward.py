@@ -24,21 +24,12 @@ from models.checkpoints.configuration import read_json
 from models.checkpoints.weights import DTYPES
 from models.clip_flant5.forward import Forward
 from models.clip_flant5.network import Network
+from models.clip_flant5.published import XL, XXL
 from models.clip_flant5.tokenizer import Text
 from models.clip_flant5.tower import VIT_L_14_336
 
 DEMO = Path(__file__).parents[1] / "models" / "demo" / "weights" / "clip_flant5"
-FLAN_T5 = {
-    "d_kv": 64,
-    "num_layers": 24,
-    "num_decoder_layers": 24,
-    "feed_forward_proj": "gated-gelu",
-    "vocab_size": 32100,
-}
-SIZES = {
-    "xl": {"d_model": 2048, "d_ff": 5120, "num_heads": 32},
-    "xxl": {"d_model": 4096, "d_ff": 10240, "num_heads": 64},
-}
+SIZES = {"xl": XL, "xxl": XXL}
 BEFORE = 33  # tokens of the fixed text ahead of the image
 AFTER = range(16, 32, 2)  # of questions behind it, in turn
 ANSWER = (209, 1)  # two tokens like "Yes" and "</s>"; which ones does not matter
@@ -137,7 +128,7 @@ def configuration(geometry: str, layers: int | None) -> tuple[dict[str, Any], di
     if geometry == "demo":
         config, tower = read_json(DEMO / "config.json"), read_json(DEMO / "vision_tower" / "config.json")
     else:
-        config, tower = FLAN_T5 | SIZES[geometry], VIT_L_14_336
+        config, tower = SIZES[geometry].config, VIT_L_14_336
     if layers:
         kept = max(2, layers)
         config = config | {"num_layers": kept, "num_decoder_layers": kept}

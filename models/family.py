@@ -12,17 +12,27 @@ Loaded = Model | RemoteModel
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes on a device: what a model holds, and what its largest batch adds for a while."""
+
+    weights: int
+    activations: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """
     What `--check` says of one model: what it *loads*, from *where*, and how many *numbers* it holds.
 
     *numbers* is None where that is not known before a download; *remote* models take no memory here.
+    *memory* is what it takes of a CUDA device, None where that was not predicted.
     """
 
     loads: str
     where: str
     numbers: int | None = None
     remote: bool = False
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)

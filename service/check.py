@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from models.checkpoints.weights import DTYPES
+from models.family import Memory
 from models.registry import families
 from service.http.keys import Keys
 from service.settings.tree import Settings
@@ -21,19 +22,48 @@ def check(settings: Settings) -> str:
     rows = [("MODEL", "ROLE", "LOADS", "FROM", "AS", "MEMORY")]
     weights: Counter[str] = Counter()
     unknown = False
+    cards: dict[str, Card] = {}
     for name, table in settings.models.items():
         plan = families()[table.family].plan(name, table)
         dtype, device = getattr(table, "dtype", "float32"), getattr(table, "device", "")
         size = (plan.numbers or 0) * DTYPES[dtype].itemsize
         weights[device] += size
         unknown |= not plan.remote and plan.numbers is None
+        if device.startswith("cuda"):
+            cards.setdefault(device, Card()).add(name, plan.memory, beside_others=table.role == "questions")
         memory = "none here" if plan.remote else "unknown" if plan.numbers is None else as_bytes(size)
         kind = f"{dtype}, {device}" if device else "-"
         rows.append((name, table.role, plan.loads, plan.where, kind, memory))
     sums = [f"{device} {as_bytes(size)}" for device, size in weights.items() if size]
     sums += ["more, not known until it is fetched"] * unknown
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
-    return f"{table_of(rows)}\n\nWeights: {total}\n{beside(settings.demo_models)}"
+    peaks = "".join(f"{device}: {card}\n" for device, card in cards.items())
+    return f"{table_of(rows)}\n\nWeights: {total}\n{peaks}{beside(settings.demo_models)}"
+
+
+class Card:
+    """What the models of one GPU take of it together."""
+
+    def __init__(self) -> None:
+        self._weights = self._beside = self._turns = 0
+        self._unknown: list[str] = []
+
+    def add(self, name: str, memory: Memory | None, *, beside_others: bool) -> None:
+        """A model; all but those that run *beside_others* take turns, so the largest of them counts."""
+        if memory is None:
+            self._unknown.append(name)
+            return
+        self._weights += memory.weights
+        self._beside += memory.activations if beside_others else 0
+        self._turns = max(self._turns, 0 if beside_others else memory.activations)
+
+    def __str__(self) -> str:
+        """One sentence."""
+        peak = as_bytes(self._weights + self._beside + self._turns)
+        missing = (
+            f", without {', '.join(self._unknown)}, which could not be predicted" if self._unknown else ""
+        )
+        return f"{peak} with the largest batches, predicted{missing}. CUDA's own memory comes on top."
 
 
 def beside(demo: Sequence[str]) -> str:

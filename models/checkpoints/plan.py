@@ -5,11 +5,15 @@ from pathlib import Path
 
 from models.checkpoints.locate import cached, local
 from models.checkpoints.weights import parameters
-from models.family import Plan
+from models.family import Memory, Plan
 
 
 def plan_checkpoint(
-    checkpoint: str, revision: str, count: Callable[[Path], int], published: Mapping[str, int]
+    checkpoint: str,
+    revision: str,
+    count: Callable[[Path], int],
+    published: Mapping[str, int],
+    memory: Callable[[Path], Memory | None],
 ) -> Plan:
     """
     A directory, or a repository of the hub, whether in the local cache or not; no request is made.
@@ -18,15 +22,17 @@ def plan_checkpoint(
         count: how many numbers the weights in a directory hold, each once; it also checks what can be
             seen of the directory without loading it.
         published: how many numbers repositories hold that are not here yet.
+        memory: what the model in a directory takes of its device, None where that is not predicted.
 
     Raises:
         CheckpointError: there is no such directory, or what *count* raises.
     """
     if found := local(checkpoint):
-        return Plan(found.id, str(found.directory), count(found.directory))
+        numbers = count(found.directory)
+        return Plan(found.id, str(found.directory), numbers, memory=memory(found.directory))
     at = f"{checkpoint}@{revision or 'main'}"
     if directory := cached(checkpoint, revision):
-        return Plan(at, in_cache(directory), count(directory))
+        return Plan(at, in_cache(directory), count(directory), memory=memory(directory))
     return Plan(at, "the hub (not in its cache)", published.get(checkpoint))
 
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer
+from transformers import AutoConfig
 
 from models.contract import CheckpointError
+from models.dry_run import is_dry
 from models.reason import in_short
 
 
@@ -14,7 +16,8 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path)
     """
     The network of a class of transformers, and the names of weights that are missing or of another shape.
 
-    transformers goes on with random numbers in their place, so the caller must refuse them.
+    transformers goes on with random numbers in their place, so the caller must refuse them.  In a dry run
+    no weights are read and none are missing.
 
     Args:
         place: what an error names.
@@ -23,6 +26,8 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path)
         CheckpointError: it cannot be loaded.
     """
     try:
+        if is_dry():
+            return from_config(kind, directory, dtype), []
         network, loaded = kind.from_pretrained(
             directory,
             dtype=dtype,
@@ -34,6 +39,13 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path)
     except Exception as exc:  # a broken configuration or file fails in many ways
         raise CheckpointError(f"{place}: cannot be loaded: {in_short(exc)}") from exc
     return network, sorted({*loaded["missing_keys"], *(name for name, *_ in loaded["mismatched_keys"])})
+
+
+def from_config(kind: Any, directory: Path, dtype: torch.dtype) -> Any:
+    """The network that a directory's configuration describes, of a class of transformers."""
+    config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    make = kind._from_config if hasattr(kind, "_from_config") else kind.from_config  # one class, or an Auto
+    return make(config, dtype=dtype)
 
 
 def thread_safe(tokenizer: Any) -> Tokenizer:

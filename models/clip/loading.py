@@ -21,6 +21,7 @@ from models.clip.fault import fault
 from models.clip.source import Found, has_own_layout
 from models.clip.tokenizer import named_tokenizer, own_tokenizer
 from models.contract import CheckpointError
+from models.dry_run import is_dry
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +66,25 @@ def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | Non
     found.weights()  # that open_clip would take the file that we would
     config = open_clip.get_model_config(found.open_clip_name)
     check_towers(found, config)
-    with warnings.catch_warnings():  # open_clip would go on with the wrong activation
-        warnings.filterwarnings("error", "QuickGELU mismatch")
-        network, preprocess = open_clip.create_model_from_pretrained(
-            found.open_clip_name,
-            found.pretrained or None,
-            precision=precision(config, dtype),
-            device=device,
-            image_resize_mode=resize_mode,
-            weights_only=True,
-        )
+    options = {"precision": precision(config, dtype), "device": device, "image_resize_mode": resize_mode}
+    if is_dry():
+        network, preprocess = without_weights(found, options)
+    else:
+        with warnings.catch_warnings():  # open_clip would go on with the wrong activation
+            warnings.filterwarnings("error", "QuickGELU mismatch")
+            network, preprocess = open_clip.create_model_from_pretrained(
+                found.open_clip_name, found.pretrained or None, weights_only=True, **options
+            )
     crops = network.visual.preprocess_cfg["resize_mode"] == "shortest"
     return Parts(network.eval(), preprocess, named_tokenizer(found, config), crops)
+
+
+def without_weights(found: Found, options: dict[str, Any]) -> tuple[Any, Any]:
+    """The network and its preprocessing, for a dry run.  No tag is named, which open_clip would download."""
+    network, _, preprocess = open_clip.create_model_and_transforms(
+        found.open_clip_name, load_weights=False, pretrained_text=False, **options
+    )
+    return network, preprocess
 
 
 def precision(config: dict[str, Any], dtype: str) -> str:

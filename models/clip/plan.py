@@ -1,17 +1,23 @@
 """What `--check` says of a CLIP."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import open_clip
 import torch
 from huggingface_hub import try_to_load_from_cache
 
+from models.calls import TextCall
 from models.checkpoints.files import CLIP_HUB_WEIGHTS, open_clip_weights, weight_files
 from models.checkpoints.plan import in_cache, plan_checkpoint, total
 from models.clip import ClipSettings
+from models.clip.model import Clip, load
 from models.clip.source import HUB, LOCAL, has_own_layout
-from models.contract import CheckpointError
-from models.family import Plan
+from models.contract import CheckpointError, Prepared
+from models.family import Memory, Plan
+from models.memory import full, predicted
+from models.settings import Batch
 
 # What repositories hold, in numbers: those of the profiles, so that memory is known before a download.
 PUBLISHED = {
@@ -30,9 +36,25 @@ def plan(settings: ClipSettings) -> Plan:
     """
     torch.device(settings.device)
     if settings.pretrained:
-        return plan_named(settings.model, settings.pretrained)
+        return replace(plan_named(settings.model, settings.pretrained), memory=memory(settings))
     checkpoint = (settings.model or settings.checkpoint).removeprefix(LOCAL).removeprefix(HUB)
-    return plan_checkpoint(checkpoint, settings.revision, count, PUBLISHED)
+
+    def held(directory: Path) -> Memory | None:
+        return memory(settings.model_copy(update={"model": str(directory)}))
+
+    return plan_checkpoint(checkpoint, settings.revision, count, PUBLISHED, held)
+
+
+def memory(settings: ClipSettings) -> Memory | None:
+    """What a CLIP that is here takes, or one whose architecture open_clip knows."""
+    here = settings.model_copy(update={"revision": "-"})  # or all the weights would be read for a digest
+    return predicted(settings.device, lambda: load(here), lambda clip: full_batches(clip, settings.batch))
+
+
+def full_batches(clip: Clip, batch: Batch) -> Iterator[list[Prepared]]:
+    """As many images as a batch may hold, and as many texts."""
+    for call in (clip.example(), TextCall("a red circle")):
+        yield full(batch, clip.prepare(call), lambda number, input: replace(input, key=str(number)))
 
 
 def count(directory: Path) -> int:

@@ -19,6 +19,7 @@ from models.checkpoints.files import (
 from models.checkpoints.locate import HUB_ID, download, locate
 from models.checkpoints.revision import digest_of
 from models.contract import CheckpointError
+from models.dry_run import is_dry
 
 LOCAL, HUB = "local-dir:", "hf-hub:"  # open_clip's prefixes
 
@@ -96,7 +97,7 @@ def find_name(name: str, pretrained: str, revision: str) -> Found:
     """A model of open_clip by name.  Raises `CheckpointError` unless *pretrained* is a tag or a file."""
     file = Path(pretrained).expanduser()
     if pretrained and open_clip.is_pretrained_cfg(name, pretrained):
-        return Found(name, revision or pretrained, name=name, pretrained=pretrained, online=True)
+        return Found(name, revision or pretrained, name=name, pretrained=pretrained, online=not is_dry())
     if pretrained and file.is_file():
         return Found(name, revision or digest_of([file]), name=name, pretrained=str(file))
     tags = ", ".join(open_clip.list_pretrained_tags_by_model(name)) or "none"

@@ -19,6 +19,7 @@ from models.checkpoints.files import CONFIG, PREPROCESSOR
 from models.checkpoints.mismatch import mismatch
 from models.checkpoints.weights import read_weights
 from models.contract import CheckpointError
+from models.dry_run import is_dry
 from models.pixels import CLIP_MEAN, CLIP_STD, Pixels
 from models.reason import in_short
 
@@ -58,7 +59,7 @@ def transformers_names(name: str) -> list[str]:
 
 def network(directory: Path, dtype: torch.dtype) -> Any:
     """
-    An open_clip network with the weights of *directory*.
+    An open_clip network with the weights of *directory*, or without any in a dry run.
 
     Raises:
         CheckpointError: a file is missing or broken, an activation is not implemented, or the weights
@@ -69,7 +70,8 @@ def network(directory: Path, dtype: torch.dtype) -> Any:
     made = open_clip.CLIP(**open_clip_config(directory, config), cast_dtype=half)
     if half is not None:
         open_clip.convert_weights_to_lp(made, half)
-    made.load_state_dict(converted(directory, made.state_dict()))
+    if not is_dry():
+        made.load_state_dict(converted(directory, made.state_dict()))
     return made
 
 

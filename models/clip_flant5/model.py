@@ -10,8 +10,6 @@ where it stands.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 
 import PIL.Image
@@ -22,25 +20,16 @@ from models.checkpoints.info import info_of
 from models.checkpoints.locate import locate
 from models.checkpoints.weights import DTYPES
 from models.clip_flant5 import FAMILY, ClipFlanT5Settings
-from models.clip_flant5.answers import Answers, Asked, VqaCall, outcomes_of
+from models.clip_flant5.answers import Answers, VqaCall
 from models.clip_flant5.features import FeatureCache
 from models.clip_flant5.forward import Forward
 from models.clip_flant5.layout import FILES, read_layout
 from models.clip_flant5.network import load_network
-from models.clip_flant5.tokenizer import EOS, Text
+from models.clip_flant5.scoring import Pair, Scorer
+from models.clip_flant5.tokenizer import EOS
 from models.contract import QUESTION, ModelError, Prepared
 from models.image import Image
 from models.outcomes import Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """One image and one question about it, ready for the device, with the answers asked for."""
-
-    digest: str
-    pixels: torch.Tensor
-    text: tuple[tuple[int, ...], tuple[int, ...]]
-    asked: Asked
 
 
 class ClipFlanT5:
@@ -73,7 +62,7 @@ class ClipFlanT5:
         self.tokenizer, self.pixels = layout.tokenizer, layout.pixels
         network = load_network(directory, layout)
         self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], compile=compile)
-        self._seen = FeatureCache(features_mb * 2**20)
+        self._scorer = Scorer(self.forward, FeatureCache(features_mb * 2**20))
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._answers = Answers(self.tokenizer)
         self.info = info_of(FAMILY, directory, FILES, dtype=dtype, device=device, id=id, revision=revision)
@@ -92,26 +81,9 @@ class ClipFlanT5:
         pair = Pair(call.image.digest, pixels, (tuple(before), tuple(after)), asked)
         return Prepared(len(before) + self._patches + len(after) + asked.tokens, pair)
 
-    @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Outcome | ModelError]:
-        """One vision pass per distinct image, one encoder pass per distinct (image, question)."""
-        pairs: list[Pair] = [prepared.data for prepared in batch]
-        images = {pair.digest: pair.pixels for pair in pairs}
-        asked: dict[tuple[str, Text], list[int]] = {}
-        for number, pair in enumerate(pairs):
-            asked.setdefault((pair.digest, pair.text), []).append(number)
-
-        seen = self._seen.of(images, self.forward.features)
-        features = torch.stack([seen[digest] for digest, _ in asked])
-        states, padding = self.forward.encode(features, [text for _, text in asked])
-        answers = [
-            [answer for number in numbers for answer in pairs[number].asked.answers]
-            for numbers in asked.values()
-        ]
-        logits = self.forward.logits(states, padding, answers)
-        order = [number for numbers in asked.values() for number in numbers]
-        outcomes = outcomes_of(logits, [pairs[number].asked for number in order])
-        return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True), key=itemgetter(0))]
+        """One vision pass per distinct image, one row of the encoder per distinct (image, question)."""
+        return self._scorer.score(batch)
 
     def example(self) -> LikelihoodCall:
         """A grey square."""

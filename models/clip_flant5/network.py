@@ -15,6 +15,7 @@ from models.checkpoints.weights import read_weights
 from models.clip_flant5.layout import EMBEDDING, Layout, renamed
 from models.clip_flant5.tokenizer import IGNORE, PAD, Text
 from models.contract import CheckpointError
+from models.dry_run import is_dry
 from models.reason import in_short
 
 # Names of the network that are `shared.weight` once more, and the tensors with a row for each piece.
@@ -112,7 +113,8 @@ def shift_right(labels: torch.Tensor) -> torch.Tensor:
 
 def load_network(directory: Path, layout: Layout) -> Network:
     """
-    Build the network around the checkpoint's own tensors, every name and shape accounted for.
+    Build the network around the checkpoint's own tensors, every name and shape accounted for; in a dry run
+    without any.
 
     The reference cuts the embeddings to the tokenizer's length (32128 to 32100 rows), so its softmax
     runs over that many; so does ours.
@@ -126,6 +128,8 @@ def load_network(directory: Path, layout: Layout) -> Network:
             network = Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
     except Exception as exc:  # transformers raises many kinds
         raise CheckpointError(f"{directory}: the network cannot be built: {in_short(exc)}") from exc
+    if is_dry():
+        return network
     weights = renamed(read_weights(directory))
     empty = network.state_dict()
     names = {name.removeprefix("t5."): name for name in empty if name not in ALIASES}

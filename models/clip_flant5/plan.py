@@ -1,5 +1,6 @@
 """What `--check` says of a CLIP-FlanT5."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -9,13 +10,10 @@ from models.checkpoints.plan import plan_checkpoint
 from models.checkpoints.weights import parameters
 from models.clip_flant5 import ClipFlanT5Settings
 from models.clip_flant5.layout import read_layout, rename
-from models.family import Plan
-
-# What repositories hold, in numbers: those of the profiles, so that memory is known before a download.
-PUBLISHED = {
-    "zhiqiulin/clip-flant5-xl": 3_159_560_192,
-    "zhiqiulin/clip-flant5-xxl": 11_459_819_520,
-}
+from models.clip_flant5.memory import memory_of
+from models.clip_flant5.published import PUBLISHED
+from models.clip_flant5.tower import VIT_L_14_336
+from models.family import Memory, Plan
 
 
 def plan(settings: ClipFlanT5Settings) -> Plan:
@@ -27,7 +25,17 @@ def plan(settings: ClipFlanT5Settings) -> Plan:
         RuntimeError: torch knows no such device.
     """
     torch.device(settings.device)
-    return plan_checkpoint(settings.checkpoint, settings.revision, count, PUBLISHED)
+
+    def memory(directory: Path) -> Memory | None:
+        layout = read_layout(directory)
+        return memory_of({**layout.config, "vocab_size": layout.tokenizer.size}, layout.vision, settings)
+
+    numbers = {name: published.numbers for name, published in PUBLISHED.items()}
+    planned = plan_checkpoint(settings.checkpoint, settings.revision, count, numbers, memory)
+    if planned.memory is None and settings.checkpoint in PUBLISHED:
+        known = memory_of(PUBLISHED[settings.checkpoint].config, VIT_L_14_336, settings)
+        return replace(planned, memory=known)
+    return planned
 
 
 def count(directory: Path) -> int:

@@ -36,7 +36,9 @@ class PositionBias:
     def __call__(self, length: int) -> torch.Tensor:
         """Bias (heads, length, length) of each query for each key."""
         distances = torch.arange(1 - length, length, device=self._table.device)
-        line = self._table[bucket(distances, len(self._table), self._furthest, self._bidirectional)].t()
+        buckets = bucket(distances, len(self._table), self._furthest, self._bidirectional)
+        # Each head's numbers side by side in memory: fused kernels copy any other mask again in every layer.
+        line = self._table.t().index_select(1, buckets)
         # Row q of the square is the line from distance -q on: windows of the line, the last one first.
         return line.unfold(1, length, 1).flip(1)
 

@@ -1,13 +1,19 @@
 """What `--check` says of an NLI model."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 
+from models.calls import EntailmentCall
 from models.checkpoints.plan import plan_checkpoint, total
-from models.family import Plan
+from models.contract import Prepared
+from models.family import Memory, Plan
+from models.memory import full, predicted
 from models.nli.loading import kind_of, safetensors_files
-from models.settings import LocalSettings
+from models.nli.model import Nli, load
+from models.nli.text import LENGTH
+from models.settings import Batch, LocalSettings
 
 
 def plan(settings: LocalSettings) -> Plan:
@@ -19,7 +25,18 @@ def plan(settings: LocalSettings) -> Plan:
         RuntimeError: torch knows no such device.
     """
     torch.device(settings.device)
-    return plan_checkpoint(settings.checkpoint, settings.revision, count, published={})
+
+    def memory(directory: Path) -> Memory | None:
+        here = settings.model_copy(update={"checkpoint": str(directory), "id": "-", "revision": "-"})
+        return predicted(settings.device, lambda: load(here), lambda nli: full_batches(nli, settings.batch))
+
+    return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)
+
+
+def full_batches(nli: Nli, batch: Batch) -> Iterator[list[Prepared]]:
+    """As many of the longest pairs as a batch may hold."""
+    longest = EntailmentCall("red " * LENGTH, "a red circle")
+    yield full(batch, nli.prepare(longest), lambda _, text: text)
 
 
 def count(directory: Path) -> int:

@@ -1,13 +1,17 @@
 """What `--check` says of a question LLM that runs through transformers."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 
 from models.checkpoints.files import weight_files
 from models.checkpoints.plan import plan_checkpoint, total
-from models.family import Plan
+from models.contract import Prepared
+from models.family import Memory, Plan
+from models.memory import predicted
 from models.question_llm import QuestionLLMSettings
+from models.question_llm.model import QuestionLLM, load
 
 
 def plan(settings: QuestionLLMSettings) -> Plan:
@@ -19,7 +23,22 @@ def plan(settings: QuestionLLMSettings) -> Plan:
         RuntimeError: torch knows no such device.
     """
     torch.device(settings.device)
-    return plan_checkpoint(settings.checkpoint, settings.revision, count, published={})
+
+    def memory(directory: Path) -> Memory | None:
+        here = settings.model_copy(update={"checkpoint": str(directory), "id": "-", "revision": "-"})
+        return predicted(settings.device, lambda: load(here), largest)
+
+    return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)
+
+
+def largest(llm: QuestionLLM) -> Iterator[list[Prepared]]:
+    """
+    A chat as long as the example's and the longest answer together, and one token of answer.
+
+    That holds as many keys and values as the end of such an answer, and activations of more tokens.
+    """
+    cost = llm.prepare(llm.example()).cost
+    yield [Prepared(cost, ([0] * cost, 1, None))]
 
 
 def count(directory: Path) -> int:

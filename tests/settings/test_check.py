@@ -1,5 +1,6 @@
 """`scoregate-server --check`: what would be loaded, from where and how large, with nothing loaded."""
 
+import re
 import shutil
 import socket
 import sys
@@ -8,8 +9,9 @@ import pytest
 from huggingface_hub import constants
 
 from models.contract import CheckpointError
+from models.family import Memory
 from service import command
-from service.check import check
+from service.check import Card, check
 from service.settings import SettingsError
 from service.settings.load import load_settings
 from service.settings.tree import Settings
@@ -79,7 +81,35 @@ def test_a_repository_of_the_hub_is_told_as_not_yet_here():
     assert f"{XL['checkpoint']}@{XL['revision']}" in rows["vqa"]
     assert "the hub (not in its cache)" in rows["vqa"]
     assert rows["vqa"].endswith("bfloat16, cuda:0  6.3 GB")
-    assert total == "Weights: cuda:0 6.3 GB. Activations come on top."
+    weights, activations = total.splitlines()
+    assert weights == "Weights: cuda:0 6.3 GB. Activations come on top."
+    assert re.fullmatch(
+        r"cuda:0: 1\d\.\d GB with the largest batches, predicted\. CUDA's own .*", activations
+    )
+
+
+def test_each_gpu_has_a_line_of_its_own():
+    """And a CPU has none."""
+    vqa = {"family": "clip_flant5", "checkpoint": "demo:clip_flant5", "device": "cuda:1"}
+    clip = {"family": "open_clip", "checkpoint": "demo:clip"}
+
+    def places(device: str) -> list[str]:
+        _, total = checked(vqa=vqa, clip={**clip, "device": device})
+        return [line.partition(" ")[0] for line in total.splitlines()]
+
+    assert ["Weights:", "cuda:1:", "cuda:0:"] == places("cuda:0")
+    assert ["Weights:", "cuda:1:"] == places("cuda:1")
+    assert ["Weights:", "cuda:1:"] == places("cpu")
+
+
+def test_models_of_one_gpu_take_turns():
+    """All weights, the most activations of one, and those of the question LLM, which writes meanwhile."""
+    card, gb = Card(), 10**9
+    card.add("clip", Memory(1 * gb, 3 * gb), beside_others=False)
+    card.add("vqa", Memory(2 * gb, 5 * gb), beside_others=False)
+    card.add("questions", Memory(4 * gb, 1 * gb), beside_others=True)
+
+    assert str(card).startswith("13.0 GB with the largest batches, predicted. ")
 
 
 def test_a_repository_nobody_measured_is_of_unknown_size():
@@ -87,7 +117,9 @@ def test_a_repository_nobody_measured_is_of_unknown_size():
     rows, total = checked(vqa={**XL, "checkpoint": "owner/name"})
 
     assert rows["vqa"].endswith("unknown")
-    assert total == "Weights: more, not known until it is fetched. Activations come on top."
+    weights, activations = total.splitlines()
+    assert weights == "Weights: more, not known until it is fetched. Activations come on top."
+    assert "without vqa, which could not be predicted" in activations
 
 
 def test_what_the_cache_holds_is_measured(tmp_path):

@@ -68,6 +68,12 @@ def true(directory: Path) -> Path:
 
 def saved(directory: Path, network: Any) -> Path:
     """The network with a tokenizer of a few words."""
+    network.save_pretrained(directory)
+    return save_words(directory)
+
+
+def save_words(directory: Path) -> Path:
+    """A tokenizer of a few words."""
     vocabulary = {word: n for n, word in enumerate([*SPECIAL, *WORDS.split()])}
     words = Tokenizer(models.WordLevel(vocabulary, "<unk>"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -79,7 +85,6 @@ def saved(directory: Path, network: Any) -> Path:
         "eos_token": "</s>",
         "unk_token": "<unk>",
     }
-    network.save_pretrained(directory)
     words.save(str(directory / "tokenizer.json"))
     (directory / "tokenizer_config.json").write_text(json.dumps(config))
     return directory

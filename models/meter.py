@@ -1,0 +1,88 @@
+"""
+How much memory the tensors of a device take.
+
+Counted are all tensors that live at the same time.  Not seen: CUDA's context, what kernels and cuBLAS take
+for themselves, and what the allocator cannot use because free memory is in pieces.
+"""
+
+import weakref
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+ALIGNMENT = 16  # numbers
+
+
+class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """
+    The bytes of all tensors on *device*.
+
+    Attributes:
+        held: of those that live now.
+        peak: the most that lived at once.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.held = self.peak = 0
+        self._device = torch.empty(0, device=device).device  # "cuda" has a number, too
+        self._seen: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The outcome of *func*, whose tensors are counted."""
+        kwargs = kwargs or {}
+        if func is torch.ops.aten.scaled_dot_product_attention.default:
+            with self:
+                return attention(*args, **kwargs)
+        if func is not torch.ops.prim.device.default:
+            with self:  # an operation that is made of others: each of them is seen
+                outcome = func.decompose(*args, **kwargs)
+            if outcome is not NotImplemented:
+                return outcome
+        outcome = func(*args, **kwargs)
+        for leaf in tree_leaves(outcome):
+            if isinstance(leaf, torch.Tensor) and leaf.device == self._device:
+                self._count(leaf.untyped_storage())
+        if func is torch.ops.aten.logsumexp.default:  # whose kernel keeps all exponentials
+            self.peak = max(self.peak, self.held + args[0].nbytes)
+        return outcome
+
+    def _count(self, storage: torch.UntypedStorage) -> None:
+        if storage._cdata in self._seen:
+            return
+        self._seen.add(storage._cdata)
+        self.held += storage.nbytes()
+        self.peak = max(self.peak, self.held)
+        weakref.finalize(storage, self._free, storage._cdata, storage.nbytes())
+
+    def _free(self, storage: int, size: int) -> None:
+        self._seen.remove(storage)
+        self.held -= size
+
+
+def attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *more: Any, **options: Any
+) -> torch.Tensor:
+    """
+    What a fused kernel allocates: its outcome, a copy of a mask whose rows it cannot read as they lie, and no
+    scores.  Without a GPU PyTorch chooses another kernel.
+
+    Raises:
+        RuntimeError: the tensors are on several devices.
+    """
+    mask = more[0] if more else options.get("attn_mask")
+    places = {str(tensor.device) for tensor in (query, key, value, mask) if tensor is not None}
+    if len(places) > 1:
+        raise RuntimeError(f"attention over tensors on several devices: {', '.join(sorted(places))}")
+    rows, heads, length, _ = query.shape
+    if mask is not None and not is_aligned(mask):
+        _copy = mask.new_empty(rows, heads, length, key.shape[2] + -key.shape[2] % ALIGNMENT)
+    return query.new_empty(rows, length, heads, value.shape[-1]).transpose(1, 2)
+
+
+def is_aligned(mask: torch.Tensor) -> bool:
+    """Whether fused kernels take *mask* as it lies in memory: each row whole, at multiples of 16."""
+    *outer, inner = mask.stride()
+    return inner == 1 and mask.shape[-1] % ALIGNMENT == 0 and not any(stride % ALIGNMENT for stride in outer)

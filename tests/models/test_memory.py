@@ -1,0 +1,224 @@
+"""The memory that a model takes on a GPU, predicted without one, and that the documents say the same."""
+
+import logging
+import re
+import tomllib
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from models.checkpoints.files import open_clip_weights, weight_files
+from models.checkpoints.locate import DEMO
+from models.checkpoints.weights import parameters
+from models.clip_flant5 import ClipFlanT5Settings
+from models.clip_flant5.memory import AFTER, ANSWER, distinct, full_batches, prepared, scorer
+from models.clip_flant5.published import XL
+from models.clip_flant5.tower import VIT_L_14_336
+from models.contract import Prepared
+from models.dry_run import dry_run, is_dry
+from models.family import Memory
+from models.memory import full, measured, predicted
+from models.nli.model import Nli
+from models.nli.plan import full_batches as nli_batches
+from models.question_llm.model import QuestionLLM
+from models.question_llm.plan import largest
+from models.registry import families
+from models.settings import Batch
+from tests.docs.pages import rows, section
+from tests.support import real_sizes
+
+ROOT = Path(__file__).parents[2]
+PROFILES = ROOT / "deploy" / "profiles"
+
+
+def memory(family: str, **table: Any) -> Memory | None:
+    declared = families()[family]
+    settings = declared.settings(family=family, **{"role": declared.role, "device": "cuda", **table})
+    return declared.plan("left", settings).memory
+
+
+def gb(size: int) -> str:
+    return f"{size / 1e9:.1f} GB"
+
+
+# --- what the documents say ---------------------------------------------------------------------
+
+
+@cache
+def of_profile(profile: str) -> dict[str, Memory]:
+    """What each of a profile's own models takes."""
+    tables = tomllib.loads((PROFILES / f"{profile}.toml").read_text())["models"]
+    own = {name: table for name, table in tables.items() if "device" in table}
+    found = {name: memory(**{"role": name, **table}) for name, table in own.items()}
+    assert all(found.values())
+    return found
+
+
+def without_features(found: Memory) -> Memory:
+    """The cache of features has the default size in both profiles."""
+    return replace(found, activations=found.activations - 256 * 2**20)
+
+
+def clip(name: str, file: Path) -> Memory:
+    found = memory("open_clip", model=name, pretrained=str(file))
+    assert found
+    return found
+
+
+def nli(directory: Path, batch: Batch) -> Memory:
+    def load() -> Nli:
+        return Nli(directory, dtype="bfloat16", device="cuda", revision="-")
+
+    return measured("cuda", load, lambda model: nli_batches(model, batch))
+
+
+def question_llm(directory: Path) -> Memory:
+    def load() -> QuestionLLM:
+        return QuestionLLM(directory, dtype="bfloat16", device="cuda", revision="-")
+
+    return measured("cuda", load, largest)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        ("CLIP-FlanT5-XL", lambda _: without_features(of_profile("gpu-24gb")["vqa"])),
+        ("CLIP-FlanT5-XXL", lambda _: without_features(of_profile("gpu-80gb")["vqa"])),
+        ("CLIP ViT-L/14", lambda path: clip("ViT-L-14-quickgelu", path / "weights.safetensors")),
+        (
+            "CLIP ViT-L/14 at 336 pixels",
+            lambda path: clip("ViT-L-14-336-quickgelu", path / "weights.safetensors"),
+        ),
+        ("CLIP ViT-H/14", lambda path: clip("ViT-H-14", path / "weights.safetensors")),
+        ("DeBERTa-v3-large", lambda path: nli(real_sizes.nli(path / "d", real_sizes.DEBERTA), Batch())),
+        ("T5-XXL as TRUE has it", lambda path: nli(real_sizes.nli(path / "d", real_sizes.TRUE), Batch())),
+        ("Qwen3-4B-Instruct-2507", lambda path: question_llm(real_sizes.question_llm(path / "d"))),
+    ],
+)
+def test_the_memory_on_the_page_is_predicted(model, kind, tmp_path):
+    """Weights and activations of each row of the table in docs/models.md, to 0.1 GB."""
+    save_file({"weight": torch.zeros(1)}, tmp_path / "weights.safetensors")
+    [row] = [row for row in rows(section("models.md", "### With activations")) if row[0] == model]
+    found = kind(tmp_path)
+
+    assert [gb(found.weights), gb(found.activations)] == row[3:]
+
+
+@pytest.mark.parametrize("profile", ["gpu-24gb", "gpu-80gb"])
+def test_a_profile_adds_up_what_is_predicted(profile):
+    """The comment's lines of the service's own models, and the sum of all lines."""
+    text, found = (PROFILES / f"{profile}.toml").read_text(), of_profile(profile)
+    lines = dict(re.findall(r"^#   (\S.*?)  .* (\d+\.\d)(?:  .*)?$", text, re.MULTILINE))
+    total = re.search(r"^# +sum +(\d+\.\d)$", text, re.MULTILINE)
+    [clip_line] = [line for line in lines if line.startswith("CLIP ViT")]
+    [vqa_line] = [line for line in lines if line.startswith("CLIP-FlanT5")]
+
+    assert gb(found["clip"].weights) == f"{lines[clip_line]} GB"
+    assert gb(found["vqa"].weights) == f"{lines[vqa_line]} GB"
+    most = max(one.activations for one in found.values())
+    assert float(lines["activations"]) + float(lines["features"]) == pytest.approx(most / 1e9, abs=0.1)
+    assert total
+    assert float(total[1]) == pytest.approx(sum(map(float, lines.values())), abs=0.05)
+
+
+# --- what it depends on -------------------------------------------------------------------------
+
+
+def activations(batches: list[list[Prepared]]) -> int:
+    """Of CLIP-FlanT5-XL; layers leave nothing behind, so two of each kind say the same as all."""
+    settings = ClipFlanT5Settings(role="vqa", family="clip_flant5", device="cuda", dtype="bfloat16")
+    config = XL.config | {"num_layers": 2, "num_decoder_layers": 2}
+    vision = VIT_L_14_336 | {"num_hidden_layers": 3}
+    return measured("cuda", lambda: scorer(config, vision, settings), lambda _: batches).activations
+
+
+def calls(number: int, call: Prepared) -> list[Prepared]:
+    return full(Batch(max_items=number, max_cost_tokens=10**9), call, distinct)
+
+
+def test_a_few_layers_take_as_much_as_all():
+    """What the tests below rest on, against the page's figure for XL."""
+    batch = Batch(max_items=24, max_cost_tokens=16_384)
+    [row] = [row for row in rows(section("models.md", "### With activations")) if row[0] == "CLIP-FlanT5-XL"]
+
+    assert gb(activations(list(full_batches(VIT_L_14_336, batch)))) == row[4]
+
+
+def test_activations_grow_with_the_calls_of_a_batch():
+    """24 calls take 24 times what one takes."""
+    ordinary = prepared(VIT_L_14_336, AFTER, ANSWER)
+
+    assert activations([calls(24, ordinary)]) == pytest.approx(
+        24 * activations([calls(1, ordinary)]), rel=0.01
+    )
+
+
+def test_a_long_question_among_others_takes_no_more_than_long_ones():
+    """One of 2,624 tokens and 21 of 641, which would take 20 GB if all were as long."""
+    long, ordinary = (prepared(VIT_L_14_336, tokens, ANSWER) for tokens in (2014, AFTER))
+    mixed = calls(22, ordinary)
+    mixed[7] = calls(1, long)[0]
+    batch = Batch(max_items=24, max_cost_tokens=16_384)
+
+    assert sum(call.cost for call in mixed) <= batch.max_cost_tokens
+    assert activations([mixed]) < max(activations([one]) for one in full_batches(VIT_L_14_336, batch))
+
+
+def test_features_that_are_kept_count():
+    """A cache of 1,000 MiB more."""
+    table = {"checkpoint": "demo:clip_flant5", "dtype": "bfloat16"}
+    less, more = (memory("clip_flant5", **table, features_mb=mb) for mb in (0, 1000))
+
+    assert less
+    assert more
+    assert more.activations - less.activations == 1000 * 2**20
+
+
+# --- where there is none ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        ("open_clip", "clip"),
+        ("clip_flant5", "clip_flant5"),
+        ("transformers", "question_llm"),
+        ("transformers_nli", "nli"),
+    ],
+)
+def test_a_checkpoint_that_is_here_is_measured_on_a_gpu_only(family, name):
+    """Its weights as many bytes as its files hold numbers, but for what is not kept or kept in float32."""
+    found = memory(family, checkpoint=f"demo:{name}")
+    files = [open_clip_weights(DEMO / name)] if name == "clip" else weight_files(DEMO / name)
+    held = 4 * sum(parameters(files).values())
+
+    assert found
+    assert 0.85 * held < found.weights < 1.1 * held
+    assert found.activations > 0
+    assert memory(family, checkpoint=f"demo:{name}", device="cpu") is None
+
+
+def test_what_a_dry_run_cannot_follow_is_unknown():
+    """It is no error, since the model may well run."""
+
+    def load() -> Any:
+        raise NotImplementedError
+
+    assert predicted("cuda:1", load, lambda _: []) is None
+
+
+def test_after_a_dry_run_numbers_are_numbers_again():
+    """And libraries may log."""
+    before = logging.root.manager.disable
+    with dry_run():
+        assert is_dry()
+        assert torch.ones(2).tolist() == [0, 0]
+
+    assert not is_dry()
+    assert torch.ones(2).tolist() == [1, 1]
+    assert before == logging.root.manager.disable

@@ -1,0 +1,108 @@
+"""
+Checkpoints of the sizes that are served on GPUs, without their weights.
+
+Configurations are those that the models are published with.  Tokenizers are small ones of the tests, since
+only the number of tokens counts.
+"""
+
+import shutil
+from pathlib import Path
+
+from transformers import CLIPConfig, DebertaV2Config, PretrainedConfig, Qwen3Config, T5Config
+
+from models.checkpoints.locate import DEMO
+from models.clip_flant5.published import XL, XXL
+from models.clip_flant5.tokenizer import Tokenizer
+from tests.support.flant5_checkpoints import GOLDEN, configure
+from tests.support.nli_checkpoints import LABELS, save_words
+
+FLANT5 = {"xl": XL.config, "xxl": XXL.config}
+DEBERTA = DebertaV2Config(
+    architectures=["DebertaV2ForSequenceClassification"],
+    vocab_size=128_100,
+    hidden_size=1024,
+    num_hidden_layers=24,
+    num_attention_heads=16,
+    intermediate_size=4096,
+    type_vocab_size=0,
+    layer_norm_eps=1e-7,
+    relative_attention=True,
+    position_buckets=256,
+    norm_rel_ebd="layer_norm",
+    share_att_key=True,
+    pos_att_type=["p2c", "c2p"],
+    position_biased_input=False,
+    id2label=LABELS,
+    label2id={label: number for number, label in LABELS.items()},
+)
+TRUE = T5Config(
+    architectures=["T5ForConditionalGeneration"],
+    vocab_size=32_128,
+    d_model=4096,
+    d_kv=64,
+    d_ff=10_240,
+    num_layers=24,
+    num_heads=64,
+    feed_forward_proj="gated-gelu",
+    tie_word_embeddings=False,
+    decoder_start_token_id=0,
+)
+QWEN = Qwen3Config(
+    architectures=["Qwen3ForCausalLM"],
+    vocab_size=151_936,
+    hidden_size=2560,
+    intermediate_size=9728,
+    num_hidden_layers=36,
+    num_attention_heads=32,
+    num_key_value_heads=8,
+    head_dim=128,
+    max_position_embeddings=262_144,
+    tie_word_embeddings=True,
+)
+VIT_H_14 = CLIPConfig(
+    projection_dim=1024,
+    text_config={
+        "hidden_size": 1024,
+        "intermediate_size": 4096,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "hidden_act": "gelu",
+    },
+    vision_config={
+        "hidden_size": 1280,
+        "intermediate_size": 5120,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 16,
+        "patch_size": 14,
+        "hidden_act": "gelu",
+    },
+)
+
+
+def flant5(directory: Path, size: str) -> Path:
+    """CLIP-FlanT5 in the published layout, with the known vision tower and as many pieces."""
+    left_out = shutil.ignore_patterns("images", "*.bin", "golden.json", "vision_tower")
+    shutil.copytree(GOLDEN, directory, ignore=left_out)
+    config = FLANT5[size]
+    pieces = Tokenizer(directory / "spiece.model", extra_ids=0).size
+    configure(directory, "tokenizer_config.json", extra_ids=config["vocab_size"] - pieces)
+    return configure(directory, **config)
+
+
+def nli(directory: Path, config: PretrainedConfig) -> Path:
+    """An NLI model of transformers."""
+    return save_words(without_weights(directory, config))
+
+
+def question_llm(directory: Path) -> Path:
+    """A Qwen3 of four billion parameters, with the demo's tokenizer."""
+    shutil.copytree(DEMO / "question_llm", directory)
+    (directory / "model.safetensors").unlink()
+    return without_weights(directory, QWEN)
+
+
+def without_weights(directory: Path, config: PretrainedConfig) -> Path:
+    """What the start looks at before it reads weights: the configuration, and a file of them."""
+    config.save_pretrained(directory)
+    (directory / "model.safetensors").touch()
+    return directory
