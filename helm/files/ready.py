@@ -1,0 +1,14 @@
+"""Ask a release whether it is ready, and print its answer; status 1 where it is not, or can't be reached."""
+
+import os
+import sys
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+try:
+    with urlopen(os.environ["SERVICE"] + "/readyz", timeout=10) as answer:
+        print(answer.read().decode())
+except HTTPError as error:
+    sys.exit(error.read().decode())
+except OSError as error:
+    sys.exit(str(error))
