@@ -1,0 +1,44 @@
+"""What a device shows to Prometheus of its faults."""
+
+import pytest
+import torch
+
+from service.telemetry import Instruments
+from tests.serving.devices import Words, device, holding, outcomes_of, put
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_device_that_stands_still_shows_since_when():
+    """In seconds, for each model on it; an idle one shows 0."""
+    now = 0.0
+    instruments, models = Instruments(["m0", "m1"]), (Words(), Words())
+    served, resident, _ = device(*models, instruments=instruments, clock=lambda: now)
+
+    def shown():
+        samples = instruments.stalled.collect()[0].samples
+        return {sample.labels["model"]: sample.value for sample in samples}
+
+    async with served:
+        now = 3600.0
+        assert {"m0": 0.0, "m1": 0.0} == shown()
+        busy = await holding(models[0], served, resident)
+        now = 3700.0
+        assert {"m0": 100.0, "m1": 100.0} == shown()
+        models[0].hold.set()
+        await busy.result
+        assert {"m0": 0.0, "m1": 0.0} == shown()
+
+
+async def test_each_batch_that_runs_out_of_memory_is_counted():
+    """Four calls fail, then two of them twice, and one by one they fit: three batches did not."""
+    instruments, model = Instruments(["m0"]), Words()
+    served, resident = device(model, instruments=instruments)
+    async with served:
+        busy = await holding(model, served, resident)
+        calls = put(served, resident, *range(4))
+        model.fault = lambda call: torch.OutOfMemoryError("no") if len(model.batches[-1]) > 1 else None
+        model.hold.set()
+        assert [0, 1, 2, 3] == (await outcomes_of([busy, *calls]))[1:]
+
+    assert 3 == instruments.out_of_memory.labels("m0")._value.get()
