@@ -1,12 +1,13 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm redis train-demo figures quality bench loadtest bench-demo soak fuzz
+.PHONY: help demo serve test check vllm redis prometheus helm train-demo figures quality bench loadtest bench-demo soak fuzz ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 VLLM := .venv-vllm
 TICK_S ?= 20
+HELM := v3.22.0
 
 # pip names each package that it downloads, and says nothing while it unpacks them.  $(call watched,FOLDER) shows that
 # work goes on, also where there is no terminal: every TICK_S seconds the size of the folder.
@@ -23,9 +24,9 @@ $(VENV)/server: pyproject.toml requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-$(VENV)/dev: $(VENV)/server requirements-dev.lock
+$(VENV)/dev: $(VENV)/server requirements-dev.lock requirements-ray.lock
 	@echo "Adding what the tests need to $(VENV)"
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock -r requirements-ray.lock
 	@touch $@
 
 $(VLLM)/ready: requirements-vllm.lock
@@ -40,7 +41,7 @@ demo: $(VENV)/server ## Score the sample pictures, print a table, write build/de
 serve: $(VENV)/server ## Serve the demo models, or CONFIG=profile.toml, on 127.0.0.1:8000
 	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)")
 
-test: check vllm redis ## Lint, types, all tests
+test: check vllm redis prometheus helm ## Lint, types, all tests
 	$(BIN)/pytest
 
 check: $(VENV)/dev ## Lint and types only
@@ -53,6 +54,15 @@ vllm: $(VLLM)/ready ## Build the environment of the vLLM that the tests start (C
 redis: ## Install the redis-server that the tests start, where there is none (Debian, as root)
 	@command -v redis-server >/dev/null || { apt-get update && apt-get install -y redis-server; } \
 		|| { echo "make redis: the tests need redis-server, and apt-get can't install it here" >&2; exit 1; }
+
+prometheus: ## Install the Prometheus that the tests start, where there is none (Debian, as root)
+	@command -v promtool >/dev/null || { apt-get update && apt-get install -y --no-install-recommends prometheus; } \
+		|| { echo "make prometheus: the tests need prometheus and promtool, and apt-get can't install them here" >&2; exit 1; }
+
+helm: ## Build the helm that the tests run, where there is none (with Go; some minutes)
+	@command -v build/bin/helm >/dev/null || command -v helm >/dev/null \
+		|| GOBIN=$(CURDIR)/build/bin go install helm.sh/helm/v3/cmd/helm@$(HELM) \
+		|| { echo "make helm: the tests need helm, and there is no Go to build it with" >&2; exit 1; }
 
 train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on two cores)
 	$(BIN)/python -m models.demo.train
@@ -71,6 +81,9 @@ fuzz: $(VENV)/dev ## Let schemathesis look for faults in the HTTP contract (some
 
 soak: $(VENV)/dev ## Callers who leave and ten minutes of faults, in a real process; memory to build/soak.png
 	$(BIN)/python -m tests.e2e.soak
+
+ray-chaos: $(VENV)/dev ## Kill replicas and a node of a Ray cluster, and update it, under load; print how long recovery takes
+	$(BIN)/python -m tests.e2e.ray_chaos
 
 loadtest: $(VENV)/dev ## Measure the service under load; exit 1 where a target is missed (some minutes)
 	$(BIN)/python -m loadtest

@@ -42,7 +42,7 @@ from models.outcomes import (
     Reading,
     Text,
 )
-from models.settings import Batch, ModelSettings
+from models.settings import Batch, PlacedSettings
 
 COST = 10  # tokens of every call
 GREY = Image.of(PIL.Image.new("RGB", (8, 8), (128, 128, 128)), "grey")
@@ -55,7 +55,7 @@ EXAMPLES: dict[str, Call] = {
 }
 
 
-class FakeSettings(ModelSettings):
+class FakeSettings(PlacedSettings):
     """How long a fake takes."""
 
     fixed_ms: float = Field(0, ge=0, description="Time of a batch, whatever is in it.")

@@ -31,12 +31,13 @@ class Image:
 
     Attributes:
         decode_s: seconds that decoding took; 0 while nobody has looked at the pixels.
+        decode_began: when that began, by `time.monotonic`.
     """
 
     def __init__(self, encoded: bytes, digest: str = "") -> None:
         self._encoded = encoded
         self.digest = digest or hashlib.sha256(encoded).hexdigest()
-        self.decode_s = 0.0
+        self.decode_s = self.decode_began = 0.0
         self._rgb: PIL.Image.Image | None = None
         self._broken = ""  # why the pixels cannot be had, once somebody has looked
         self._made: dict[Any, Any] = {}
@@ -109,14 +110,14 @@ class Image:
         if self._broken:
             raise ImageError(self._broken)
         if self._rgb is None:
-            began = monotonic()
+            self.decode_began = monotonic()
             try:
                 self._rgb = self._decoded()
             except ImageError as exc:
                 self._broken = str(exc)
                 raise
             finally:
-                self.decode_s = monotonic() - began
+                self.decode_s = monotonic() - self.decode_began
         return self._rgb
 
     def _decoded(self) -> PIL.Image.Image:

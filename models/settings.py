@@ -52,8 +52,43 @@ class ModelSettings(Section):
         return False
 
 
-class LocalSettings(ModelSettings):
-    """A model of this process."""
+class Autoscaling(Section):
+    """Between how many copies Ray Serve keeps a model."""
+
+    min_replicas: int = Field(1, ge=1, description="Fewest copies.")
+    max_replicas: int = Field(ge=1, description="Most copies.")
+    target_groups: float = Field(
+        1.2, gt=0, description="Groups of calls under way that each copy should have; a busy one has 2."
+    )
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        if self.max_replicas < self.min_replicas:
+            raise ValueError("max_replicas is less than min_replicas")
+        return self
+
+
+class PlacedSettings(ModelSettings):
+    """A model that this process loads, or that Ray places."""
+
+    replicas: int = Field(1, ge=1, description="Under Ray: how many copies serve it.")
+    num_gpus: float | None = Field(
+        None, ge=0, description="Under Ray: GPUs of each copy, also a part of one; by default 1 on a GPU."
+    )
+    num_cpus: float = Field(1, ge=0, description="Under Ray: CPU cores that each copy reserves.")
+    autoscaling: Autoscaling | None = Field(None, description="Under Ray: as many copies as the load needs.")
+
+    @model_validator(mode="after")
+    def _can_be_placed(self) -> Self:
+        if self.autoscaling and self.replicas != 1:
+            raise ValueError("replicas and autoscaling: give one of them")
+        if self.num_gpus and self.num_gpus > 1 and self.num_gpus % 1:
+            raise ValueError("num_gpus: a part of one GPU, or whole ones")
+        return self
+
+
+class LocalSettings(PlacedSettings):
+    """A model that is loaded from a checkpoint."""
 
     checkpoint: str = Field(
         "", description="Directory, `demo:NAME` for a shipped one, or a hub id `owner/name`."

@@ -21,6 +21,8 @@ from service.serving.local import LocalRuntime
 from service.serving.runtime import Runtime
 from service.settings.tree import Settings
 from service.telemetry import Instruments
+from service.tracing.opening import tracer
+from service.tracing.tracer import Tracer
 
 log = logging.getLogger("scoregate.service")
 
@@ -68,7 +70,8 @@ class Service:
         assigned = assign(metrics(), settings)
         self.settings = settings
         self.metrics = {**metrics(), **composites(metrics(), settings, assigned)}
-        self.instruments = Instruments(models, {name: each.range for name, each in self.metrics.items()})
+        ranges = {name: each.range for name, each in self.metrics.items()}
+        self.instruments = Instruments(settings.models, ranges)
         self.redis = {
             cache: RedisClient(cache, url, self.instruments) for cache, url in settings.cache.redis.items()
         }
@@ -76,9 +79,17 @@ class Service:
         self.pictures = Pictures(settings.images, self.cpu)
         self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
         self.instruments.pixels_held.set_function(lambda: self.pictures.budget_held)
-        self.runtime: Runtime = LocalRuntime(
-            models, settings, assigned, self.cpu, self.instruments, on_broken, self.redis.get("scores")
-        )
+        scores = self.redis.get("scores")
+        self.runtime: Runtime
+        if settings.runtime.kind == "ray":
+            from service.serving.ray.runtime import RayRuntime  # only where Ray is asked for
+
+            self.runtime = RayRuntime(models, settings, assigned, self.cpu, self.instruments, scores)
+        else:
+            self.runtime = LocalRuntime(
+                models, settings, assigned, self.cpu, self.instruments, on_broken, scores
+            )
+        self.tracer = Tracer()
         self.draining = False
         self._stack = AsyncExitStack()
 
@@ -90,6 +101,7 @@ class Service:
             if isinstance(metric, Composite) and metric.lacks:
                 log.warning("the composite %s has no scores: %s", metric.name, "; ".join(metric.lacks))
         async with AsyncExitStack() as starting:  # what has started is closed where something fails
+            self.tracer = await starting.enter_async_context(tracer(self.settings.telemetry.otlp_endpoint))
             starting.callback(self._stop_threads)
             starting.push_async_callback(self.pictures.aclose)
             for client in self.redis.values():

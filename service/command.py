@@ -1,4 +1,4 @@
-"""`scoregate-server [serve|check|questions]`: load, then serve, unless another command is given."""
+"""`scoregate-server [serve|check|deploy|questions]`: load, then serve, unless another command is given."""
 
 import argparse
 import logging
@@ -11,6 +11,7 @@ from models.plugins import PluginError
 from models.reason import in_short
 from service import __version__
 from service.check import check
+from service.cluster import deploy
 from service.errors import ScoregateError
 from service.exchange import DONE, add_arguments, exchange
 from service.launch import WRONG, serve
@@ -49,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("serve", parents=[common], help="serve until SIGTERM (the default)")
     commands.add_parser("check", parents=[common], help="say what would be loaded, and load nothing")
+    commands.add_parser("deploy", parents=[common], help="start or update the models on a Ray cluster")
     add_arguments(commands.add_parser("questions", help="question sets as files"), common)
     return top
 
@@ -61,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.check or arguments.command == "check":
         print(check(settings), end="")
         return DONE
+    if arguments.command == "deploy":
+        return deploy(settings)
     return serve(settings, load_models(settings))
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from service.lanes import BULK, INTERACTIVE
 from service.telemetry import Instruments
+from service.tracing.span import NO_SPAN, Span
 
 Found = Literal["hit", "miss", "coalesced"]
 WORST_FIRST: tuple[Found, ...] = ("miss", "coalesced", "hit")
@@ -23,7 +24,7 @@ class Context:
         request_id: echoed in the answer and the log.
         deadline: on the event loop's clock (`loop.time()`, seconds).
         lane: "interactive" or "bulk".
-        traceparent: the caller's trace (W3C Trace Context), passed on to upstreams; may be empty.
+        span: its trace, or the part of it that this context is for.
         lookups: of one metric's cacheable calls, what came of each: "hit", "miss" or "coalesced".
         stage: of one metric, what it last waited for.
         slowest: per stage, the longest that any one item or call of this request spent, in seconds.
@@ -33,7 +34,7 @@ class Context:
     deadline: float
     lane: str
     instruments: Instruments
-    traceparent: str = ""
+    span: Span = NO_SPAN
     lookups: list[str] = field(default_factory=list)
     stage: str = ""
     slowest: dict[str, float] = field(
@@ -46,13 +47,18 @@ class Context:
         """Seconds since the request began."""
         return monotonic() - self.began
 
-    def for_one_metric(self) -> "Context":
-        """The same request, with look-ups of its own."""
-        return replace(self, lookups=[], stage="")
+    @property
+    def traceparent(self) -> str:
+        """What names its span to upstreams (W3C Trace Context); may be empty."""
+        return self.span.traceparent
 
-    def for_shared_work(self) -> "Context":
+    def for_one_metric(self, span: Span) -> "Context":
+        """The same request, with a span and look-ups of its own."""
+        return replace(self, span=span, lookups=[], stage="")
+
+    def for_shared_work(self, span: Span) -> "Context":
         """The request's names and lane for work that others may join: deadline and timings are its own."""
-        return Context(self.request_id, inf, self.lane, self.instruments, self.traceparent)
+        return Context(self.request_id, inf, self.lane, self.instruments, span)
 
     def promote(self) -> None:
         """Make the work interactive, with all that it waits for now: somebody urgent has joined it."""

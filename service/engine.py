@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
+from models.contract import ModelInfo
 from models.image import ImageError
 from service.concurrency.together import side_by_side
 from service.concurrency.turns import one_caller
@@ -123,15 +124,17 @@ class Engine:
             if await self._pictures.count_frames(moving, context):  # there is more to it than was known
                 asked, work = self._admitted(items, options, context)
             with work:
-                outcomes = iter(await side_by_side(self._views(asked, work, context), work.at_once))
-        scored = [
-            ItemReport(
-                each.item, folded(each, dict(zip(each.work, islice(outcomes, len(each.work)), strict=True)))
-            )
-            for each in asked
-        ]
-        labels = {name: handle.info.label for name, handle in handles.items()}
-        infos = {name: handle.info for name, handle in handles.items()}
+                seen, infos = await self._seen(asked, work, handles, context)
+        outcomes = iter(seen)
+        with context.span.child("fold"):
+            scored = [
+                ItemReport(
+                    each.item,
+                    folded(each, dict(zip(each.work, islice(outcomes, len(each.work)), strict=True))),
+                )
+                for each in asked
+            ]
+        labels = {name: info.label for name, info in infos.items()}
         report = Report(scored, labels, warnings(scored, infos, self._demo))
         report.count(context.instruments)
         return report
@@ -193,6 +196,20 @@ class Engine:
         work.admit(context)
         return asked, work
 
+    async def _seen(
+        self, asked: Sequence[Asked], work: Workload, handles: Mapping[str, Handle], context: Context
+    ) -> tuple[list[dict[str, Outcome]], dict[str, ModelInfo]]:
+        """
+        The outcomes of every view, and the models that they are from.
+
+        Where a model was replaced meanwhile, all is asked again: no score may carry the other one's name.
+        """
+        while True:
+            infos = {name: handle.info for name, handle in handles.items()}
+            seen = await side_by_side(self._views(asked, work, context), work.at_once)
+            if all(handle.info == infos[name] for name, handle in handles.items()):
+                return seen, infos
+
     def _views(
         self, asked: Sequence[Asked], work: Workload, context: Context
     ) -> Iterator[Coroutine[Any, Any, dict[str, Outcome]]]:
@@ -225,7 +242,13 @@ class Engine:
             return dict.fromkeys(options, ImageUndecodable(str(exc)))
 
     async def _metric(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
-        context = context.for_one_metric()
+        with context.span.child("metric", metric=name) as span:
+            outcome = await self._in_time(name, item, options, context.for_one_metric(span))
+            if isinstance(outcome, ScoregateError):
+                span.note(error=outcome.code)
+            return outcome
+
+    async def _in_time(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
         try:
             async with asyncio.timeout_at(context.deadline):
                 return await self._outcome(name, item, options, context)

@@ -34,9 +34,9 @@ Raise the most telling leaf.  What happens to one item or one metric never fails
 engine turns it into an entry of the answer; only what concerns the whole request becomes its status.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,10 @@ class ScoregateError(Exception):
         self.retry_after_s = retry_after_s
         super().__init__(self.detail)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it travels between our processes: the class and what it says, not how it was made."""
+        return remade, (type(self), self.__dict__)
+
     def of_part(self, name: str) -> Self:
         """The same error, whose detail says which part of a whole it is from; several may share this one."""
         error = type(self).__new__(type(self))
@@ -75,6 +79,13 @@ class ScoregateError(Exception):
         error.detail = f"{name}: {self.detail}"
         error.args = (error.detail,)
         return error
+
+
+def remade(kind: type[ScoregateError], state: Mapping[str, Any]) -> ScoregateError:
+    """An error that says *state*."""
+    error = kind.__new__(kind, state["detail"])
+    error.__dict__ |= state
+    return error
 
 
 def bare(error: ScoregateError) -> ScoregateError:
@@ -241,6 +252,12 @@ class NotReady(ScoregateError):
     """A model that is needed is not serving, or the store of question sets failed."""
 
     status, code, title = 503, "not_ready", "Not ready"
+
+
+class Replaced(NotReady):
+    """The model was replaced by another one before it answered; it is asked again, so no caller sees this."""
+
+    detail = "the model was replaced by another one meanwhile"
 
 
 class Draining(NotReady):

@@ -156,6 +156,7 @@ class Pictures:
         finally:
             if image.decode_s:
                 context.spent("decode", image.decode_s)
+                context.span.add("decode", image.decode_began, image.decode_began + image.decode_s)
             self._let_go(image)
 
     async def count_frames(self, pictures: Collection[Picture], context: Context) -> bool:

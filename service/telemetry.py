@@ -119,6 +119,14 @@ class Instruments:
             ("model",),
             buckets=BATCH_SECONDS,
         )
+        self.out_of_memory = counter(
+            "scoregate_out_of_memory_total", "Batches that ran out of memory, halves of them too.", ("model",)
+        )
+        self.stalled = gauge(
+            "scoregate_stalled_seconds",
+            "Time since a device last answered calls while work waits or runs; 0 when it is idle.",
+            ("model",),
+        )
         self.cache_requests = counter(
             "scoregate_cache_requests_total",
             "Look-ups by what came of them; coalesced ones joined a computation under way.",
@@ -139,6 +147,11 @@ class Instruments:
         )
         self.model_ready = gauge(
             "scoregate_model_ready", "1 when the model is loaded, warm and serving.", ("model",)
+        )
+        self.replicas = gauge(
+            "scoregate_replicas",
+            "Copies of the model on Ray that are asked; 1 for a model that is not.",
+            ("model",),
         )
         self.pixel_budget = gauge(
             "scoregate_pixel_budget_bytes", "Most bytes of decoded pixels that are held at a time."
@@ -165,7 +178,10 @@ class Instruments:
         for model in models:
             self.batch_size.labels(model)
             self.batch_duration.labels(model)
+            self.out_of_memory.labels(model)
+            self.stalled.labels(model)
             self.model_ready.labels(model)
+            self.replicas.labels(model).set(1)
         for cache, result in product(CACHES, ("hit", "miss", "coalesced")):
             self.cache_requests.labels(cache, result)
         for cache in CACHES:

@@ -18,6 +18,7 @@ LAYERS = [
         "service.command",
         "service.launch",
         "service.check",
+        "service.cluster",
         "service.exchange",
         "service.plugins",
     ],

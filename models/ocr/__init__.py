@@ -5,10 +5,10 @@ from typing import Literal
 from pydantic import Field
 
 from models.family import Family
-from models.settings import Batch, ModelSettings
+from models.settings import Batch, PlacedSettings
 
 
-class RapidOcrSettings(ModelSettings):
+class RapidOcrSettings(PlacedSettings):
     """The models that the package brings; there is no checkpoint to name."""
 
     device: Literal["cpu"] = Field("cpu", description="Models on one device take turns.")

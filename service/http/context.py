@@ -11,7 +11,6 @@ from service.errors import Fault, Invalid
 from service.settings.sections import MAX_TIMEOUT_MS
 
 TIMEOUT_HEADER = "x-request-timeout-ms"
-TRACEPARENT = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def context_of(service: Service, request: Request, timeout_ms: int | None, lane: str) -> Context:
@@ -24,9 +23,7 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
     in_header = header_timeout(request)
     timeout_ms = timeout_ms or in_header or service.settings.server.default_timeout_ms
     loop = asyncio.get_running_loop()
-    trace = request.headers.get("traceparent", "")
-    trace = trace if TRACEPARENT.fullmatch(trace) else ""
-    context = Context(state.request_id, 0.0, lane, service.instruments, trace, began=state.began)
+    context = Context(state.request_id, 0.0, lane, service.instruments, state.span, began=state.began)
     context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
     state.context = context
     return context

@@ -8,7 +8,9 @@ import asyncio
 import logging
 import re
 import uuid
+from collections.abc import Mapping
 from time import monotonic
+from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,7 +21,8 @@ from service.errors import Draining, Malformed, ScoregateError, TooLarge, Unauth
 from service.http.incoming import Bodies
 from service.http.keys import Keys
 from service.http.problems import problem
-from service.telemetry import NO_LANE
+from service.telemetry import NO_LANE, WITH_LANES
+from service.tracing.span import NO_SPAN, Span, traceparent
 
 log = logging.getLogger("scoregate.access")
 
@@ -45,7 +48,7 @@ class Edge:
         given = headers.get("x-request-id", "")
         request_id = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         state = scope.setdefault("state", {})
-        state |= {"request_id": request_id, "began": began}
+        state |= {"request_id": request_id, "began": began, "span": self._span(scope, headers, began)}
         status = 0
 
         async def send_marked(message: Message) -> None:
@@ -71,6 +74,13 @@ class Edge:
                 await problem(known, request_id)(scope, receive, send_marked)
         finally:
             self._note(scope, status, monotonic() - began)
+
+    def _span(self, scope: Scope, headers: Headers, began: float) -> Span:
+        """The trace of a request that asks models."""
+        if scope["path"] not in WITH_LANES:
+            return NO_SPAN
+        name = f"{scope['method']} {scope['path']}"
+        return self._service.tracer.begin(name, traceparent(headers.get("traceparent", "")), began)
 
     def _admit(self, scope: Scope, headers: Headers) -> None:
         if self._service.draining and scope["path"] not in OPEN:
@@ -104,10 +114,21 @@ class Edge:
             fields |= {"lane": (lane := context.lane), "stages": context.stages_ms()}
         self._instruments.count_request(route, status, seconds, lane)
         known = {name: value for name, value in fields.items() if value is not None}
+        end(scope["state"]["span"], scope["method"], route, status, known)
         log.info(
             "request",
             extra={"route": route, "code": status, "ms": round(1000 * seconds, 2), **known},
         )
+
+
+def end(span: Span, method: str, route: str, status: int, fields: Mapping[str, Any]) -> None:
+    """The request is over; its span says what the access line says."""
+    if not span.recording:
+        return
+    named = {name: fields[name] for name in ("request_id", "items", "lane") if name in fields}
+    failed = {"error": str(status)} if status >= 500 else {}
+    span.note(method=method, route=route, status=status, **named, **failed)
+    span.end()
 
 
 def has_two_lengths(headers: Headers) -> bool:

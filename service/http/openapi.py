@@ -46,7 +46,7 @@ TIMEOUT = header(
     {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
     "Time for the whole request in milliseconds, unless the body has `timeout_ms`.",
 )
-TRACE = header("traceparent", TEXT, "W3C Trace Context, passed on to model servers.")
+TRACE = header("traceparent", TEXT, "W3C Trace Context: the trace goes on here and in model servers.")
 
 
 def sent(status: int, headers: Mapping[str, str]) -> Json:

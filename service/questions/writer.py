@@ -33,6 +33,7 @@ from service.questions.style import Style, Written
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.telemetry import Instruments
+from service.tracing.span import Span
 
 DECODING = "greedy"
 TRIES = 2  # of a model that may answer otherwise when it is asked once more
@@ -80,6 +81,17 @@ class QuestionWriter:
         """
         began = monotonic()
         context.stage = "questions"
+        with context.span.child("questions", style=style.name) as span:
+            stored, found = await self._of(prompt, style, llm, context, span)
+            span.note(found=found)
+        self._instruments.cache_requests.labels("questions", found).inc()
+        context.spent("questions", monotonic() - began)
+        return stored, found
+
+    async def _of(
+        self, prompt: str, style: Style, llm: Handle | None, context: Context, span: Span
+    ) -> tuple[QuestionSet, Found]:
+        """What `of` returns and raises; *span* is of this one caller."""
         keys = lookup_keys(prompt, style, llm)
         stored = await self._store.find(*keys)
         found: Found = "hit"
@@ -91,14 +103,14 @@ class QuestionWriter:
             key = keys[0]
             if key not in self._writing:
                 llm.admit(context, Demand(1, len(prompt)))
-            writing = self._writing.setdefault(key, context.for_shared_work())
+            writing = self._writing.setdefault(key, context.for_shared_work(span))
+            if writing.span is not span:  # the LLM's call is in the trace of whoever came first
+                span.link(writing.span.traceparent)
             if context.lane == INTERACTIVE:
                 writing.promote()
             write = partial(self._write, keys, prompt, style, llm)
             (stored, written), joined = await self._flights.do(key, write)
             found = "miss" if written and not joined else "coalesced"
-        self._instruments.cache_requests.labels("questions", found).inc()
-        context.spent("questions", monotonic() - began)
         return stored, found
 
     async def unwritten(self, prompts: Sequence[str], style: Style, llm: Handle) -> list[str]:

@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from models.calls import Call
-from models.contract import Prepared
+from models.contract import ModelInfo, Prepared
 from models.outcomes import Outcome
 from service.context import Context
-from service.errors import Draining, ScoregateError
+from service.errors import Draining, Replaced, ScoregateError
 from service.lanes import BULK, INTERACTIVE
 from service.serving.backends.contract import Backend, Extent, Result, StartedCall
 from service.serving.cache.contract import Cache
+from service.serving.call_spans import add_spans
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
 from service.serving.shared_call import SharedCall, stage
@@ -40,14 +42,21 @@ class Handle:
         cache: Cache | None,
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
     ) -> None:
-        self.name, self.info = backend.name, backend.info
-        self._backend, self._cache = backend, cache if backend.info.revision else None
-        # The name tells apart models that an operator gave one id and revision.
-        self._model = (backend.name, backend.info.label, backend.info.dtype)
+        self.name = backend.name
+        self._backend, self._kept = backend, cache
         self._call_later = call_later
         self._shared: dict[bytes, SharedCall] = {}
         self._preparing: set[asyncio.Task[None]] = set()
         self._closed = False
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is loaded or served now."""
+        return self._backend.info
+
+    @property
+    def _cache(self) -> Cache | None:
+        return self._kept if self.info.revision else None
 
     @property
     def under_way(self) -> int:
@@ -84,9 +93,19 @@ class Handle:
         Ask a group at once: one outcome per call, in order.
 
         An exception is an outcome (always a `ScoregateError`), so one failed call never cancels its
-        siblings.  If *context* is promoted meanwhile, so is every call that it waits for.
+        siblings.  If *context* is promoted meanwhile, so is every call that it waits for.  Where the model
+        was replaced meanwhile, all of them are asked of the new one.
         """
-        keys = [call.key(self._model) for call in calls]
+        while True:
+            outcomes = await self._ask(calls, context)
+            if not any(isinstance(outcome, Replaced) for outcome in outcomes):
+                return outcomes
+
+    async def _ask(self, calls: Sequence[Call], context: Context) -> list[Any]:
+        info = self.info
+        # The name tells apart models that an operator gave one id and revision.
+        model = (self.name, info.label, info.dtype)
+        keys = [call.key(model) for call in calls]
         found = await self._find(keys, calls, context)
         fresh: list[SharedCall] = []
         shared = [
@@ -125,6 +144,7 @@ class Handle:
 
     async def _wait(self, shared: Sequence[SharedCall], context: Context) -> None:
         """Wait for the results of *shared* on behalf of one caller, and note the time they took."""
+        asked = monotonic()
 
         def promote() -> None:
             for call in shared:
@@ -144,6 +164,8 @@ class Handle:
             result = call.result.result()
             context.spent("queue", result.waited_s)
             context.spent("model", result.ran_s)
+        if context.span.recording:
+            add_spans(context.span, self.name, shared, asked)
 
     # --- callers come and go ----------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from models.family import Loaded
 from models.registry import families
+from models.settings import ModelSettings, RemoteSettings
 from service.serving.batcher.cores import compute_on_one_core
 from service.settings.environment import read_secret
 from service.settings.tree import Settings
@@ -9,14 +10,27 @@ from service.settings.tree import Settings
 
 def load_models(settings: Settings) -> dict[str, Loaded]:
     """
-    All models, by configured name; a remote one is only made ready to ask its server.
+    The models of this process, by configured name; a remote one is only made ready to ask its server.
+
+    Those that Ray places are loaded where it places them.
 
     Raises:
         SettingsError: the secret that a table names is not set; found out before any weights are read.
         CheckpointError: a model cannot be loaded; the message names its table.
     """
-    for table in settings.models.values():
+    here = {name: table for name, table in settings.models.items() if not is_placed(settings, table)}
+    for table in here.values():
         if variable := getattr(table, "api_key_env", ""):
             read_secret(variable)
+    return {name: load_model(name, table) for name, table in here.items()}
+
+
+def load_model(name: str, table: ModelSettings) -> Loaded:
+    """One model.  Raises `CheckpointError`."""
     compute_on_one_core()
-    return {name: families()[table.family].load(name, table) for name, table in settings.models.items()}
+    return families()[table.family].load(name, table)
+
+
+def is_placed(settings: Settings, table: ModelSettings) -> bool:
+    """Whether Ray places the model of *table*."""
+    return settings.runtime.kind == "ray" and not isinstance(table, RemoteSettings)

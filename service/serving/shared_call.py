@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from time import monotonic
 
 from models.calls import Call
 from service.lanes import BULK, INTERACTIVE
@@ -16,6 +17,7 @@ class SharedCall:
         lane, deadline: the most urgent and the latest of its callers'.
         callers: how many wait for it.
         result: becomes what all of them get.
+        answered: when it did, by `time.monotonic`.
         started: the backend's side of it; None while it is being prepared.
         group: the calls that are prepared together with it, itself among them.
         preparing: the task that does that and starts them.
@@ -29,11 +31,13 @@ class SharedCall:
         self.lane, self.deadline = lane, deadline
         self.callers = 0
         self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.answered = 0.0
         self.started: StartedCall | None = None
 
     def answer(self, result: Result) -> None:
         """Give everyone the result, unless the call was given up."""
         if not self.result.done():
+            self.answered = monotonic()
             self.result.set_result(result)
 
     def promote(self) -> None:

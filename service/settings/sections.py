@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -12,6 +12,7 @@ from models.formats.registry import FORMATS
 from models.settings import Section
 from service.redis import url as redis_url
 from service.settings import SettingsError
+from service.tracing.opening import lacks_packages
 from service.urls.hosts import parse
 
 MAX_TIMEOUT_MS = 600_000  # of a request
@@ -99,6 +100,37 @@ class Images(Section):
         if self.max_pixels * BYTES_PER_PIXEL > self.decoded_budget_mb * 2**20:
             raise ValueError("decoded_budget_mb is too small for one image of max_pixels")
         return self
+
+
+class RuntimeSettings(Section):
+    """Where the models run."""
+
+    kind: Literal["local", "ray"] = Field("local", description="In this process, or where Ray places copies.")
+    address: str = Field(
+        "local",
+        pattern=r"^(local|auto|(ray://)?[^\s/@:]+:\d{1,5})$",
+        description="Under Ray: `local` starts it on this machine; `auto` or `HOST:PORT` is a cluster.",
+    )
+    start_timeout_s: float = Field(
+        900, gt=0, description="Under Ray: time for all models to be loaded, in seconds."
+    )
+
+
+class Telemetry(Section):
+    """Where traces go."""
+
+    otlp_endpoint: str = Field(
+        "",
+        pattern=r"^(https?://[^\s/]+.*)?$",
+        description="Send traces to this OpenTelemetry collector; OTLP over HTTP.",
+    )
+
+    @field_validator("otlp_endpoint")
+    @classmethod
+    def _can_be_sent(cls, endpoint: str) -> str:
+        if endpoint and lacks_packages():
+            raise ValueError("traces need OpenTelemetry's packages: pip install '.[otel]'")
+        return endpoint
 
 
 class Weights(Section):

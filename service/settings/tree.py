@@ -1,6 +1,6 @@
 """The whole tree of settings."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -14,8 +14,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from models.registry import families
-from models.settings import ModelSettings, Section
-from service.settings.sections import CacheSettings, Images, QueueSettings, Server
+from models.settings import ModelSettings, PlacedSettings, Section
+from service.settings.sections import CacheSettings, Images, QueueSettings, RuntimeSettings, Server, Telemetry
 
 
 def by_family(table: Any) -> Any:
@@ -66,6 +66,22 @@ class PartSettings(Section):
         return dict(self.model_extra or {})
 
 
+PLACING = ("replicas", "num_gpus", "num_cpus", "autoscaling")
+
+
+def check_place(name: str, table: PlacedSettings, runtime: str) -> None:
+    """Raises `ValueError` where a model's table says what its runtime can't do."""
+    fields = PlacedSettings.model_fields
+    given = [setting for setting in PLACING if getattr(table, setting) != fields[setting].default]
+    device = str(getattr(table, "device", "cpu"))
+    if runtime == "local" and given:
+        raise ValueError(f'models.{name}.{given[0]}: needs kind = "ray" in [runtime]')
+    if runtime == "ray" and ":" in device:
+        raise ValueError(f'models.{name}.device: under Ray it is "cuda" or "cpu"; Ray chooses which GPU')
+    if table.num_gpus and device == "cpu":
+        raise ValueError(f'models.{name}.num_gpus: its device is "cpu"')
+
+
 class Settings(Section):
     """
     Attributes:
@@ -75,12 +91,14 @@ class Settings(Section):
     """
 
     server: Server = Server()
+    runtime: RuntimeSettings = RuntimeSettings()
     images: Images = Images()
     models: dict[str, Table]
     metrics: dict[str, dict[str, str]] = Field({})
     composites: dict[str, dict[str, PartSettings]] = Field({})
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
+    telemetry: Telemetry = Telemetry()
 
     @model_validator(mode="before")
     @classmethod
@@ -94,6 +112,13 @@ class Settings(Section):
             for name, table in tables.items()
         }
         return {**tree, "models": named}
+
+    @model_validator(mode="after")
+    def _fits_the_runtime(self) -> Self:
+        for name, table in self.models.items():
+            if isinstance(table, PlacedSettings):
+                check_place(name, table, self.runtime.kind)
+        return self
 
     def is_required(self, name: str) -> bool:
         """Whether the service is not ready without that model."""

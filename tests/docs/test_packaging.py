@@ -12,7 +12,7 @@ from tests.docs.pages import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PINNED = re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.lock").read_text("utf-8"), re.MULTILINE)
 LOCK = {canonicalize_name(name): version for name, version in PINNED}
-EXTRAS = PROJECT["optional-dependencies"]["redis"] + PROJECT["optional-dependencies"]["ocr"]
+EXTRAS = [each for extra in ("redis", "ocr", "otel") for each in PROJECT["optional-dependencies"][extra]]
 ALL = map(Requirement, [*PROJECT["dependencies"], *EXTRAS])
 WANTED = {canonicalize_name(each.name): each.specifier for each in ALL}
 BOUNDED = "torch", "torchvision", "transformers", "open-clip-torch", "pydantic", "fastapi"

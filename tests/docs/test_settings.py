@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from models.registry import OWN
-from models.settings import LocalSettings, ModelSettings, RemoteSettings
+from models.settings import LocalSettings, ModelSettings, PlacedSettings, RemoteSettings
 from service.settings import SettingsError
 from service.settings.load import load_settings
 from service.settings.tree import PartSettings, Settings
@@ -20,6 +20,7 @@ MODEL = ("models", "NAME")
 # The tables of the settings that several families share; a family's own are under its name.
 SHARED = {
     ModelSettings: "## models.NAME",
+    PlacedSettings: "### Under Ray",
     LocalSettings: "### Local models",
     RemoteSettings: "### Models behind an API",
 }
@@ -117,7 +118,7 @@ def test_every_default_of_a_model_is_found_by_the_walk():
     found = {place for place, _ in everything()}
 
     for family in OWN:
-        names = family.settings.model_fields.keys() - {"batch"}
+        names = family.settings.model_fields.keys() - {"batch", "autoscaling"}
         assert {f"models.NAME.{name}" for name in names} <= found
     assert "models.NAME.batch.max_items" in found
 

@@ -61,11 +61,13 @@ class Result:
         outcome: the model's `Outcome`, or the `ScoregateError` that takes its place.
         waited_s: seconds from joining the queue to the start of the batch; 0 where no batch took the call.
         ran_s: seconds that its batch took; 0 where no batch finished.
+        batch: the traceparent of its batch's span; empty where that was not recorded.
     """
 
     outcome: Outcome | ScoregateError
     waited_s: float = 0.0
     ran_s: float = 0.0
+    batch: str = ""
 
 
 class StartedCall(ABC):

@@ -49,4 +49,5 @@ class LocalBackend(Backend):
     def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
         """Queue the call; who is in the next batch is decided when the device is free."""
         call = self._device.submit(self._resident, prepared, lane, deadline)
+        call.span = context.span
         return StartedQueuedCall(call, self._resident.queue)

@@ -10,12 +10,14 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 from models.contract import Prepared
 from models.outcomes import Outcome
 from service.errors import DeadlineExceeded, ScoregateError
 from service.lanes import BULK, INTERACTIVE
 from service.serving.backends.contract import Result
+from service.tracing.span import NO_SPAN, Span
 
 
 @dataclass(eq=False, slots=True)
@@ -30,6 +32,9 @@ class QueuedCall:
         running: its batch has begun.
         waited_s: in the queue, once its batch has begun.
         counted_in: the lane that counts it while it waits; empty before and after.
+        home: the queue that it joined last.
+        span: of the first who asked.
+        batch: the traceparent of its batch's span, where that is recorded.
     """
 
     prepared: Prepared
@@ -40,6 +45,9 @@ class QueuedCall:
     running: bool = False
     waited_s: float = 0.0
     counted_in: str = ""
+    home: Any = None
+    span: Span = NO_SPAN
+    batch: str = ""
 
     def begin(self, now: float) -> None:
         """Its batch begins."""
@@ -48,7 +56,7 @@ class QueuedCall:
     def answer(self, outcome: Outcome | ScoregateError, ran_s: float = 0.0) -> None:
         """Give the caller its outcome, unless the caller has gone."""
         if not self.result.done():
-            self.result.set_result(Result(outcome, self.waited_s, ran_s))
+            self.result.set_result(Result(outcome, self.waited_s, ran_s, self.batch))
 
 
 @dataclass(frozen=True, slots=True)

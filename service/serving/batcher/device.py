@@ -23,6 +23,7 @@ from service.errors import Draining, ModelFault, ScoregateError
 from service.lanes import LANES
 from service.serving.backends.contract import Extent, Outlook
 from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.batch_span import batch_span
 from service.serving.batcher.cores import compute_on_one_core
 from service.serving.batcher.scheduler import Resident, Scheduler, Turn
 from service.serving.demand import Demand
@@ -65,6 +66,7 @@ class Device:
         self._thread = ThreadPoolExecutor(1, "device", torch.set_num_threads, (cores,))
         self._task: asyncio.Task[None] | None = None
         for resident in self.residents:
+            instruments.stalled.labels(resident.name).set_function(self.stalled_for)
             for lane in LANES:
                 depth = instruments.queue_depth.labels(resident.name, lane)
                 depth.set_function(partial(resident.queue.depth, lane))
@@ -204,12 +206,14 @@ class Device:
         for call in batch:
             call.begin(began)
         try:
-            outcomes = await self._on_thread(resident, [call.prepared for call in batch])
+            with batch_span(batch, resident.name):
+                outcomes = await self._on_thread(resident, [call.prepared for call in batch])
             if len(outcomes) != len(batch):
                 raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(batch)} calls")
         except Exception as exc:
             if is_out_of_memory(exc):
                 resident.queue.ran_out_of_memory(cost)
+                self._instruments.out_of_memory.labels(resident.name).inc()
             if len(batch) > 1 and not isinstance(exc, ModelFault):
                 middle = len(batch) // 2
                 await self._score(turn, batch[:middle])

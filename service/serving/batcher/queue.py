@@ -132,8 +132,9 @@ class Queue:
         cost = call.prepared.cost
         self._typical_cost += (cost - self._typical_cost) * (0.1 if self._typical_cost else 1.0)
         self._lanes[call.lane].append(call)
+        call.home = self
         self._count_in(call, call.lane)
-        call.result.add_done_callback(lambda _: self._count_in(call, ""))
+        call.result.add_done_callback(lambda _: self._leave(call))
 
     def promote(self, call: QueuedCall) -> None:
         """Make *call* interactive; where it still waits, it takes its place in that lane by arrival."""
@@ -173,6 +174,11 @@ class Queue:
         one_s = self.cost_model.run_s(self._typical_cost)
         seconds = self._max_batch_s if one_s <= self._max_batch_s else 2 * one_s
         return min(self._max_cost, self._memory, self.cost_model.largest_within(seconds))
+
+    def _leave(self, call: QueuedCall) -> None:
+        """*call* has its result; it may have moved to another queue before."""
+        if call.home is self:
+            self._count_in(call, "")
 
     def _count_in(self, call: QueuedCall, lane: str) -> None:
         """Count *call* in *lane* and no longer where it was; "" once it was taken or its caller has gone."""

@@ -1,0 +1,91 @@
+"""The application on Ray Serve: a deployment for each model, and nothing that speaks HTTP."""
+
+from typing import Any
+
+from ray import serve
+from ray.serve.config import AutoscalingConfig, RequestRouterConfig
+from ray.serve.handle import DeploymentHandle
+from ray.serve.schema import LoggingConfig
+
+from models.settings import ModelSettings
+from service.serving.loading import is_placed
+from service.serving.ray.packing import gpus
+from service.serving.ray.replica import Replica
+from service.settings import SettingsError
+from service.settings.tree import PLACING, Settings
+
+APPLICATION = "scoregate"
+ROUTER = "service.serving.ray.router.ByName"
+
+# Ray's queue is first come, first served.  It stays empty, so that our lanes decide.
+MAX_ONGOING_REQUESTS = 100_000
+
+
+class Models:
+    """The application's entrance, which Serve wants: nobody asks it anything."""
+
+    def __init__(self, **models: DeploymentHandle) -> None:
+        self._models = models
+
+
+def application(settings: Settings) -> serve.Application:
+    """A deployment for each model that Ray places.  Raises `SettingsError`."""
+    placed = {name: table for name, table in settings.models.items() if is_placed(settings, table)}
+    if settings.runtime.kind != "ray":
+        raise SettingsError('runtime.kind is not "ray"')
+    if not placed:
+        raise SettingsError("models: none of them is loaded from a checkpoint, so Ray has nothing to place")
+    models = {name: deployment(name, table, settings) for name, table in placed.items()}
+    entrance = serve.deployment(Models).options(name="models", ray_actor_options={"num_cpus": 0})
+    return entrance.bind(**models)
+
+
+def deployment(name: str, table: ModelSettings, settings: Settings) -> serve.Application:
+    """The replicas of one model."""
+    autoscaling: Any = getattr(table, "autoscaling", None)
+    options: dict[str, Any] = {"num_replicas": getattr(table, "replicas", 1)}
+    if autoscaling:
+        options = {
+            "autoscaling_config": AutoscalingConfig(
+                min_replicas=autoscaling.min_replicas,
+                max_replicas=autoscaling.max_replicas,
+                target_ongoing_requests=autoscaling.target_groups,
+            )
+        }
+    return (
+        serve.deployment(Replica)
+        .options(
+            name=name,
+            **options,
+            max_ongoing_requests=MAX_ONGOING_REQUESTS,
+            ray_actor_options={"num_gpus": gpus(table), "num_cpus": getattr(table, "num_cpus", 1)},
+            graceful_shutdown_timeout_s=settings.server.grace_s,
+            graceful_shutdown_wait_loop_s=0.2,
+            health_check_period_s=5,
+            request_router_config=RequestRouterConfig(request_router_class=ROUTER),
+            logging_config=LoggingConfig(enable_access_log=False, log_level="WARNING"),
+        )
+        .bind(name, tables_of(name, settings))
+    )
+
+
+def tables_of(name: str, settings: Settings) -> dict[str, Any]:
+    """
+    The settings, as far as a replica needs them.
+
+    Ray replaces replicas where this changes.  So it holds no secret, and nothing about their number.
+    """
+    tables: dict[str, Any] = settings.model_dump(
+        mode="json",
+        exclude_unset=True,
+        include={
+            "models": {name: True},
+            "queue": {"weights", "ageing_s", "max_cost"},
+            "server": {"stall_s"},
+            "images": {"decode_workers"},
+            "runtime": {"kind"},
+        },
+    )
+    table = tables["models"][name]
+    tables["models"][name] = {key: table[key] for key in table if key not in {*PLACING} - {"num_cpus"}}
+    return tables

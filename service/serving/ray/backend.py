@@ -1,0 +1,284 @@
+"""A model whose replicas Ray Serve runs, as one gateway asks it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from math import ceil
+from time import monotonic
+from typing import Any, Self
+from uuid import uuid4
+
+from models.calls import Call
+from models.contract import ModelInfo, Prepared
+from service.context import Context
+from service.errors import Draining, ModelFault, Replaced, ScoregateError
+from service.lanes import INTERACTIVE, LANES
+from service.serving.backends.contract import Backend, Extent, Outlook, Result
+from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import Turn
+from service.serving.demand import Demand
+from service.serving.ray.calls import StartedGroupedCall
+from service.serving.ray.contract import Deployment, Described, Lost, Sent
+from service.serving.ray.place import GroupedCall, Place
+from service.serving.ray.places import Places
+from service.serving.ray.presence import Presence
+from service.serving.ray.sending import prepare_to_send
+from service.serving.reservation import Reservation
+from service.telemetry import Instruments
+
+log = logging.getLogger("scoregate.ray")
+
+LOSSES = 3  # a call that so many replicas went away with is not tried again
+FOREVER_S = 3600.0
+
+
+class ReplicatedBackend(Backend):
+    """
+    Sends calls in groups of about one batch, each to the replica that has seen its images.
+
+    Calls wait here, in the lanes of the replica that they are meant for, until it has fewer than two
+    groups to work on.  What a replica went away with is sent to another one.
+
+    Args:
+        make_queue: an empty queue for one more replica; `alone` where it takes calls one by one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        deployment: Deployment,
+        make_queue: Callable[..., Queue],
+        *,
+        cpu: Mapping[str, Executor],
+        instruments: Instruments,
+        shares: Shares | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.name = name
+        self._presence = Presence(deployment, self._came, self._went, sleep)
+        self._deployment, self._places = deployment, Places(make_queue, shares or Shares(), clock)
+        self._cpu, self._instruments, self._clock = cpu, instruments, clock
+        self._strays: list[GroupedCall] = []  # that wait for any replica
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._gateway, self._groups = uuid4().hex[:8], count()
+        self._closed = False
+        self.ready = asyncio.Event()
+        for lane in LANES:
+            instruments.queue_depth.labels(name, lane).set_function(partial(self._places.depth, lane))
+
+    # --- replicas come and go ---------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        """Learn of the replicas that run; `ready` is set once one of them is known."""
+        await self._presence.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Take nothing new, and answer who waits with `Draining`."""
+        self._closed = True
+        await self._presence.__aexit__()
+        self._instruments.model_ready.labels(self.name).set(0)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for call in (*self._strays, *self._places.emptied()):
+            call.answer(Draining())
+
+    def _came(self, replica: Described) -> None:
+        """A replica may be sent groups from now on."""
+        self._places.add(replica)
+        self._settle()
+        self.ready.set()
+
+    def _went(self, id: str) -> None:
+        """What waits for a replica is meant for others now; what is on its way may still be answered."""
+        waiting = self._places.remove(id)
+        self._settle()
+        for call in waiting:
+            self._place(call)
+
+    def _settle(self) -> None:
+        """After replicas have come or gone: who waits for a model that has been replaced asks again."""
+        strays, self._strays = self._strays, []
+        if self._places.settle():
+            log.warning("model replaced", extra={"model": self.name})
+            for call in (*strays, *self._places.emptied()):
+                call.answer(Replaced())
+        for call in strays:
+            self._place(call)  # those that have no answer
+        self._instruments.replicas.labels(self.name).set(len(self._places.asked))
+        self._instruments.model_ready.labels(self.name).set(not self.missing)
+
+    @property
+    def info(self) -> ModelInfo:  # type: ignore[override]
+        """The model that is asked."""
+        return self._places.info
+
+    @property
+    def missing(self) -> str:
+        """Empty while a replica runs."""
+        return "" if self._places.asked else "no replica runs"
+
+    # --- what waits -------------------------------------------------------------------------------
+
+    def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:
+        """Of a demand that all replicas share."""
+        return self._places.outlook(lane, demand)
+
+    def extent(self, demand: Demand) -> Extent:
+        """Of a demand that all replicas share."""
+        return self._places.extent(demand)
+
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
+        """An equal part with each replica."""
+        return self._places.reserve(lane, demand, parts)
+
+    async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
+        """As they travel: replicas decode, but what is made of several pictures is sent as one."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._cpu[lane], prepare_to_send, calls, self._places.cost)
+
+    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedGroupedCall:
+        """Queue the call; calls that are started together travel together."""
+        if self._closed:
+            raise Draining
+        result = asyncio.get_running_loop().create_future()
+        image = getattr(prepared.data, "image", None)
+        digest = image.digest if image else ""
+        call = GroupedCall(prepared, lane, self._clock(), result, deadline, digest=digest)
+        self._place(call)
+        return StartedGroupedCall(call, self._promote)
+
+    def _promote(self, call: GroupedCall) -> None:
+        """To the interactive lane, here or where it is."""
+        call.lane = INTERACTIVE
+        if call.home is not None:
+            call.home.promote(call)
+        if call.running and not call.result.done():
+            self._spawn(self._deployment.promote(*call.group))
+
+    def _place(self, call: GroupedCall) -> None:
+        """Have *call* wait for one of the replicas."""
+        if call.result.done():
+            return
+        place = self._places.for_call(call.digest)
+        if place is None:
+            self._strays.append(call)
+            return
+        call.running = False
+        place.put(call)
+        if not place.due:
+            place.due = True
+            asyncio.get_running_loop().call_soon(self._send_due, place)
+
+    # --- groups -----------------------------------------------------------------------------------
+
+    def _send_due(self, place: Place) -> None:
+        """Send what waits for *place*, or for another one that has too much, as far as it may."""
+        place.due = False
+        while place.scheduler.has_place and self._places.holds(place) and not self._closed:
+            if not place.waiting:
+                self._places.relieve(place)
+            turn = place.scheduler.begin(place.resident, self._clock())
+            if turn is None:
+                return
+            self._send(place, turn)
+
+    def _send(self, place: Place, turn: Turn[None]) -> None:
+        name = f"{self._gateway}-{next(self._groups)}"
+        for call in turn.batch:
+            assert isinstance(call, GroupedCall)
+            call.begin(turn.began)
+            call.group = (place.id, name)
+        place.sent += len(turn.batch)
+        now = asyncio.get_running_loop().time()
+        sent = [Sent(c.prepared.data, c.lane, min(c.deadline - now, FOREVER_S)) for c in turn.batch]
+        task = self._spawn(self._deployment.ask(place.id, name, place.replica.model, sent))
+        task.add_done_callback(partial(self._end, place, turn))
+        for call in turn.batch:
+            call.result.add_done_callback(partial(abandon, task, turn.batch))
+
+    def _end(self, place: Place, turn: Turn[None], task: "asyncio.Task[list[Result] | None]") -> None:
+        """Answer a group's calls, or send them again; learn from it, and let the next group go."""
+        now, calls = self._clock(), turn.batch
+        place.sent -= len(calls)
+        place.scheduler.end(turn, now)
+        fault = None if task.cancelled() else task.exception()
+        if task.cancelled():
+            for call in calls:
+                self._answer(call, Result(Draining()))
+        elif isinstance(fault, Lost):
+            self._lost(place, calls)
+        elif fault is not None:
+            log.error("group failed", extra={"model": self.name}, exc_info=fault)
+            for call in calls:
+                self._answer(call, Result(ModelFault(f"the model {self.name} failed on this call")))
+        elif (results := task.result()) is None:
+            for call in calls:
+                self._answer(call, Result(Replaced()))
+        else:
+            self._learn(place, turn, now)
+            for call, result in zip(calls, results, strict=True):
+                again = isinstance(result.outcome, Draining) and not self._closed
+                self._again(call) if again else self._answer(call, result)
+        if not self._closed:
+            self._send_due(place)
+
+    def _learn(self, place: Place, turn: Turn[None], now: float) -> None:
+        ran_s = now - turn.began
+        place.queue.finished(sum(call.prepared.cost for call in turn.batch), ran_s)
+        place.scheduler.answered(now)
+        self._instruments.batch_size.labels(self.name).observe(len(turn.batch))
+        self._instruments.batch_duration.labels(self.name).observe(ran_s)
+
+    def _lost(self, place: Place, calls: Sequence[QueuedCall]) -> None:
+        """The replica went away, or was not reached: it is sent nothing until it has answered again."""
+        log.warning("replica lost", extra={"model": self.name})
+        if self._places.holds(place):
+            self._went(place.id)
+            self._presence.lost(place.id)
+        for call in calls:
+            assert isinstance(call, GroupedCall)
+            call.losses += 1
+            if call.losses < LOSSES:
+                self._again(call)
+            else:
+                fault = f"{LOSSES} replicas of {self.name} went away while they worked on this call"
+                self._answer(call, Result(ModelFault(fault)))
+
+    def _again(self, call: QueuedCall) -> None:
+        assert isinstance(call, GroupedCall)
+        self._place(call)
+
+    def _answer(self, call: QueuedCall, result: Result) -> None:
+        """Give the caller its result, with the time that it waited here."""
+        kind = "error" if isinstance(result.outcome, Exception) else "ok"
+        kind = "cancelled" if call.result.done() else kind
+        waited_s = call.waited_s + result.waited_s
+        self._instruments.calls.labels(self.name, call.lane, kind).inc()
+        self._instruments.queue_wait.labels(self.name, call.lane).observe(waited_s)
+        if not call.result.done():
+            call.result.set_result(replace(result, waited_s=waited_s))
+
+    def _spawn(self, work: Any) -> "asyncio.Task[Any]":
+        task: asyncio.Task[Any] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def share(demand: Demand, parts: int) -> Demand:
+    """What one of *parts* gets of *demand*."""
+    return Demand(max(1, ceil(demand.calls / parts)), demand.characters // parts)
+
+
+def abandon(task: "asyncio.Task[Any]", calls: Sequence[QueuedCall], result: "asyncio.Future[Any]") -> None:
+    """Stop a group that nobody waits for any more."""
+    if all(call.result.done() for call in calls):
+        task.cancel()

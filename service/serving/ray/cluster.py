@@ -1,0 +1,67 @@
+"""The Ray cluster: one that this process starts, or one that it joins."""
+
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any
+
+from service.settings import SettingsError
+
+CONNECT_S = 5.0
+CLIENT = "ray://"
+
+
+@contextmanager
+def connected(address: str) -> Iterator[None]:
+    """
+    While this is open, the process is a driver of the cluster at *address*.
+
+    `local` starts a cluster and ends it; `auto` finds the one that this machine is a node of.  A process
+    joins a cluster through a node on its own machine, so with `HOST:PORT` (or `ray://HOST:PORT`, its
+    client's address) there has to be one.
+
+    Raises:
+        SettingsError: Ray is not installed, or there is no cluster that can be joined; in one line.
+    """
+    if find_spec("ray") is None:
+        raise SettingsError('runtime.kind: "ray" needs Ray: pip install ".[ray]"')
+    import ray
+
+    if address not in ("local", "auto"):
+        reach(address)
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        if address == "local":
+            ray.init(address="local", include_dashboard=False, **quiet)
+        else:
+            ray.init(address=joined(address), **quiet)
+    except Exception as exc:  # Ray raises what its parts raise
+        reason = str(exc).strip().partition("\n")[0] or type(exc).__name__
+        raise SettingsError(f"runtime.address: {address}: {reason}") from exc
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def reach(address: str) -> None:
+    """Raises `SettingsError` where nothing listens at *address*: Ray would try for a minute."""
+    host, _, port = address.removeprefix(CLIENT).rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), CONNECT_S).close()
+    except (OSError, OverflowError) as exc:
+        raise SettingsError(f"runtime.address: {address}: nothing answers there: {exc}") from exc
+
+
+def joined(address: str) -> str:
+    """The address at which a node joins; a client's address is asked for it."""
+    if not address.startswith(CLIENT):
+        return address
+    import ray
+
+    with suppress(Exception):
+        ray.shutdown()
+    with ray.init(address=address, logging_level=logging.ERROR):
+        return str(ray.get_runtime_context().gcs_address)

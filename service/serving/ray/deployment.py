@@ -1,0 +1,56 @@
+"""A deployment of Ray Serve, as a gateway asks it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ray import serve
+from ray.exceptions import RayError, RayTaskError
+from ray.serve.exceptions import RayServeException
+from ray.serve.handle import DeploymentHandle
+
+from service.serving.backends.contract import Result
+from service.serving.ray import running
+from service.serving.ray.application import APPLICATION
+from service.serving.ray.contract import Described, Lost, Sent
+
+
+class ServeDeployment:
+    """One on a cluster that this process is connected to."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._handle: DeploymentHandle = serve.get_deployment_handle(name, APPLICATION)
+
+    async def describe(self, replica: str) -> Described:
+        """A call of its own."""
+        described: Described = await self._answer("describe", replica)
+        return described
+
+    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> list[Result] | None:
+        """Cancelled, the calls leave the replica's queue too."""
+        results: list[Result] | None = await self._answer("ask", replica, group, model, calls)
+        return results
+
+    async def promote(self, replica: str, group: str) -> None:
+        """What fails here was too late anyway."""
+        try:
+            await self._answer("promote", replica, group)
+        except Lost:
+            return
+
+    def listen(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
+        """By what Serve tells its router in this process, which the first call makes."""
+        return running.listen(self._name, listener)
+
+    async def _answer(self, method: str, replica: str, *arguments: object) -> Any:
+        response = getattr(self._handle, method).remote(*arguments, replica=replica)
+        try:
+            return await response
+        except asyncio.CancelledError:
+            response.cancel()
+            raise
+        except RayTaskError:
+            raise  # an exception of the replica's own code: a fault of ours
+        except (RayError, RayServeException) as exc:
+            raise Lost(f"{type(exc).__name__}") from exc

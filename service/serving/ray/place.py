@@ -1,0 +1,104 @@
+"""A replica as a gateway sees it: what waits for it here, and what is on its way."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.lanes import LANES
+from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import Resident, Scheduler
+from service.serving.ray.contract import Described
+
+GROUPS = 2  # on their way to one replica at a time: one that it works on, and the next
+
+
+@dataclass(eq=False, slots=True)
+class GroupedCall(QueuedCall):
+    """
+    A call that travels in a group.
+
+    Attributes:
+        digest: of its image; empty where it has none.
+        losses: replicas that went away while they worked on it.
+        group: the replica and the name of the group that it travels in.
+    """
+
+    digest: str = ""
+    losses: int = 0
+    group: tuple[str, str] = ("", "")
+
+
+@dataclass(eq=False, slots=True)
+class Place:
+    """
+    One replica.
+
+    Attributes:
+        sent: calls on their way to it.
+        due: whether what waits is about to be sent.
+    """
+
+    replica: Described
+    resident: Resident[None]
+    scheduler: Scheduler[None]
+    sent: int = 0
+    due: bool = False
+
+    @classmethod
+    def of(cls, replica: Described, queue: Queue, shares: Shares, now: float) -> "Place":
+        """A replica that nothing waits for yet."""
+        resident: Resident[None] = Resident(replica.id, None, queue)
+        return cls(replica, resident, Scheduler([resident], shares, now, GROUPS))
+
+    @property
+    def id(self) -> str:
+        """The replica's."""
+        return self.replica.id
+
+    @property
+    def queue(self) -> Queue:
+        """What waits for it here."""
+        return self.resident.queue
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for it here."""
+        return sum(self.queue.depth(lane) for lane in LANES)
+
+    def put(self, call: GroupedCall) -> None:
+        """Have *call* wait for it."""
+        self.scheduler.put(self.resident, call)
+
+    def emptied(self, now: float) -> list[GroupedCall]:
+        """Everyone who waited for it here, and does so no longer."""
+        return [call for batch in iter(lambda: self.taken(now), []) for call in batch]
+
+    def taken(self, now: float) -> list[GroupedCall]:
+        """The next batch of those who wait."""
+        return [call for call in self.queue.take(now) if isinstance(call, GroupedCall)]
+
+    @property
+    def load(self) -> int:
+        """Calls that it has yet to answer to this gateway."""
+        return self.sent + self.waiting
+
+
+def choose(places: Sequence[Place], digest: str, slack: int) -> Place:
+    """
+    The place for a call about the image *digest*, one of *places*.
+
+    It is the same for every call about one image, so that its features are computed once, and few images
+    move when replicas come and go (rendezvous hashing).  A place that has *slack* calls more to answer than
+    the least loaded is passed over.  Calls about no image go to the least loaded.
+    """
+    least = min(places, key=lambda place: place.load)
+    if not digest:
+        return least
+    ranked = sorted(places, key=lambda place: rank(place.id, digest))
+    return next(place for place in ranked if place.load <= least.load + slack)
+
+
+def rank(id: str, digest: str) -> bytes:
+    """A number that depends on nothing but both."""
+    return hashlib.blake2b(f"{id} {digest}".encode(), digest_size=8).digest()

@@ -1,0 +1,126 @@
+"""The replicas of one model as a gateway sees them, those that are asked among them."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import ceil
+
+from models.contract import ModelInfo
+from service.serving.backends.contract import Extent, Outlook
+from service.serving.batcher.batch import Shares
+from service.serving.batcher.queue import Queue
+from service.serving.demand import Demand
+from service.serving.ray.calls import Reservations
+from service.serving.ray.contract import Described
+from service.serving.ray.place import GroupedCall, Place, choose
+
+RECOVERY_S = 10.0  # what a caller is told to wait where no replica runs
+
+
+class Places:
+    """
+    A place for each replica.  While replicas of two models run, since an update is on its way, those of
+    the model that most of them hold are asked.
+
+    Args:
+        make_queue: an empty queue for one more replica; `alone` where it takes calls one by one.
+
+    Attributes:
+        info: the model that is asked; there is none until the first replica has come.
+        cost: tokens that a call usually has.
+    """
+
+    info: ModelInfo
+    cost: int
+
+    def __init__(self, make_queue: Callable[..., Queue], shares: Shares, clock: Callable[[], float]) -> None:
+        self._make_queue, self._shares, self._clock = make_queue, shares, clock
+        self._all: dict[str, Place] = {}
+        self._model = ""
+
+    def add(self, replica: Described) -> None:
+        """A replica may be sent groups from now on."""
+        queue = self._make_queue(alone=replica.info.generates)
+        queue.finished(replica.cost, replica.seconds)
+        self._all[replica.id] = Place.of(replica, queue, self._shares, self._clock())
+        self.cost = replica.cost
+
+    def remove(self, id: str) -> list[GroupedCall]:
+        """Who waited for that replica."""
+        place = self._all.pop(id, None)
+        return place.emptied(self._clock()) if place else []
+
+    def holds(self, place: Place) -> bool:
+        """Whether *place* is still there."""
+        return self._all.get(place.id) is place
+
+    def settle(self) -> bool:
+        """Choose the model to ask, of two equals the one that is asked already; whether it changed."""
+        before, models = self._model, Counter(place.replica.model for place in self._all.values())
+        if not models:
+            return False
+        self._model = max(models, key=lambda each: (models[each], each == before))
+        self.info = self.asked[0].replica.info
+        return before not in ("", self._model)
+
+    @property
+    def asked(self) -> list[Place]:
+        """The replicas of the model that is asked."""
+        return [place for place in self._all.values() if place.replica.model == self._model]
+
+    def emptied(self) -> list[GroupedCall]:
+        """Everyone who waited for any of them."""
+        return [call for place in self._all.values() for call in place.emptied(self._clock())]
+
+    def depth(self, lane: str) -> int:
+        """How many calls wait in *lane*."""
+        return sum(place.queue.depth(lane) for place in self._all.values())
+
+    def for_call(self, digest: str) -> Place | None:
+        """Where a call about that image waits; None where no replica is there."""
+        places = self.asked
+        return choose(places, digest, max(1, places[0].queue.full_batch(self.cost) // 2)) if places else None
+
+    def relieve(self, place: Place) -> None:
+        """Give an idle *place* a batch of the one that has the most waiting, where that is more than one."""
+        places = self.asked
+        busiest = max(places, key=lambda each: each.waiting, default=place)
+        if place in places and busiest.waiting > busiest.queue.full_batch(self.cost):
+            for call in busiest.taken(self._clock()):
+                place.put(call)
+
+    # --- what a demand would meet that all of them share --------------------------------------------
+
+    def outlook(self, lane: str, demand: Demand | None) -> Outlook:
+        """See `Backend.outlook`."""
+        places, now = self.asked, self._clock()
+        if not places:
+            return Outlook(True, 0.0, 0.0, RECOVERY_S)
+        part = demand and part_of(demand, places)
+        each = [place.scheduler.outlook(place.resident, lane, part, now) for place in places]
+        return Outlook(
+            full=all(one.full for one in each),
+            wait_s=sum(one.wait_s for one in each) / len(each),
+            run_s=max(one.run_s for one in each),
+            drain_s=max(one.drain_s for one in each),
+            batches=max(one.batches for one in each),
+            too_much=all(one.too_much for one in each),
+        )
+
+    def extent(self, demand: Demand) -> Extent:
+        """See `Backend.extent`."""
+        places, nothing = self.asked, Extent(0.0, 0.0)
+        part = part_of(demand, places)
+        return max((place.scheduler.extent(place.resident, part) for place in places), default=nothing)
+
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservations:
+        """See `Backend.reserve`."""
+        places = self.asked
+        part = part_of(demand, places)
+        return Reservations([place.queue.reserve(lane, part, parts) for place in places])
+
+
+def part_of(demand: Demand, places: Sequence[Place]) -> Demand:
+    """What one of *places* gets of *demand*."""
+    parts = max(1, len(places))
+    return replace(demand, calls=max(1, ceil(demand.calls / parts)), characters=demand.characters // parts)

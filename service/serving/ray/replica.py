@@ -1,0 +1,124 @@
+"""A replica: one copy of a model with a device and a batcher of its own, in a process that Ray placed."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from math import inf
+from typing import Any, cast
+
+from ray import serve
+
+from models.contract import Model
+from service.concurrency.cpu_threads import cpu_threads
+from service.context import Context
+from service.errors import ScoregateError
+from service.lanes import INTERACTIVE
+from service.logs import configure_logging
+from service.serving.backends.contract import Result, StartedCall
+from service.serving.backends.local import LocalBackend
+from service.serving.batcher.device import Device
+from service.serving.batcher.scheduler import Resident
+from service.serving.handles import queue_of, shares_of
+from service.serving.loading import load_model
+from service.serving.ray.contract import Described, Sent
+from service.settings.tree import Settings
+from service.telemetry import Instruments
+
+
+class Unhealthy(Exception):
+    """The replica should be replaced."""
+
+
+class Replica:
+    """
+    What Ray Serve places.  Groups of several gateways meet in its queue, where its lanes decide.
+
+    Args:
+        name: of the model in the settings.
+        tables: of the settings, those that the model needs.
+
+    Raises:
+        CheckpointError, ScoregateError: the model cannot be loaded, or fails on its example.
+    """
+
+    async def __init__(self, name: str, tables: dict[str, Any]) -> None:  # type: ignore[misc]
+        configure_logging()
+        settings = Settings.model_validate(tables)
+        table = settings.models[name]
+        model = cast(Model, load_model(name, table))
+        self._instruments, self._broken = Instruments([name], {}), list[str]()
+        self._stall_s = settings.server.stall_s
+        self._under_way: dict[str, list[StartedCall]] = {}
+        queue = queue_of(table, settings.queue, alone=model.info.generates)
+        resident = Resident(name, model, queue)
+        self._device = Device(
+            [resident],
+            self._instruments,
+            cores=max(1, int(getattr(table, "num_cpus", 1))),
+            on_broken=self._broken.append,
+            shares=shares_of(settings.queue),
+        )
+        self._backend = LocalBackend(resident, self._device, cpu_threads(settings.images.decode_workers))
+        self._stack = AsyncExitStack()
+        await self._stack.enter_async_context(self._device)
+        example = model.prepare(model.example())
+        seconds = queue.cost_model.run_s(example.cost)
+        id = serve.get_replica_context().replica_id.unique_id
+        self._described = Described(id, model.info, example.cost, seconds)
+
+    async def describe(self, replica: str = "") -> Described:
+        """What it holds."""
+        return self._described
+
+    async def ask(
+        self, group: str, model: str, calls: Sequence[Sent], replica: str = ""
+    ) -> list[Result] | None:
+        """
+        The result of each call, in order; None where the replica holds another model than *model*.
+
+        When the gateway leaves, the calls leave the queue.
+
+        Args:
+            group: a name for `promote`.
+        """
+        if model != self._described.model:
+            return None
+        try:
+            return await self._results(group, calls)
+        finally:
+            for call in self._under_way.pop(group, ()):
+                call.cancel()
+
+    async def promote(self, group: str, replica: str = "") -> None:
+        """Make the calls of *group* interactive."""
+        for call in self._under_way.get(group, ()):
+            call.promote()
+
+    async def _results(self, group: str, calls: Sequence[Sent]) -> list[Result]:
+        loop, lane = asyncio.get_running_loop(), calls[0].lane
+        arrived = loop.time()
+        prepared = await self._backend.prepare([each.call for each in calls], lane)
+        results: list[asyncio.Future[Result]] = []
+        started = self._under_way[group] = []
+        context = Context("", inf, INTERACTIVE, self._instruments)
+        for each, made in zip(calls, prepared, strict=True):
+            try:
+                if isinstance(made, ScoregateError):
+                    raise made
+                call = self._backend.start(made, each.lane, arrived + each.left_s, context)
+            except ScoregateError as refusal:
+                done = loop.create_future()
+                done.set_result(Result(refusal))
+                results.append(done)
+            else:
+                started.append(call)
+                results.append(call.result)
+        await asyncio.wait(results)
+        return [future.result() for future in results]
+
+    async def check_health(self) -> None:
+        """Raises `Unhealthy` where Ray should start another replica in its place."""
+        if self._broken:
+            raise Unhealthy(self._broken[0])
+        if self._device.stalled_for() > self._stall_s:
+            raise Unhealthy(f"work waits, and no batch has finished for {self._stall_s:g} s")

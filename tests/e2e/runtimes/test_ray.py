@@ -1,0 +1,113 @@
+"""What only Ray does: replicas that die, updates, several gateways, and clusters that cannot be used."""
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from demo.process import HOST, SERVICE, free_port
+from tests.e2e.runtimes.services import Served, items
+from tests.support.ray_cluster import gateway, kill, replicas, until
+
+pytestmark = pytest.mark.integration
+
+
+def test_a_killed_replica_costs_no_answer_and_is_replaced(ray):
+    before = replicas("vqa")
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(ray.score, items(64, 64 * n), priority="bulk") for n in range(4)]
+        until(lambda: ray.waiting() > 16)
+        kill(before[0])
+        answers = [each.result() for each in asked]
+
+    assert {200} == {answer.status_code for answer in answers}
+    assert not any(answer.json()["partial"] for answer in answers)
+    until(lambda: bool(set(replicas("vqa")) - set(before)))
+
+
+def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profile, cluster):
+    text = ray_profile.read_text()
+    newer = ray_profile.with_name("newer.toml")
+    newer.write_text(text.replace("[models.vqa]", '[models.vqa]\nid = "newer"'))
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            update = pool.submit(cluster.deploy, newer)
+            answers = [ray.score(items(16, 16 * n)) for n in range(3)]
+            while not update.done():
+                answers.append(ray.score(items(16, 20_000 + len(answers))))
+            update.result()
+        until(lambda: ray.score(items(1)).json()["models"]["vqa"].startswith("newer"))
+    finally:
+        cluster.deploy(ray_profile)
+        until(lambda: ray.score(items(1)).json()["models"]["vqa"].startswith("fake-vqa"))
+
+    assert {200} == {answer.status_code for answer in answers}
+    assert not any(answer.json()["partial"] for answer in answers)
+
+
+def test_gateways_share_the_replicas(ray, ray_profile, tmp_path):
+    with gateway(ray_profile, tmp_path / "log") as (_, port), ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(each.score, items(40)) for each in (ray, Served(port))]
+        first, second = ([r["scores"] for r in each.result().json()["results"]] for each in both)
+
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1:{port}", "nothing answers there"),
+        ("ray://127.0.0.1:{port}", "nothing answers there"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_told_in_one_line(ray_profile, tmp_path, address, reason):
+    address = address.format(port=free_port(0))
+    ended = started(ray_profile, tmp_path, ("address = ", f'address = "{address}" #'))
+
+    assert 2 == ended.returncode
+    assert [f"runtime.address: {address}: {reason}"] == [
+        line.partition("scoregate-server: ")[2].partition(": [Errno")[0] for line in last(ended)
+    ]
+
+
+def test_models_that_were_not_deployed_are_told_in_one_line(ray_profile, tmp_path):
+    ended = started(
+        ray_profile,
+        tmp_path,
+        ("[models.clip]", '[models.other]\nrole = "vqa"\nfamily = "fake"\n\n[models.clip]'),
+        ("[runtime]", "[runtime]\nstart_timeout_s = 5"),
+        ("[cache]", '[metrics.vqascore]\nvqa = "other"\n\n[cache]'),
+    )
+
+    assert 2 == ended.returncode
+    assert "models.other: " in last(ended)[0]
+    assert "deploy" in last(ended)[0]
+
+
+def test_what_fits_on_no_node_is_refused_before_anything_is_deployed(ray_profile, tmp_path):
+    change = ("[models.clip]", '[models.clip]\ndevice = "cuda"\nnum_gpus = 0.5')
+    ended = started(ray_profile, tmp_path, change, command=(*SERVICE, "deploy"))
+
+    assert 2 == ended.returncode
+    assert "models.clip: no node of the cluster has 0.5 GPU" in last(ended)[0]
+
+
+def started(profile, folder, *changes, command=SERVICE):
+    """The service with a changed profile, which is expected to end by itself."""
+    text = profile.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "changed.toml"
+    path.write_text(text)
+    return subprocess.run(
+        ["env", f"SCOREGATE_SERVER__HOST={HOST}", *command, "--config", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def last(ended):
+    """The last line that it wrote to stderr."""
+    return ended.stderr.strip().splitlines()[-1:]

@@ -1,0 +1,122 @@
+"""A deployment whose replicas answer when they are told to, and a handle on it."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from models.contract import ModelInfo
+from models.fake import COST, answer
+from service.lanes import LANES
+from service.serving.backends.contract import Result
+from service.serving.batcher.queue import Queue
+from service.serving.handle import Handle
+from service.serving.ray.backend import ReplicatedBackend
+from service.serving.ray.contract import Described, Lost
+from service.telemetry import Instruments
+
+BATCH = 8
+
+
+@dataclass
+class Group:
+    """One that was sent, and what its replica says to it."""
+
+    replica: str
+    name: str
+    calls: list
+    said: asyncio.Future = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def answered(self):
+        """By the model."""
+        self.said.set_result([Result(answer(sent.call), 0.5, 0.25) for sent in self.calls])
+
+    def lost(self):
+        """With its replica."""
+        self.said.set_exception(Lost("ActorDiedError"))
+
+    @property
+    def questions(self):
+        return [sent.call.question for sent in self.calls]
+
+
+class FakeDeployment:
+    """What `ServeDeployment` is to the backend.  Its replicas hold the model with the id that they have."""
+
+    def __init__(self):
+        self.holds, self.groups, self.promoted, self.listeners = {}, [], [], set()
+
+    def runs(self, **replicas):
+        """Say that these run from now on, each with the model of that id."""
+        self.holds = replicas
+        for listener in self.listeners:
+            listener(tuple(replicas))
+
+    def listen(self, listener):
+        self.listeners.add(listener)
+        listener(tuple(self.holds))
+        return lambda: self.listeners.discard(listener)
+
+    async def describe(self, replica):
+        if replica not in self.holds:
+            raise Lost("no such replica")
+        info = ModelInfo("vqa", "fake", self.holds[replica], "1", "float32", "cpu")
+        return Described(replica, info, COST, 0.01)
+
+    async def ask(self, replica, group, model, calls):
+        if model != f"{self.holds.get(replica)}@1 float32":
+            return None
+        sent = Group(replica, group, calls)
+        self.groups.append(sent)
+        try:
+            return await sent.said
+        finally:
+            self.under_way_changed = True
+
+    async def promote(self, replica, group):
+        self.promoted.append((replica, group))
+
+    @property
+    def under_way(self):
+        return [group for group in self.groups if not group.said.done()]
+
+    def answer_all(self):
+        for group in self.under_way:
+            group.answered()
+
+
+@asynccontextmanager
+async def asked(cache=None, **replicas):
+    """A deployment with these replicas, and a handle and a backend that ask it."""
+    deployment = FakeDeployment()
+    deployment.runs(**replicas)
+    limits = {"max_cost": 10_000, "max_waiting": 100_000}
+
+    def queue(alone):
+        return Queue(max_items=1 if alone else BATCH, **limits)
+
+    async def no_sleep(seconds):
+        await asyncio.sleep(0)
+
+    with ThreadPoolExecutor(1) as cpu:
+        backend = ReplicatedBackend(
+            "vqa",
+            deployment,
+            queue,
+            cpu=dict.fromkeys(LANES, cpu),
+            instruments=Instruments(["vqa"]),
+            sleep=no_sleep,
+        )
+        async with backend:
+            if replicas:
+                await backend.ready.wait()
+                await known(backend, len(replicas))
+            handle = Handle(backend, cache)
+            yield deployment, handle, backend
+            await handle.aclose()
+
+
+async def known(backend, replicas):
+    """Return when the backend knows so many replicas that it asks."""
+    while len(backend._places.asked) != replicas:
+        await asyncio.sleep(0)

@@ -1,0 +1,142 @@
+"""A real Ray cluster of processes of its own, and gateways on it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from demo.process import HOST, SERVICE, free_port, running, url, wait_until_ready
+
+RAY = Path(sys.executable).with_name("ray")
+STARTED_WITHIN_S = 120
+REPLICA = "ray::ServeReplica:scoregate:"
+
+
+class Cluster:
+    """One or more nodes on this machine, each with a raylet of its own."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self.address = f"{HOST}:{free_port(0)}"
+        self.nodes: list[subprocess.Popen[bytes]] = []
+
+    def add_node(self, cpus: int = 4) -> subprocess.Popen[bytes]:
+        """Start a node, the head first, and wait until it has joined."""
+        port = self.address.rpartition(":")[2]
+        joins = (
+            ["--address", self.address]
+            if self.nodes
+            else ["--head", "--port", port, "--temp-dir", self._directory]
+        )
+        command = [str(RAY), "start", *joins, f"--num-cpus={cpus}", "--include-dashboard=false"]
+        command += ["--disable-usage-stats", "--object-store-memory=100000000", "--block"]
+        log = Path(self._directory, f"node-{len(self.nodes)}.log")
+        with log.open("wb") as output:
+            node = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+        self.nodes.append(node)
+        until(lambda: "Ray runtime started" in log.read_text() or node.poll() is not None)
+        assert node.poll() is None, log.read_text()
+        return node
+
+    def kill_node(self, node: subprocess.Popen[bytes]) -> None:
+        """kill -9 of a raylet and everything that it has started."""
+        for process in descendants(node.pid):
+            kill(process)
+        kill(node.pid)
+        node.wait(30)
+        self.nodes.remove(node)
+
+    def deploy(self, profile: Path) -> None:
+        """`scoregate-server deploy`."""
+        subprocess.run([*SERVICE, "deploy", "--config", str(profile)], check=True, timeout=300)
+
+    def stop(self) -> None:
+        """End all of it."""
+        for node in reversed(self.nodes):
+            left = descendants(node.pid)
+            for process in (*left, node.pid):
+                kill(process)
+            node.wait(30)
+
+
+@contextmanager
+def ray_cluster(nodes: int = 1) -> Iterator[Cluster]:
+    """A cluster; its folder has a short name, since sockets lie in it."""
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as directory:
+        cluster = Cluster(directory)
+        try:
+            for _ in range(nodes):
+                cluster.add_node()
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+@contextmanager
+def gateway(profile: Path, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A service with that profile, ready, and its port."""
+    port = free_port(0)
+    with running(port, (*SERVICE, "--config", str(profile)), log) as process:
+        wait_until_ready(process, port)
+        yield process, port
+
+
+def replicas(model: str) -> list[int]:
+    """The processes of a model's replicas."""
+    return [pid for pid, command in processes().items() if command.startswith(f"{REPLICA}{model}")]
+
+
+def processes() -> dict[int, str]:
+    """What runs on this machine, by process id."""
+    found = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            found[int(place.name)] = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+def descendants(parent: int) -> list[int]:
+    """Every process that *parent* has started, and those that they have."""
+    parents = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(place.parent.name)] = int(place.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found: list[int] = []
+    for pid in (pid for pid, of in parents.items() if of == parent):
+        found += [pid, *descendants(pid)]
+    return found
+
+
+def kill(pid: int) -> None:
+    """kill -9, if it still runs."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def series(port: int, name: str) -> float:
+    """The value of a Prometheus series; 0 where it has none yet."""
+    shown = httpx.get(f"{url(port)}/metrics", timeout=60, trust_env=False).text
+    found = re.search(rf"^{re.escape(name)} (\S+)$", shown, re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+def until(true: Callable[[], bool], seconds: float = STARTED_WITHIN_S) -> None:
+    """Return once it is."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
