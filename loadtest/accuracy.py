@@ -28,6 +28,7 @@ ROUNDS = 5
 ACCURACY = {"presence": 99, "binding": 99, "relation": 99, "negation": 99, "count": 97}
 CLOSE = 0.15  # of a radius, between things that nearly touch
 ASKING = {"dsg": 97, "tifa": 95, "soft_tifa": 95, "vq2": 95, "gecko": 95, "skills": 95}
+EXACTLY_ONE = ("skills",)  # metrics that take "a circle" to mean exactly one
 ASKED_ABOUT = ("presence", "binding", "relation")
 
 
@@ -113,7 +114,9 @@ def accuracy(client: httpx.Client, report: Report, count: int, dsg_count: int) -
     close = list(cases("count", count, gap=CLOSE))
     report.say(f"  VQAScore, count, {CLOSE:.0%} apart", 100 * wins(client, close, "vqascore"), "%", least=97)
     for metric, least in ASKING.items():
-        ahead = [wins(client, list(cases(kind, dsg_count)), metric) for kind in ASKED_ABOUT]
+        single = metric in EXACTLY_ONE
+        held_by_kind = [list(cases(kind, dsg_count, single=single)) for kind in ASKED_ABOUT]
+        ahead = [wins(client, held, metric) for held in held_by_kind]
         for kind, share in zip(ASKED_ABOUT, ahead, strict=True):
             report.say(f"  {metric}, {kind} ({dsg_count} pictures)", 100 * share, "%")
         report.say(f"  {metric} over {', '.join(ASKED_ABOUT)}", 100 * fmean(ahead), "%", least=least)

@@ -28,6 +28,7 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     + Overloaded                        503 overloaded          Retry-After (bulk)
     + NotReady                          503 not_ready           Retry-After
     | + Draining                        503 draining            Retry-After
+    | + Replaced                        503 model_replaced      (the new model is asked)
     + DeadlineExceeded                  504 deadline_exceeded
 
 Raise the most telling leaf.  What happens to one item or one metric never fails its neighbours: the
@@ -255,8 +256,9 @@ class NotReady(ScoregateError):
 
 
 class Replaced(NotReady):
-    """The model was replaced by another one before it answered; it is asked again, so no caller sees this."""
+    """The model was replaced by another one before it answered.  The new one is asked: no caller sees this."""
 
+    code, title = "model_replaced", "Model replaced"
     detail = "the model was replaced by another one meanwhile"
 
 

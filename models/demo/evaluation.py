@@ -14,7 +14,8 @@ from models.calls import ImageCall, LikelihoodCall, TextCall
 from models.clip.model import Clip
 from models.clip_flant5.model import ClipFlanT5
 from models.contract import QUESTION, CheckpointError
-from models.demo.language import KINDS, sample_statement
+from models.demo.facts import mentions
+from models.demo.language import KINDS, matches, sample_statement
 from models.demo.vqa_samples import picture
 from models.demo.world import sample_scene
 from models.image import Image
@@ -33,15 +34,26 @@ class Case:
     wrong: str
 
 
-def cases(kind: str, count: int, seed: str = "held-out", gap: float | None = None) -> Iterator[Case]:
-    """*count* cases of one kind, always the same; with a *gap* things are so many radii apart."""
+def cases(
+    kind: str, count: int, seed: str = "held-out", gap: float | None = None, single: bool = False
+) -> Iterator[Case]:
+    """
+    *count* cases of one kind, always the same.
+
+    Args:
+        gap: how many radii things are apart.
+        single: of each thing that the right prompt names there is one, so it is also right where "a circle"
+            means exactly one.
+    """
     random = Random(f"{seed}-{kind}")
     made = 0
     while made < count:
         scene = sample_scene(random, gap)
         right = sample_statement(kind, True, scene, random)
         wrong = sample_statement(kind, False, scene, random)
-        if right is not None and wrong is not None:
+        if right is None or wrong is None:
+            continue
+        if not single or all(len(matches(words, scene)) == 1 for words in mentions(right)):
             made += 1
             yield Case(Image.of(picture(scene, random), f"{kind}-{made}"), right.text, wrong.text)
 
