@@ -256,7 +256,7 @@ class NotReady(ScoregateError):
 
 
 class Replaced(NotReady):
-    """The model was replaced by another one before it answered.  The new one is asked: no caller sees this."""
+    """The model was replaced before it answered.  The new one is asked: no caller sees this."""
 
     code, title = "model_replaced", "Model replaced"
     detail = "the model was replaced by another one meanwhile"
