@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from math import ceil
 from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
@@ -151,7 +150,9 @@ class ReplicatedBackend(Backend):
         result = asyncio.get_running_loop().create_future()
         image = getattr(prepared.data, "image", None)
         digest = image.digest if image else ""
-        call = GroupedCall(prepared, lane, self._clock(), result, deadline, digest=digest)
+        call = GroupedCall(
+            prepared, lane, self._clock(), result, deadline, digest=digest, model=self._places.model
+        )
         self._place(call)
         return StartedGroupedCall(call, self._promote)
 
@@ -163,8 +164,11 @@ class ReplicatedBackend(Backend):
         if call.running and not call.result.done():
             self._spawn(self._deployment.promote(*call.group))
 
-    def _place(self, call: GroupedCall) -> None:
-        """Have *call* wait for one of the replicas."""
+    def _place(self, call: QueuedCall) -> None:
+        """Have *call* wait for one of the replicas of the model that it was meant for."""
+        assert isinstance(call, GroupedCall)
+        if call.model != self._places.model:
+            call.answer(Replaced())
         if call.result.done():
             return
         place = self._places.for_call(call.digest)
@@ -226,7 +230,7 @@ class ReplicatedBackend(Backend):
             self._learn(place, turn, now)
             for call, result in zip(calls, results, strict=True):
                 again = isinstance(result.outcome, Draining) and not self._closed
-                self._again(call) if again else self._answer(call, result)
+                self._place(call) if again else self._answer(call, result)
         if not self._closed:
             self._send_due(place)
 
@@ -247,14 +251,10 @@ class ReplicatedBackend(Backend):
             assert isinstance(call, GroupedCall)
             call.losses += 1
             if call.losses < LOSSES:
-                self._again(call)
+                self._place(call)
             else:
                 fault = f"{LOSSES} replicas of {self.name} went away while they worked on this call"
                 self._answer(call, Result(ModelFault(fault)))
-
-    def _again(self, call: QueuedCall) -> None:
-        assert isinstance(call, GroupedCall)
-        self._place(call)
 
     def _answer(self, call: QueuedCall, result: Result) -> None:
         """Give the caller its result, with the time that it waited here."""
@@ -271,11 +271,6 @@ class ReplicatedBackend(Backend):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def share(demand: Demand, parts: int) -> Demand:
-    """What one of *parts* gets of *demand*."""
-    return Demand(max(1, ceil(demand.calls / parts)), demand.characters // parts)
 
 
 def abandon(task: "asyncio.Task[Any]", calls: Sequence[QueuedCall], result: "asyncio.Future[Any]") -> None:

@@ -20,11 +20,13 @@ class GroupedCall(QueuedCall):
 
     Attributes:
         digest: of its image; empty where it has none.
+        model: what it is asked of; an answer of another model would be kept under a wrong name.
         losses: replicas that went away while they worked on it.
         group: the replica and the name of the group that it travels in.
     """
 
     digest: str = ""
+    model: str = ""
     losses: int = 0
     group: tuple[str, str] = ("", "")
 

@@ -26,7 +26,7 @@ class Places:
         make_queue: an empty queue for one more replica; `alone` where it takes calls one by one.
 
     Attributes:
-        info: the model that is asked; there is none until the first replica has come.
+        model, info: what is asked; there is none until the first replica has come.
         cost: tokens that a call usually has.
     """
 
@@ -36,7 +36,7 @@ class Places:
     def __init__(self, make_queue: Callable[..., Queue], shares: Shares, clock: Callable[[], float]) -> None:
         self._make_queue, self._shares, self._clock = make_queue, shares, clock
         self._all: dict[str, Place] = {}
-        self._model = ""
+        self.model = ""
 
     def add(self, replica: Described) -> None:
         """A replica may be sent groups from now on."""
@@ -56,17 +56,17 @@ class Places:
 
     def settle(self) -> bool:
         """Choose the model to ask, of two equals the one that is asked already; whether it changed."""
-        before, models = self._model, Counter(place.replica.model for place in self._all.values())
+        before, models = self.model, Counter(place.replica.model for place in self._all.values())
         if not models:
             return False
-        self._model = max(models, key=lambda each: (models[each], each == before))
+        self.model = max(models, key=lambda each: (models[each], each == before))
         self.info = self.asked[0].replica.info
-        return before not in ("", self._model)
+        return before not in ("", self.model)
 
     @property
     def asked(self) -> list[Place]:
         """The replicas of the model that is asked."""
-        return [place for place in self._all.values() if place.replica.model == self._model]
+        return [place for place in self._all.values() if place.replica.model == self.model]
 
     def emptied(self) -> list[GroupedCall]:
         """Everyone who waited for any of them."""

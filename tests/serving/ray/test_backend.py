@@ -262,6 +262,24 @@ async def test_calls_that_wait_while_the_model_is_replaced_are_asked_of_the_new_
         assert len(by_new) == 30  # also those that the old one had answered
 
 
+async def test_what_the_last_replica_of_the_old_model_went_away_with_is_kept_under_no_wrong_name():
+    cache, asked_call = OutcomeCache(2**20), call()
+    async with asked(cache, a="old") as (deployment, handle, _):
+        old = handle.info
+        task, _ = asking(handle, asked_call)
+        await sent(deployment, 1)
+        lost = deployment.under_way[0]
+        deployment.runs(b="new")
+        while handle.info.label != "new@1":
+            await asyncio.sleep(0)
+        lost.lost()
+        while not task.done():
+            await asyncio.sleep(0)
+            deployment.answer_all()
+        keys = [asked_call.key(("vqa", info.label, info.dtype)) for info in (old, handle.info)]
+        assert [outcome is not None for outcome in await cache.find(keys)] == [False, True]
+
+
 async def test_who_waits_when_the_gateway_closes_is_told_that_it_shuts_down():
     async with asked(a="m") as (deployment, handle, backend):
         task, _ = asking(handle, *about(30))
