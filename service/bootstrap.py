@@ -73,7 +73,8 @@ class Service:
         ranges = {name: each.range for name, each in self.metrics.items()}
         self.instruments = Instruments(settings.models, ranges)
         self.redis = {
-            cache: RedisClient(cache, url, self.instruments) for cache, url in settings.cache.redis.items()
+            cache: RedisClient(cache, url, self.instruments, ca_file=settings.cache.redis_ca_file)
+            for cache, url in settings.cache.redis.items()
         }
         self.cpu = cpu_threads(settings.images.decode_workers)
         self.pictures = Pictures(settings.images, self.cpu)

@@ -56,7 +56,9 @@ async def exchanged(settings: Settings, arguments: Namespace) -> dict[str, int]:
     async with AsyncExitStack() as stack:
         client = None
         if url := settings.cache.redis.get("questions"):
-            client = await stack.enter_async_context(RedisClient("questions", url, Instruments([])))
+            ca_file = settings.cache.redis_ca_file
+            opening = RedisClient("questions", url, Instruments([]), ca_file=ca_file)
+            client = await stack.enter_async_context(opening)
         store = await stack.enter_async_context(opened_store(settings.cache, client))
         if arguments.direction == "export":
             return {"exported": await export_sets(store, arguments.file)}

@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from service.concurrency.watcher import Watcher
-from service.redis.url import shown
+from service.redis.failures import reason
+from service.redis.url import has_tls, shown
 from service.telemetry import Instruments
 
 log = logging.getLogger("scoregate.redis")
@@ -21,7 +23,7 @@ CONNECTIONS = 16
 
 class RedisFailed(Exception):
     """
-    Redis did not do what it was asked; the message is the error's name.
+    Redis did not do what it was asked; the message says why in a few words.
 
     Attributes:
         answered: it is there, and refused this command.
@@ -41,6 +43,7 @@ class RedisClient:
 
     Args:
         cache: whose it is, for the instruments and the log.
+        ca_file: certificates that are trusted beside the system's, for an address with `rediss://`.
         timeout_s: of one command.
         sleep: how to wait between two looks (tests).
     """
@@ -51,6 +54,7 @@ class RedisClient:
         url: str,
         instruments: Instruments,
         *,
+        ca_file: Path | None = None,
         timeout_s: float = TIMEOUT_S,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -60,9 +64,11 @@ class RedisClient:
         from redis.backoff import NoBackoff
         from redis.exceptions import RedisError, ResponseError
 
+        trusted: dict[str, Any] = {"ssl_ca_certs": str(ca_file)} if ca_file and has_tls(url) else {}
         self._redis = Redis.from_url(
             url,
             protocol=2,  # every Redis speaks it
+            **trusted,
             socket_connect_timeout=timeout_s,
             socket_timeout=timeout_s,
             retry=Retry(NoBackoff(), 1),
@@ -114,9 +120,9 @@ class RedisClient:
             raise
 
     async def look(self) -> None:
-        """Ask whether it is there."""
+        """Ask whether it is there, lets us in and is new enough: `HELLO` came with Redis 6.0."""
         try:
-            await self._bounded(lambda redis: redis.ping())
+            await self._bounded(lambda redis: redis.execute_command("HELLO", 2))
         except RedisFailed as failed:
             self._found(str(failed))
         else:
@@ -127,8 +133,7 @@ class RedisClient:
             async with asyncio.timeout(self._timeout_s):
                 return await work(self._redis)
         except self._errors as exc:
-            # Its name alone: messages of libraries may quote addresses, and those hold passwords.
-            raise RedisFailed(type(exc).__name__, isinstance(exc, self._refusal)) from exc
+            raise RedisFailed(reason(exc), isinstance(exc, self._refusal)) from exc
 
     def _found(self, missing: str) -> None:
         """Log an outage once when it begins, and once when it ends."""

@@ -16,6 +16,11 @@ def is_redis(place: str) -> bool:
     return place.startswith(SCHEMES)
 
 
+def has_tls(url: str) -> bool:
+    """Whether the connection is encrypted, and the server's certificate checked."""
+    return url.startswith("rediss://")
+
+
 def check(url: str) -> None:
     """Raises `ValueError`, with a sentence that quotes nothing of *url*: it may hold a password."""
     found = ADDRESS.fullmatch(url)

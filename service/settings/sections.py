@@ -1,5 +1,6 @@
 """The tables of the settings that are the same whatever models and metrics there are."""
 
+import ssl
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Self
@@ -158,6 +159,9 @@ class CacheSettings(Section):
         description="Question sets: `sqlite:///PATH`, or a Redis that several processes share.",
     )
     questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
+    questions_ttl_s: int | None = Field(
+        None, ge=60, description="Seconds that a Redis keeps a question set; without it, for good."
+    )
     scores: str = Field(
         "memory",
         pattern=rf"^(memory$|off$|{REDIS})",
@@ -166,6 +170,9 @@ class CacheSettings(Section):
     )
     scores_mb: int = Field(64, ge=1, description="Memory for models' answers, in MiB.")
     scores_ttl_s: int = Field(7 * 86_400, ge=1, description="Seconds that a Redis keeps a model's answer.")
+    redis_ca_file: Path | None = Field(
+        None, description="PEM file of an authority that signed the certificate of a `rediss://` server."
+    )
 
     @field_validator("questions", "scores")
     @classmethod
@@ -173,6 +180,23 @@ class CacheSettings(Section):
         if redis_url.is_redis(place):
             redis_url.check(place)
         return place
+
+    @field_validator("redis_ca_file")
+    @classmethod
+    def _holds_certificates(cls, file: Path | None) -> Path | None:
+        try:
+            ssl.create_default_context(cafile=file)
+        except OSError as exc:  # ssl.SSLError is one
+            raise ValueError(f"{file}: no PEM file of certificates that can be read") from exc
+        return file
+
+    @model_validator(mode="after")
+    def _redis_has_what_is_set(self) -> Self:
+        if self.questions_ttl_s and not redis_url.is_redis(self.questions):
+            raise ValueError("questions_ttl_s needs a Redis in cache.questions")
+        if self.redis_ca_file and not any(map(redis_url.has_tls, self.redis.values())):
+            raise ValueError("redis_ca_file needs an address that begins with rediss://")
+        return self
 
     @property
     def redis(self) -> dict[str, str]:

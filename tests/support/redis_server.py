@@ -58,7 +58,7 @@ class RedisServer:
 
     def do(self, *command: Any) -> Any:
         """The answer to one command, asked directly."""
-        with redis.Redis.from_url(self.url) as client:
+        with redis.Redis.from_url(self.url, protocol=2) as client:
             return client.execute_command(*command)
 
     def held(self) -> list[bytes]:

@@ -22,7 +22,7 @@ async def opened_store(cache: CacheSettings, client: RedisClient | None) -> Asyn
         SettingsError: the file cannot be used.
     """
     if client:
-        yield RedisStore(client, cache.questions_in_memory)
+        yield RedisStore(client, cache.questions_in_memory, cache.questions_ttl_s)
         return
     async with SQLiteStore(cache.questions_path, cache.questions_in_memory) as store:
         yield store

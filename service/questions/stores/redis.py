@@ -20,14 +20,17 @@ PAGE = 256  # keys looked at at once
 
 class RedisStore(Store):
     """
-    Sets and lookup keys as strings under `scoregate:questions:`, without an expiry; leases with one.
+    Sets and lookup keys as strings under `scoregate:questions:`, and leases, which expire.
 
     A key of ours that holds something other than a string is Redis' error, and so `NotReady`.
+
+    Args:
+        ttl_s: seconds until a set expires, from when it was stored; None: never.
     """
 
-    def __init__(self, client: RedisClient, in_memory: int) -> None:
+    def __init__(self, client: RedisClient, in_memory: int, ttl_s: int | None = None) -> None:
         super().__init__(in_memory)
-        self._client = client
+        self._client, self._ttl_s = client, ttl_s
 
     async def claim(self, key: str) -> str | None:
         """As the contract says; the time is Redis' own."""
@@ -62,7 +65,12 @@ class RedisStore(Store):
         return await self._do(lambda redis: get(redis, id))
 
     async def _put(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
-        return await self._do(lambda redis: put(redis, key, questions, token))
+        return await self._do(lambda redis: put(redis, key, questions, token, self._ttl_s))
+
+    def _remember(self, name: str, questions: QuestionSet) -> None:
+        # Another process may write another set once a lookup key has expired.  An id is one set for good.
+        if self._ttl_s is None or name == questions.id:
+            super()._remember(name, questions)
 
     async def _do(self, work: Callable[[Any], Awaitable[T]]) -> T:
         try:
@@ -107,7 +115,9 @@ async def page(redis: Any, cursor: int) -> tuple[int, list[tuple[str, bytes]]]:
     return int(cursor), [(id, content or b"") for id, content in zip(ids, contents, strict=True)]
 
 
-async def put(redis: Any, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
+async def put(
+    redis: Any, key: str, questions: QuestionSet, token: str | None, ttl_s: int | None = None
+) -> QuestionSet:
     """The set in force: *questions*, unless another process was faster.  Raises `LeaseLost`."""
 
     async def write(pipe: Any) -> QuestionSet:
@@ -115,10 +125,11 @@ async def put(redis: Any, key: str, questions: QuestionSet, token: str | None) -
             raise LeaseLost
         in_force, known = await find(pipe, key), await get(pipe, questions.id)
         pipe.multi()
-        if known is None:
-            pipe.set(PREFIX + questions.id, to_json(questions))
         if in_force is None:
-            pipe.set(PREFIX + key, questions.id)
+            pipe.set(PREFIX + key, questions.id, ex=ttl_s)
+        # Stored anew with an expiry, so that no lookup key outlives its set.
+        if known is None or (ttl_s and in_force is None):
+            pipe.set(PREFIX + questions.id, to_json(known or questions), ex=ttl_s)
         return in_force or questions
 
     # Begun anew where somebody else writes one of the keys in the meantime.

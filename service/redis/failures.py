@@ -1,0 +1,30 @@
+"""Why a Redis did not do what it was asked, in a few words that quote no address and no password."""
+
+import ssl
+from collections.abc import Iterator
+
+TOO_OLD = "it does not know a command that it was asked; Redis 6.0 or later is needed"
+
+
+def reason(exc: BaseException) -> str:
+    """The error's name, and what to do where that is known."""
+    for error in chain(exc):
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted: {error.verify_message}"
+        if isinstance(error, ssl.SSLError):
+            return f"TLS failed ({error.reason}): is this a port for TLS?"
+    name = type(exc).__name__
+    if name.startswith("Authentication"):
+        return f"{name}: it refuses the user or the password, or asks for one"
+    if "unknown command" in str(exc).lower():
+        return TOO_OLD
+    # Its name alone: messages of libraries may quote addresses, and those hold passwords.
+    return name
+
+
+def chain(exc: BaseException) -> Iterator[BaseException]:
+    """*exc*, and what it was raised for."""
+    error: BaseException | None = exc
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
