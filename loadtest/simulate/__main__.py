@@ -1,0 +1,117 @@
+"""
+`python -m loadtest.simulate`: predict p99 for a number of GPUs, and the least that keep to a target.
+
+Takes arrivals by name or from a CSV file (time,images,questions,lane), and what a batch costs.  Writes
+`build/simulate.png`.  With `--validate` it compares itself with the service instead, and exits 1 where a p99
+is more than 15 % off.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from loadtest.shape import Shape
+from loadtest.simulate.plot import plot
+from loadtest.simulate.sweep import MOST, least, predicted, table
+from loadtest.simulate.trace import TRACES, Request, made, read
+from loadtest.simulate.validate import validate
+from service.lanes import LANES
+
+PICTURE = Path(__file__).parents[2] / "build" / "simulate.png"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit status: 0, 1 where no number of GPUs is enough or the service differs, 2 for a wrong file."""
+    arguments = parser().parse_args(argv)
+    if arguments.validate:
+        return 0 if validate() else 1
+    try:
+        requests = arrivals(arguments)
+    except (OSError, ValueError) as exc:
+        print(exc, file=sys.stderr)
+        return 2
+    return sweep(requests, arguments)
+
+
+def parser() -> argparse.ArgumentParser:
+    """What may be asked."""
+    asked = argparse.ArgumentParser(prog="python -m loadtest.simulate", description=__doc__)
+    asked.add_argument("--trace", default="mixed", help=f"{', '.join(TRACES)}, or a CSV file")
+    asked.add_argument("--seconds", type=positive, default=20.0, help="of a trace by name")
+    asked.add_argument("--scale", type=positive, default=1.0, help="of a trace by name; 2 is twice as many")
+    asked.add_argument("--questions", type=count, default=1, help="for each image of a trace by name")
+    asked.add_argument("--fixed-ms", type=positive, default=20.0, help="of any batch")
+    asked.add_argument("--per-call-ms", type=positive, default=16.0, help="that each call adds to it")
+    asked.add_argument("--max-items", type=count, default=32, help="calls of a batch")
+    asked.add_argument("--max-batch-ms", type=positive, default=250.0, help="time of a batch")
+    asked.add_argument("--request-ms", type=not_negative, default=5.0, help="of a request beside its batches")
+    routing = asked.add_argument("--routing", choices=("balancer", "spread"), default="balancer")
+    routing.help = "whether whole requests are dealt to GPUs, or their calls"
+    asked.add_argument("--gpus", type=count, action="append", help="only so many; may be repeated")
+    asked.add_argument("--p99-ms", type=positive, default=1000.0, help="the target")
+    asked.add_argument("--lane", choices=LANES, help="of the target; the most urgent of the trace")
+    asked.add_argument("--validate", action="store_true", help="compare with the service")
+    return asked
+
+
+def positive(text: str) -> float:
+    """A number above 0.  Raises `ValueError`."""
+    if not 0 < float(text) < float("inf"):
+        raise ValueError
+    return float(text)
+
+
+def not_negative(text: str) -> float:
+    """0 or a number above it.  Raises `ValueError`."""
+    return float(text) and positive(text)
+
+
+def count(text: str) -> int:
+    """A whole number above 0.  Raises `ValueError`."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+def arrivals(arguments: argparse.Namespace) -> list[Request]:
+    """The trace that is asked for.  Raises `OSError` or `ValueError`."""
+    if arguments.trace in TRACES:
+        return made(arguments.trace, arguments.seconds, arguments.scale, arguments.questions)
+    return read(Path(arguments.trace))
+
+
+def sweep(requests: Sequence[Request], arguments: argparse.Namespace) -> int:
+    """Print a table, write the picture; the exit status."""
+    lanes = {request.lane for request in requests}
+    lane = arguments.lane or next(lane for lane in LANES if lane in lanes)
+    if lane not in lanes:
+        print(f"the trace has no request in the lane {lane}", file=sys.stderr)
+        return 2
+    predict = partial(
+        predicted,
+        requests,
+        shape=Shape(arguments.fixed_ms, arguments.per_call_ms, arguments.max_items),
+        request_s=arguments.request_ms / 1000,
+        spread=arguments.routing == "spread",
+        max_batch_s=arguments.max_batch_ms / 1000,
+    )
+    within_s = arguments.p99_ms / 1000
+    calls = sum(request.calls for request in requests)
+    print(f"{arguments.trace}: {len(requests)} requests, {calls} calls", flush=True)
+    if arguments.gpus:
+        points = [predict(gpus) for gpus in sorted(set(arguments.gpus))]
+    else:
+        points = least(predict, lambda point: point.holds(lane, within_s))
+    print("\n".join(table(points)))
+    plot(points, within_s, f"{arguments.trace}, simulated", PICTURE)
+    found = next((point.gpus for point in points if point.holds(lane, within_s)), None)
+    target = f"a p99 of {arguments.p99_ms:g} ms in the lane {lane}"
+    of_many = f"none of {len(points)} numbers" if arguments.gpus else f"not even {MOST} GPUs"
+    print(f"{found} GPUs keep to {target}" if found else f"{of_many} keeps to {target}")
+    return 0 if found else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""
+GPUs as a simulation: arrivals in, latencies out.
+
+Each GPU has the service's own `Queue`, so lanes, shares and the sizes of batches are those of the service.
+Only time is simulated: a batch takes what its `Shape` says.
+"""
+
+from asyncio import Future
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush, heapreplace
+from itertools import groupby
+from typing import cast
+
+from loadtest.shape import Shape
+from loadtest.simulate.trace import Request
+from models.contract import Prepared
+from service.serving.backends.contract import Result
+from service.serving.batcher.batch import QueuedCall
+from service.serving.batcher.queue import Queue
+
+NO_LIMIT = 2**62  # calls that may wait: nothing is refused here
+
+
+class Waiting:
+    """The result of a call whose caller never leaves."""
+
+    def done(self) -> bool:
+        """Never."""
+        return False
+
+    def add_done_callback(self, told: Callable[[object], object]) -> None:
+        """Nobody is ever told."""
+
+
+WAITING = cast("Future[Result]", Waiting())
+
+
+@dataclass(eq=False, slots=True)
+class Gpu:
+    """One GPU: its queue, how many calls or requests it has to do, and whether a batch runs."""
+
+    number: int
+    queue: Queue
+    load: int = 0
+    busy: bool = False
+
+
+class Fleet:
+    """
+    GPUs that start out idle, with what a batch costs known to them.
+
+    Args:
+        spread: each call goes to the GPU with the fewest, as Ray ideally would; else each request, as behind
+            a load balancer.
+        max_batch_s: how long a batch may take.
+
+    Attributes:
+        busy_s: time of all batches.
+        ended_s: when the last one ended.
+    """
+
+    def __init__(self, gpus: int, shape: Shape, *, spread: bool = True, max_batch_s: float = 0.25) -> None:
+        self._shape, self._spread = shape, spread
+        self._gpus = [Gpu(number, warm_queue(shape, max_batch_s)) for number in range(gpus)]
+        self._least = [(0, number) for number in range(gpus)]  # a heap; entries with an old load are stale
+        self._ends: list[tuple[float, int, list[QueuedCall]]] = []  # a heap
+        self.busy_s = self.ended_s = 0.0
+
+    def run(self, requests: Sequence[Request]) -> list[float]:
+        """Seconds from arrival to answer of each request; *requests* are in order of time."""
+        left = [request.calls for request in requests]
+        done_s = [0.0] * len(requests)
+        for at_s, together in groupby(enumerate(requests), key=lambda pair: pair[1].at_s):
+            self._end_until(at_s, left, done_s)
+            touched = {gpu.number: gpu for index, request in together for gpu in self._put(index, request)}
+            for gpu in touched.values():
+                self._start(gpu, at_s)
+        self._end_until(float("inf"), left, done_s)
+        return [done - request.at_s for done, request in zip(done_s, requests, strict=True)]
+
+    def _put(self, index: int, request: Request) -> Iterable[Gpu]:
+        """Queue the calls of a request; the GPUs that got some."""
+        gpu = self._chosen()
+        for number in range(request.calls):
+            if number and self._spread:
+                gpu = self._chosen()
+            gpu.queue.put(QueuedCall(Prepared(1, index), request.lane, request.at_s, WAITING))
+            yield gpu
+
+    def _chosen(self) -> Gpu:
+        """The GPU with the least to do, which gets one more: call where they are spread, else request."""
+        while self._least[0][0] != self._gpus[self._least[0][1]].load:
+            heappop(self._least)
+        gpu = self._gpus[self._least[0][1]]
+        gpu.load += 1
+        heapreplace(self._least, (gpu.load, gpu.number))
+        return gpu
+
+    def _less(self, gpu: Gpu, by: int) -> None:
+        gpu.load -= by
+        heappush(self._least, (gpu.load, gpu.number))
+
+    def _start(self, gpu: Gpu, now: float) -> None:
+        """Run the next batch on *gpu*, if it is free and there is one."""
+        if not gpu.busy and (batch := gpu.queue.take(now)):
+            seconds = self._shape.batch_s(len(batch))
+            gpu.busy = True
+            self.busy_s += seconds
+            gpu.queue.finished(len(batch), seconds)
+            heappush(self._ends, (now + seconds, gpu.number, batch))
+
+    def _end_until(self, until: float, left: list[int], done_s: list[float]) -> None:
+        """End the batches that are due by then, each followed by the next one of its GPU."""
+        while self._ends and self._ends[0][0] <= until:
+            now, number, batch = heappop(self._ends)
+            gpu, self.ended_s = self._gpus[number], now
+            gpu.busy = False
+            answered = 0
+            for call in batch:
+                index = call.prepared.data
+                left[index] -= 1
+                if not left[index]:
+                    done_s[index] = now
+                    answered += 1
+            self._less(gpu, len(batch) if self._spread else answered)
+            self._start(gpu, now)
+
+
+def warm_queue(shape: Shape, max_batch_s: float) -> Queue:
+    """A queue that has seen the smallest and the largest batch, as a service has that ran for a while."""
+    queue = Queue(
+        max_items=shape.max_items,
+        max_cost=shape.max_items,
+        max_waiting=NO_LIMIT,
+        max_batch_s=max_batch_s,
+    )
+    for calls in (1, shape.max_items):
+        queue.finished(calls, shape.batch_s(calls))
+    return queue
