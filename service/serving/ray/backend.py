@@ -186,7 +186,7 @@ class ReplicatedBackend(Backend):
     def _send_due(self, place: Place) -> None:
         """Send what waits for *place*, or for another one that has too much, as far as it may."""
         place.due = False
-        while place.scheduler.has_place and self._places.holds(place) and not self._closed:
+        while place.takes_more and self._places.holds(place) and not self._closed:
             if not place.waiting:
                 self._places.relieve(place)
             turn = place.scheduler.begin(place.resident, self._clock())
@@ -200,7 +200,7 @@ class ReplicatedBackend(Backend):
             assert isinstance(call, GroupedCall)
             call.begin(turn.began)
             call.group = (place.id, name)
-        place.sent += len(turn.batch)
+        place.sent, place.groups = place.sent + len(turn.batch), place.groups + 1
         now = asyncio.get_running_loop().time()
         sent = [Sent(c.prepared.data, c.lane, min(c.deadline - now, FOREVER_S)) for c in turn.batch]
         task = self._spawn(self._deployment.ask(place.id, name, place.replica.model, sent))
@@ -211,7 +211,7 @@ class ReplicatedBackend(Backend):
     def _end(self, place: Place, turn: Turn[None], task: "asyncio.Task[list[Result] | None]") -> None:
         """Answer a group's calls, or send them again; learn from it, and let the next group go."""
         now, calls = self._clock(), turn.batch
-        place.sent -= len(calls)
+        place.sent, place.groups = place.sent - len(calls), place.groups - 1
         place.scheduler.end(turn, now)
         fault = None if task.cancelled() else task.exception()
         if task.cancelled():

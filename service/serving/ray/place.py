@@ -11,6 +11,7 @@ from service.serving.batcher.scheduler import Resident, Scheduler
 from service.serving.ray.contract import Described
 
 GROUPS = 2  # on their way to one replica at a time: one that it works on, and the next
+QUICK_S = 0.05  # a group that takes less than this is hardly longer than its way there and back
 
 
 @dataclass(eq=False, slots=True)
@@ -37,7 +38,7 @@ class Place:
     One replica.
 
     Attributes:
-        sent: calls on their way to it.
+        sent, groups: calls on their way to it, and how many groups they travel in.
         due: whether what waits is about to be sent.
     """
 
@@ -45,6 +46,7 @@ class Place:
     resident: Resident[None]
     scheduler: Scheduler[None]
     sent: int = 0
+    groups: int = 0
     due: bool = False
 
     @classmethod
@@ -62,6 +64,19 @@ class Place:
     def queue(self) -> Queue:
         """What waits for it here."""
         return self.resident.queue
+
+    @property
+    def takes_more(self) -> bool:
+        """
+        Whether another group may set out.
+
+        The next one goes ahead of time where it is full, or where its way would take as long as the work.
+        Else it waits for the one before it, and grows meanwhile.
+        """
+        if not self.scheduler.has_place:
+            return False
+        full, quick = self.queue.fills_a_batch, self.queue.cost_model.typical_s < QUICK_S
+        return not self.groups or full or quick
 
     @property
     def waiting(self) -> int:

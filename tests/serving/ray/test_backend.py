@@ -81,6 +81,23 @@ async def test_a_replica_has_two_groups_to_work_on_and_no_more():
             await asyncio.sleep(0)
 
 
+async def test_a_group_that_is_not_full_grows_while_the_one_before_it_is_worked_on():
+    async with asked(a="m") as (deployment, handle, backend):
+        for place in backend._places.asked:
+            place.queue.finished(80, 5.0)  # batches take long
+        tasks = [asking(handle, call("first?"))[0]]
+        await sent(deployment, 1)
+        tasks += [asking(handle, call(f"question {n}?"))[0] for n in range(3)]
+        while backend._places.depth("interactive") < 3:
+            await asyncio.sleep(0)
+        assert len(deployment.under_way) == 1
+        deployment.answer_all()
+        await sent(deployment, 1)
+        assert len(deployment.under_way[0].calls) == 3
+        deployment.answer_all()
+        await asyncio.gather(*tasks)
+
+
 async def test_an_idle_replica_takes_what_waits_for_a_busy_one():
     async with asked(a="m", b="m") as (deployment, handle, _):
         task, _ = asking(handle, *about(80))
