@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm redis prometheus helm train-demo figures quality bench loadtest bench-demo soak fuzz ray-chaos
+.PHONY: help demo serve test check vllm redis prometheus nginx helm image train-demo figures quality bench loadtest bench-demo soak fuzz ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 VLLM := .venv-vllm
 TICK_S ?= 20
 HELM := v3.22.0
+IMAGE := scoregate-server:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 # pip names each package that it downloads, and says nothing while it unpacks them.  $(call watched,FOLDER) shows that
 # work goes on, also where there is no terminal: every TICK_S seconds the size of the folder.
@@ -41,7 +42,7 @@ demo: $(VENV)/server ## Score the sample pictures, print a table, write build/de
 serve: $(VENV)/server ## Serve the demo models, or CONFIG=profile.toml, on 127.0.0.1:8000
 	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)")
 
-test: check vllm redis prometheus helm ## Lint, types, all tests
+test: check vllm redis prometheus nginx helm ## Lint, types, all tests
 	$(BIN)/pytest
 
 check: $(VENV)/dev ## Lint and types only
@@ -59,10 +60,20 @@ prometheus: ## Install the Prometheus that the tests start, where there is none 
 	@command -v promtool >/dev/null || { apt-get update && apt-get install -y --no-install-recommends prometheus; } \
 		|| { echo "make prometheus: the tests need prometheus and promtool, and apt-get can't install them here" >&2; exit 1; }
 
+nginx: ## Install the nginx that the tests start, where there is none (Debian, as root)
+	@PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || { apt-get update && apt-get install -y --no-install-recommends nginx-light; } \
+		|| { echo "make nginx: the tests need nginx, and apt-get can't install it here" >&2; exit 1; }
+
 helm: ## Build the helm that the tests run, where there is none (with Go; some minutes)
 	@command -v build/bin/helm >/dev/null || command -v helm >/dev/null \
 		|| GOBIN=$(CURDIR)/build/bin go install helm.sh/helm/v3/cmd/helm@$(HELM) \
 		|| { echo "make helm: the tests need helm, and there is no Go to build it with" >&2; exit 1; }
+
+image: ## Build the container image without Docker, and score the demo's pictures in it (Debian, as root; 20 GB of disk)
+	@command -v buildah >/dev/null && command -v debootstrap >/dev/null \
+		|| { apt-get update && apt-get install -y --no-install-recommends buildah crun debootstrap; } \
+		|| { echo "make image: it needs buildah and debootstrap, and apt-get can't install them here" >&2; exit 1; }
+	deploy/image/build.sh $(IMAGE)
 
 train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on two cores)
 	$(BIN)/python -m models.demo.train
