@@ -34,11 +34,12 @@ def opened(path: Path, busy_s: float) -> sqlite3.Connection:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        connection = checked(path)
+        with locked(path, fcntl.LOCK_SH):  # nobody moves the file while it is opened
+            connection = checked(path)
     except sqlite3.DatabaseError as exc:
         if not is_broken(exc):
             raise
-        with locked(path):
+        with locked(path, fcntl.LOCK_EX):
             connection = replaced(path)
     connection.execute(f"PRAGMA busy_timeout = {round(1000 * busy_s)}")
     return connection
@@ -89,8 +90,8 @@ def is_broken(exc: sqlite3.Error) -> bool:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock that processes with the same file share while they replace it."""
+def locked(path: Path, kind: int) -> Iterator[None]:
+    """Hold the lock on the file's name: shared by all who open it, or for one who replaces it."""
     with path.with_name(path.name + ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, kind)
         yield
