@@ -34,9 +34,9 @@ class Cluster:
         joins = (
             ["--address", self.address]
             if self.nodes
-            else ["--head", "--port", port, "--temp-dir", self._directory]
+            else ["--head", "--port", port, "--temp-dir", self._directory, "--include-dashboard=false"]
         )
-        command = [str(RAY), "start", *joins, f"--num-cpus={cpus}", "--include-dashboard=false"]
+        command = [str(RAY), "start", *joins, f"--num-cpus={cpus}"]
         command += ["--disable-usage-stats", "--object-store-memory=100000000", "--block"]
         log = Path(self._directory, f"node-{len(self.nodes)}.log")
         with log.open("wb") as output:
