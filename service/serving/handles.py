@@ -1,10 +1,13 @@
 """The handles of all configured models, each with its cache; and backends that every runtime has."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack
+from typing import Self
 
 from models.contract import RemoteModel
+from models.family import Loaded
 from models.settings import Batch, ModelSettings, RemoteSettings
 from service.redis.client import RedisClient
 from service.serving.backends.contract import Backend
@@ -23,54 +26,67 @@ from service.settings.tree import Settings
 from service.telemetry import Instruments
 
 
-class Handles:
+class Handles(ABC):
     """
-    Handles by configured name, of models wherever they are.
+    What every runtime has: handles on models wherever they are, and a life.
 
     Args:
+        models: loaded here, or served by others, by configured name.
         assigned: the configured name that serves each (metric, role).
         cpu: the threads that prepare calls, by lane.
         redis: where outcomes are shared with other processes, if they are.
+
+    Attributes:
+        handles: by configured name.
     """
 
     def __init__(
         self,
+        models: Mapping[str, Loaded],
         settings: Settings,
         assigned: Mapping[tuple[str, str], str],
         cpu: Mapping[str, Executor],
         instruments: Instruments,
         redis: RedisClient | None = None,
     ) -> None:
-        self._settings, self._assigned = settings, dict(assigned)
+        self._models, self._settings, self._assigned = dict(models), settings, dict(assigned)
         self._cpu, self._instruments = cpu, instruments
         self._stack = AsyncExitStack()
         cache = settings.cache
         self._memory = None if cache.scores == "off" else OutcomeCache(cache.scores_mb * 2**20)
         self._redis, self._redis_caches = redis, list[RedisCache]()
-        self.by_name: dict[str, Handle] = {}
+        self.handles: dict[str, Handle] = {}
 
-    def of(self, metric: str, role: str) -> Handle | None:
-        """The handle that serves *role* for *metric*; None where no model does."""
-        return self.by_name.get(self._assigned.get((metric, role), ""))
+    async def __aenter__(self) -> Self:
+        """Start what answers, and serve.  Raises `SettingsError`, and what a model raises on its example."""
+        async with AsyncExitStack() as starting:  # what has started is closed where the rest fails
+            starting.push_async_exit(self)
+            await self._start()
+            starting.pop_all()
+        return self
 
-    def serve(self, backend: Backend) -> None:
-        """Have a handle ask *backend*."""
-        self.by_name[backend.name] = Handle(backend, self._cache(backend.name))
-
-    async def serve_remote(self, name: str, model: RemoteModel) -> None:
-        """Have a handle ask a *model* that another process serves.  Raises `SettingsError`."""
-        self.serve(await self._stack.enter_async_context(self._remote(name, model)))
-
-    async def close(self) -> None:
-        """Begin nothing new, and let what is being prepared be answered."""
-        for handle in self.by_name.values():
-            await handle.aclose()
+    async def __aexit__(self, *exc: object) -> None:
+        """Begin nothing new, answer what waits, and close in reverse."""
         await self._stack.aclose()
-
-    async def close_caches(self) -> None:
-        """Keep nothing any more; backends answer until they are closed."""
-        for cache in self._redis_caches:
+        for cache in self._redis_caches:  # backends answer until they are closed
             await cache.aclose()
+
+    @abstractmethod
+    async def _start(self) -> None:
+        """Have a handle for every model; what is to be closed goes on the stack."""
+
+    def handle(self, metric: str, role: str) -> Handle | None:
+        """The handle that serves *role* for *metric*; None where no model does."""
+        return self.handles.get(self._assigned.get((metric, role), ""))
+
+    def _serve(self, backend: Backend) -> None:
+        """Have a handle ask *backend*."""
+        handle = self.handles[backend.name] = Handle(backend, self._cache(backend.name))
+        self._stack.push_async_callback(handle.aclose)
+
+    async def _serve_remote(self, name: str, model: RemoteModel) -> None:
+        """Have a handle ask a *model* that another process serves.  Raises `SettingsError`."""
+        self._serve(await self._stack.enter_async_context(self._remote(name, model)))
 
     def _cache(self, name: str) -> Cache | None:
         """Where one model's outcomes are kept, if anywhere."""

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from contextlib import AsyncExitStack
-from typing import Self
 
 from models.contract import RemoteModel
 from models.family import Loaded
@@ -12,24 +10,20 @@ from service.serving.backends.local import LocalBackend
 from service.serving.batcher.cores import CORES
 from service.serving.batcher.device import Device, LocalModel
 from service.serving.batcher.scheduler import Resident
-from service.serving.handle import Handle
 from service.serving.handles import Handles, queue_of, shares_of
 from service.settings.tree import Settings
 from service.telemetry import Instruments
 
 
-class LocalRuntime:
+class LocalRuntime(Handles):
     """
     Devices, connections and handles for *models*.
 
     A model that generates text gets a thread of its own: one generation takes as long as many batches.
 
     Args:
-        models: loaded, by configured name.
-        assigned: the configured name that serves each (metric, role).
-        cpu: the threads that prepare calls, by lane.
         on_broken: told once, in one line, when a device cannot go on.
-        redis: where outcomes are shared with other processes, if they are.
+        others: see `Handles`.
     """
 
     def __init__(
@@ -42,34 +36,9 @@ class LocalRuntime:
         on_broken: Callable[[str], None],
         redis: RedisClient | None = None,
     ) -> None:
-        self._models, self._settings = dict(models), settings
-        self._cpu, self._instruments, self._on_broken = cpu, instruments, on_broken
-        self._handles = Handles(settings, assigned, cpu, instruments, redis)
-        self._stack = AsyncExitStack()
+        super().__init__(models, settings, assigned, cpu, instruments, redis)
+        self._on_broken = on_broken
         self.devices: list[Device] = []
-
-    @property
-    def handles(self) -> Mapping[str, Handle]:
-        """By configured name."""
-        return self._handles.by_name
-
-    async def __aenter__(self) -> Self:
-        """Build, warm, serve."""
-        async with AsyncExitStack() as starting:  # what has started is closed where the rest fails
-            starting.push_async_exit(self)
-            await self._start()
-            starting.pop_all()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        """Drain and close, in reverse."""
-        await self._handles.close()
-        await self._stack.aclose()
-        await self._handles.close_caches()
-
-    def handle(self, metric: str, role: str) -> Handle | None:
-        """The handle that serves *role* for *metric*; None where no model does."""
-        return self._handles.of(metric, role)
 
     def stalled(self) -> bool:
         """Whether work waits on a device and no batch has finished there for `server.stall_s`."""
@@ -80,7 +49,7 @@ class LocalRuntime:
         places: dict[tuple[str, bool], list[LocalModel]] = {}
         for name, model in self._models.items():
             if isinstance(model, RemoteModel):
-                await self._handles.serve_remote(name, model)
+                await self._serve_remote(name, model)
                 continue
             table, generates = self._settings.models[name], model.info.generates
             queue = queue_of(table, self._settings.queue, alone=generates)
@@ -101,4 +70,4 @@ class LocalRuntime:
         await self._stack.enter_async_context(device)
         self.devices.append(device)
         for resident in residents:
-            self._handles.serve(LocalBackend(resident, device, self._cpu))
+            self._serve(LocalBackend(resident, device, self._cpu))
