@@ -31,7 +31,7 @@ CMD ["scoregate-server", "serve"]
 FROM runtime AS cpu
 ARG PIP_INDEX_URL=https://pypi.org/simple
 ARG TORCH_INDEX_URL=https://download.pytorch.org/whl/cpu
-RUN pip install --no-deps --no-cache-dir $(grep -E '^torch(vision)?==' requirements.lock) --index-url "$TORCH_INDEX_URL"
+RUN PIP_INDEX_URL="$TORCH_INDEX_URL" pip install --no-deps --no-cache-dir $(grep -E '^torch(vision)?==' requirements.lock)
 RUN pip install --no-deps --no-cache-dir $(grep -hvE '^(#|cuda|nvidia|torch|triton)' requirements.lock requirements-ray.lock | sort -u)
 RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels pip install --no-deps --no-cache-dir /wheels/*.whl
 USER 10001:10001
