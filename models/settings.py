@@ -78,6 +78,16 @@ class PlacedSettings(ModelSettings):
     num_cpus: float = Field(1, ge=0, description="Under Ray: CPU cores that each copy reserves.")
     autoscaling: Autoscaling | None = Field(None, description="Under Ray: as many copies as the load needs.")
 
+    @property
+    def fewest(self) -> int:
+        """How many copies there are at least."""
+        return self.autoscaling.min_replicas if self.autoscaling else self.replicas
+
+    @classmethod
+    def of(cls, table: ModelSettings) -> "PlacedSettings":
+        """*table* itself, or the defaults for a family that declares nothing of the kind."""
+        return table if isinstance(table, PlacedSettings) else cls(role=table.role, family=table.family)
+
     @model_validator(mode="after")
     def _can_be_placed(self) -> Self:
         if self.autoscaling and self.replicas != 1:

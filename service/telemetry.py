@@ -212,6 +212,17 @@ class Instruments:
             self.scores.labels(metric, "ok").inc()
             self.score.observe(metric, outcome)
 
+    def count_batch(self, model: str, size: int, seconds: float) -> None:
+        """A batch of so many calls."""
+        self.batch_size.labels(model).observe(size)
+        self.batch_duration.labels(model).observe(seconds)
+
+    def count_call(self, model: str, lane: str, outcome: object, waited_s: float, *, gone: bool) -> None:
+        """A call that a batch took; *gone*: nobody waits for its outcome any more."""
+        result = "cancelled" if gone else "error" if isinstance(outcome, Exception) else "ok"
+        self.calls.labels(model, lane, result).inc()
+        self.queue_wait.labels(model, lane).observe(waited_s)
+
     def count_rejection(self, error: errors.ScoregateError) -> None:
         """One request refused as a whole, where the refusal is a rejection and not bad input."""
         if error.code in REJECTIONS:

@@ -9,6 +9,7 @@ from typing import Any
 from models.calls import Call
 from models.contract import ModelInfo, Prepared
 from models.outcomes import Outcome
+from service.concurrency.tasks import Tasks
 from service.context import Context
 from service.errors import Draining, Replaced, ScoregateError
 from service.lanes import BULK, INTERACTIVE
@@ -46,7 +47,7 @@ class Handle:
         self._backend, self._kept = backend, cache
         self._call_later = call_later
         self._shared: dict[bytes, SharedCall] = {}
-        self._preparing: set[asyncio.Task[None]] = set()
+        self._preparing = Tasks()
         self._closed = False
 
     @property
@@ -86,7 +87,7 @@ class Handle:
     async def aclose(self) -> None:
         """Begin nothing new, and let what is being prepared be answered by the backend."""
         self._closed = True
-        await asyncio.gather(*self._preparing, return_exceptions=True)
+        await self._preparing.wait()
 
     async def ask(self, calls: Sequence[Call], context: Context) -> list[Any]:
         """
@@ -206,9 +207,7 @@ class Handle:
     # --- the work ---------------------------------------------------------------------------------
 
     def _start(self, group: list[SharedCall], context: Context) -> None:
-        task = asyncio.create_task(self._prepare_and_start(group, context))
-        self._preparing.add(task)
-        task.add_done_callback(self._preparing.discard)
+        task = self._preparing.start(self._prepare_and_start(group, context))
         for shared in group:
             shared.preparing, shared.group = task, group
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 
 from models.calls import Call
 from models.contract import Prepared
@@ -50,4 +51,4 @@ class LocalBackend(Backend):
         """Queue the call; who is in the next batch is decided when the device is free."""
         call = self._device.submit(self._resident, prepared, lane, deadline)
         call.span = context.span
-        return StartedQueuedCall(call, self._resident.queue)
+        return StartedQueuedCall(call, partial(self._resident.queue.promote, call))

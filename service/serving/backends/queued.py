@@ -1,19 +1,24 @@
 """A call in a queue, as whoever started it holds it."""
 
 import asyncio
+from collections.abc import Callable
 
 from service.serving.backends.contract import Result, StartedCall
 from service.serving.batcher.batch import QueuedCall
-from service.serving.batcher.queue import Queue
 
 
 class StartedQueuedCall(StartedCall):
-    """A call that waits in a queue, or has left it to be answered."""
+    """
+    A call that waits in a queue, or has left it to be answered.
 
-    __slots__ = ("_call", "_queue")
+    Args:
+        promote: makes it interactive, wherever it is.
+    """
 
-    def __init__(self, call: QueuedCall, queue: Queue) -> None:
-        self._call, self._queue = call, queue
+    __slots__ = ("_call", "_promote")
+
+    def __init__(self, call: QueuedCall, promote: Callable[[], None]) -> None:
+        self._call, self._promote = call, promote
 
     @property
     def result(self) -> "asyncio.Future[Result]":
@@ -26,11 +31,11 @@ class StartedQueuedCall(StartedCall):
         return self._call.running
 
     def promote(self) -> None:
-        """To the interactive lane; where it has left the queue, for the instruments only."""
-        self._queue.promote(self._call)
+        """To the interactive lane, as far as that still changes anything."""
+        self._promote()
 
     def extend(self, deadline: float) -> None:
-        """It may leave the queue until *deadline*."""
+        """It may leave the queue until *deadline*; what has left keeps its own."""
         self._call.deadline = deadline
 
     def cancel(self) -> None:

@@ -13,6 +13,7 @@ from models.calls import Call
 from models.contract import ModelError, Prepared, RemoteModel, UpstreamError
 from models.outcomes import Outcome
 from models.settings import RemoteSettings
+from service.concurrency.tasks import Tasks
 from service.concurrency.watcher import Watcher
 from service.context import Context
 from service.errors import CallRefused, Draining, ModelFault, ScoregateError, UpstreamFailed
@@ -75,7 +76,7 @@ class RemoteBackend(Backend):
         self._cpu, self._instruments, self._clock = cpu, instruments, clock
         self._resident = Resident(name, model, queue)
         self._scheduler = Scheduler([self._resident], shares or Shares(), clock(), settings.max_in_flight)
-        self._sending: set[asyncio.Task[Any]] = set()
+        self._sending = Tasks()
         for lane in LANES:
             instruments.queue_depth.labels(name, lane).set_function(partial(queue.depth, lane))
         self._closed = False
@@ -96,12 +97,9 @@ class RemoteBackend(Backend):
         self._closed, self._missing = True, "shutting down"
         self._instruments.model_ready.labels(self.name).set(0)
         await self._watcher.aclose()
-        while waiting := self._resident.queue.take(self._clock()):
-            for call in waiting:
-                call.answer(Draining())
-        for task in self._sending:
-            task.cancel()
-        await asyncio.gather(*self._sending, return_exceptions=True)
+        for call in self._resident.queue.take_all(self._clock()):
+            call.answer(Draining())
+        await self._sending.cancel()
         await self._upstream.aclose()
 
     async def look(self) -> None:
@@ -138,7 +136,7 @@ class RemoteBackend(Backend):
         call = RemoteCall(prepared, lane, self._clock(), result, deadline, headers=headers)
         self._scheduler.put(self._resident, call)
         self._fill_places()
-        return StartedQueuedCall(call, self._resident.queue)
+        return StartedQueuedCall(call, partial(self._resident.queue.promote, call))
 
     def _fill_places(self) -> None:
         """Send what waits, in its turn, as long as places are free."""
@@ -149,8 +147,7 @@ class RemoteBackend(Backend):
             [call] = turn.batch
             call.begin(turn.began)
             self._instruments.queue_wait.labels(self.name, call.lane).observe(call.waited_s)
-            task = asyncio.create_task(self._outcome(call))
-            self._sending.add(task)
+            task = self._sending.start(self._outcome(call))
             task.add_done_callback(partial(self._end, turn))
             call.result.add_done_callback(partial(abandon, task))
 
@@ -165,7 +162,6 @@ class RemoteBackend(Backend):
             result = "error" if isinstance(outcome, ScoregateError) else "ok"
             self._resident.queue.finished(call.prepared.cost, ran_s)
         self._instruments.calls.labels(self.name, call.lane, result).inc()
-        self._sending.discard(task)
         self._scheduler.end(turn, ended)
         call.answer(outcome, ran_s)
         self._fill_places()

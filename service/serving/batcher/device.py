@@ -177,7 +177,8 @@ class Device:
             self._on_broken(str(exc))
         finally:  # however the loop ends, nobody is left waiting
             self._closed = True
-            waiting = [call for resident in self.residents for call in self._all_of(resident)]
+            now = self._clock()
+            waiting = [call for resident in self.residents for call in resident.queue.take_all(now)]
             for call in (*(turn.batch if turn else ()), *waiting):
                 call.answer(reason)
             if not self._leaving:
@@ -239,25 +240,15 @@ class Device:
 
     def _answer(self, name: str, batch: list[QueuedCall], outcomes: Sequence[Any], ran_s: float) -> None:
         self._scheduler.answered(self._clock())
-        show = self._instruments
-        show.batch_size.labels(name).observe(len(batch))
-        show.batch_duration.labels(name).observe(ran_s)
+        self._instruments.count_batch(name, len(batch), ran_s)
         for call, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, ModelError):
                 outcome = ModelFault(str(outcome))
             elif isinstance(outcome, Outcome) and not outcome.is_finite():
                 outcome = ModelFault(f"the model {name} returned a number that is not finite")
-            result = "error" if isinstance(outcome, Exception) else "ok"
-            if call.result.done():
-                result = "cancelled"
-            show.calls.labels(name, call.lane, result).inc()
-            show.queue_wait.labels(name, call.lane).observe(call.waited_s)
+            gone = call.result.done()
+            self._instruments.count_call(name, call.lane, outcome, call.waited_s, gone=gone)
             call.answer(outcome, ran_s)
-
-    def _all_of(self, resident: LocalModel) -> list[QueuedCall]:
-        """Everyone who still waits."""
-        batches = iter(lambda: resident.queue.take(self._clock()), [])
-        return [call for batch in batches for call in batch]
 
 
 def is_out_of_memory(exc: object) -> bool:

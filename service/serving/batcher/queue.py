@@ -160,6 +160,10 @@ class Queue:
             self._count_in(call, "")
         return batch
 
+    def take_all(self, now: float) -> list[QueuedCall]:
+        """Everyone who waits, who does so no longer."""
+        return [call for batch in iter(lambda: self.take(now), []) for call in batch]
+
     def finished(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
         """Learn from a batch that succeeded; memory that held it may hold a little more."""
         self.cost_model.observe(cost, seconds, gap_s)

@@ -4,7 +4,7 @@ Who comes next on a device, or in front of a server, how long that takes, and wh
 Nothing here waits, runs or looks at a clock: whoever asks says what time it is (in seconds).
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from math import inf
 from typing import Generic, TypeVar
@@ -67,6 +67,11 @@ class Scheduler(Generic[M]):
         self._running: dict[Turn[M], float] = {}  # when each should end
         self._ended = now  # the last turn
         self._progress = now  # calls were last answered, or joined an idle device
+
+    @property
+    def running(self) -> Collection[Turn[M]]:
+        """The turns under way."""
+        return self._running.keys()
 
     @property
     def has_place(self) -> bool:

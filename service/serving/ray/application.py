@@ -7,7 +7,7 @@ from ray.serve.config import AutoscalingConfig, RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import LoggingConfig
 
-from models.settings import ModelSettings
+from models.settings import ModelSettings, PlacedSettings
 from service.serving.loading import is_placed
 from service.serving.ray.packing import gpus
 from service.serving.ray.replica import Replica
@@ -42,9 +42,9 @@ def application(settings: Settings) -> serve.Application:
 
 def deployment(name: str, table: ModelSettings, settings: Settings) -> serve.Application:
     """The replicas of one model."""
-    autoscaling: Any = getattr(table, "autoscaling", None)
-    options: dict[str, Any] = {"num_replicas": getattr(table, "replicas", 1)}
-    if autoscaling:
+    placed = PlacedSettings.of(table)
+    options: dict[str, Any] = {"num_replicas": placed.replicas}
+    if autoscaling := placed.autoscaling:
         options = {
             "autoscaling_config": AutoscalingConfig(
                 min_replicas=autoscaling.min_replicas,
@@ -58,7 +58,7 @@ def deployment(name: str, table: ModelSettings, settings: Settings) -> serve.App
             name=name,
             **options,
             max_ongoing_requests=MAX_ONGOING_REQUESTS,
-            ray_actor_options={"num_gpus": gpus(table), "num_cpus": getattr(table, "num_cpus", 1)},
+            ray_actor_options={"num_gpus": gpus(table), "num_cpus": placed.num_cpus},
             graceful_shutdown_timeout_s=settings.server.grace_s,
             graceful_shutdown_wait_loop_s=0.2,
             health_check_period_s=5,

@@ -13,15 +13,16 @@ from uuid import uuid4
 
 from models.calls import Call
 from models.contract import ModelInfo, Prepared
+from service.concurrency.tasks import Tasks
 from service.context import Context
 from service.errors import Draining, ModelFault, Replaced, ScoregateError
 from service.lanes import INTERACTIVE, LANES
 from service.serving.backends.contract import Backend, Extent, Outlook, Result
+from service.serving.backends.queued import StartedQueuedCall
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Turn
 from service.serving.demand import Demand
-from service.serving.ray.calls import StartedGroupedCall
 from service.serving.ray.contract import Deployment, Described, Lost, Sent
 from service.serving.ray.place import GroupedCall, Place
 from service.serving.ray.places import Places
@@ -63,8 +64,8 @@ class ReplicatedBackend(Backend):
         self._presence = Presence(deployment, self._came, self._went, sleep)
         self._deployment, self._places = deployment, Places(make_queue, shares or Shares(), clock)
         self._cpu, self._instruments, self._clock = cpu, instruments, clock
-        self._strays: list[GroupedCall] = []  # that wait for any replica
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._strays: list[QueuedCall] = []  # that wait for any replica
+        self._sending = Tasks()
         self._gateway, self._groups = uuid4().hex[:8], count()
         self._closed = False
         self.ready = asyncio.Event()
@@ -83,9 +84,7 @@ class ReplicatedBackend(Backend):
         self._closed = True
         await self._presence.__aexit__()
         self._instruments.model_ready.labels(self.name).set(0)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._sending.cancel()
         for call in (*self._strays, *self._places.emptied()):
             call.answer(Draining())
 
@@ -143,7 +142,7 @@ class ReplicatedBackend(Backend):
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._cpu[lane], prepare_to_send, calls, self._places.cost)
 
-    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedGroupedCall:
+    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
         """Queue the call; calls that are started together travel together."""
         if self._closed:
             raise Draining
@@ -154,7 +153,7 @@ class ReplicatedBackend(Backend):
             prepared, lane, self._clock(), result, deadline, digest=digest, model=self._places.model
         )
         self._place(call)
-        return StartedGroupedCall(call, self._promote)
+        return StartedQueuedCall(call, partial(self._promote, call))
 
     def _promote(self, call: GroupedCall) -> None:
         """To the interactive lane, here or where it is."""
@@ -162,7 +161,7 @@ class ReplicatedBackend(Backend):
         if call.home is not None:
             call.home.promote(call)
         if call.running and not call.result.done():
-            self._spawn(self._deployment.promote(*call.group))
+            self._sending.start(self._deployment.promote(*call.group))
 
     def _place(self, call: QueuedCall) -> None:
         """Have *call* wait for one of the replicas of the model that it was meant for."""
@@ -200,10 +199,9 @@ class ReplicatedBackend(Backend):
             assert isinstance(call, GroupedCall)
             call.begin(turn.began)
             call.group = (place.id, name)
-        place.sent, place.groups = place.sent + len(turn.batch), place.groups + 1
         now = asyncio.get_running_loop().time()
         sent = [Sent(c.prepared.data, c.lane, min(c.deadline - now, FOREVER_S)) for c in turn.batch]
-        task = self._spawn(self._deployment.ask(place.id, name, place.replica.model, sent))
+        task = self._sending.start(self._deployment.ask(place.id, name, place.replica.model, sent))
         task.add_done_callback(partial(self._end, place, turn))
         for call in turn.batch:
             call.result.add_done_callback(partial(abandon, task, turn.batch))
@@ -211,7 +209,6 @@ class ReplicatedBackend(Backend):
     def _end(self, place: Place, turn: Turn[None], task: "asyncio.Task[list[Result] | None]") -> None:
         """Answer a group's calls, or send them again; learn from it, and let the next group go."""
         now, calls = self._clock(), turn.batch
-        place.sent, place.groups = place.sent - len(calls), place.groups - 1
         place.scheduler.end(turn, now)
         fault = None if task.cancelled() else task.exception()
         if task.cancelled():
@@ -238,8 +235,7 @@ class ReplicatedBackend(Backend):
         ran_s = now - turn.began
         place.queue.finished(sum(call.prepared.cost for call in turn.batch), ran_s)
         place.scheduler.answered(now)
-        self._instruments.batch_size.labels(self.name).observe(len(turn.batch))
-        self._instruments.batch_duration.labels(self.name).observe(ran_s)
+        self._instruments.count_batch(self.name, len(turn.batch), ran_s)
 
     def _lost(self, place: Place, calls: Sequence[QueuedCall]) -> None:
         """The replica went away, or was not reached: it is sent nothing until it has answered again."""
@@ -258,19 +254,10 @@ class ReplicatedBackend(Backend):
 
     def _answer(self, call: QueuedCall, result: Result) -> None:
         """Give the caller its result, with the time that it waited here."""
-        kind = "error" if isinstance(result.outcome, Exception) else "ok"
-        kind = "cancelled" if call.result.done() else kind
-        waited_s = call.waited_s + result.waited_s
-        self._instruments.calls.labels(self.name, call.lane, kind).inc()
-        self._instruments.queue_wait.labels(self.name, call.lane).observe(waited_s)
-        if not call.result.done():
+        gone, waited_s = call.result.done(), call.waited_s + result.waited_s
+        self._instruments.count_call(self.name, call.lane, result.outcome, waited_s, gone=gone)
+        if not gone:
             call.result.set_result(replace(result, waited_s=waited_s))
-
-    def _spawn(self, work: Any) -> "asyncio.Task[Any]":
-        task: asyncio.Task[Any] = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 def abandon(task: "asyncio.Task[Any]", calls: Sequence[QueuedCall], result: "asyncio.Future[Any]") -> None:

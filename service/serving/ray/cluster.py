@@ -3,7 +3,7 @@
 import logging
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -61,7 +61,5 @@ def joined(address: str) -> str:
         return address
     import ray
 
-    with suppress(Exception):
-        ray.shutdown()
     with ray.init(address=address, logging_level=logging.ERROR):
         return str(ray.get_runtime_context().gcs_address)

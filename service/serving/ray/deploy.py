@@ -5,7 +5,7 @@ import time
 
 import ray
 from ray import serve
-from ray.serve.schema import ApplicationStatus, DeploymentStatusOverview
+from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview, DeploymentStatusOverview
 
 from service.serving.ray.application import APPLICATION, application
 from service.serving.ray.packing import unplaced
@@ -37,15 +37,20 @@ def deploy(settings: Settings) -> None:
 
 def deployed() -> set[str]:
     """The models that have been deployed on the cluster that this process is connected to."""
-    found = serve.status().applications.get(APPLICATION)
+    found = overview()
     return set(found.deployments) if found else set()
+
+
+def overview() -> ApplicationStatusOverview | None:
+    """How far the application is, on the cluster that this process is connected to; None without one."""
+    return serve.status().applications.get(APPLICATION)
 
 
 def wait(timeout_s: float) -> None:
     """Until the application runs.  Raises `SettingsError` where it fails, or does not in time."""
     began = said = time.monotonic()
     while True:
-        found = serve.status().applications.get(APPLICATION)
+        found = overview()
         status = found.status if found else ApplicationStatus.NOT_STARTED
         if found and status == ApplicationStatus.RUNNING:
             return

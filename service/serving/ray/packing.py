@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from models.settings import ModelSettings
+from models.settings import ModelSettings, PlacedSettings
 from service.serving.loading import is_placed
 from service.settings.tree import Settings
 
@@ -15,10 +15,8 @@ def unplaced(settings: Settings, nodes: Sequence[Mapping[str, float]]) -> str:
     wanted: list[tuple[str, Resources]] = []
     for name, table in settings.models.items():
         if is_placed(settings, table):
-            scaled = getattr(table, "autoscaling", None)
-            copies = scaled.min_replicas if scaled else getattr(table, "replicas", 1)
-            need = {"GPU": gpus(table), "CPU": float(getattr(table, "num_cpus", 1))}
-            wanted += [(name, need)] * copies
+            need = {"GPU": gpus(table), "CPU": PlacedSettings.of(table).num_cpus}
+            wanted += [(name, need)] * PlacedSettings.of(table).fewest
     for name, need in sorted(wanted, key=lambda each: (-each[1]["GPU"], -each[1]["CPU"])):
         node = next((node for node in free if fits(need, node)), None)
         if node is None:
@@ -36,6 +34,6 @@ def fits(need: Resources, node: Resources) -> bool:
 
 def gpus(table: ModelSettings) -> float:
     """GPUs of each copy."""
-    given = getattr(table, "num_gpus", None)
+    given = PlacedSettings.of(table).num_gpus
     on_gpu = str(getattr(table, "device", "cpu")) != "cpu"
     return float(on_gpu if given is None else given)

@@ -38,15 +38,12 @@ class Place:
     One replica.
 
     Attributes:
-        sent, groups: calls on their way to it, and how many groups they travel in.
         due: whether what waits is about to be sent.
     """
 
     replica: Described
     resident: Resident[None]
     scheduler: Scheduler[None]
-    sent: int = 0
-    groups: int = 0
     due: bool = False
 
     @classmethod
@@ -76,29 +73,21 @@ class Place:
         if not self.scheduler.has_place:
             return False
         full, quick = self.queue.fills_a_batch, self.queue.cost_model.typical_s < QUICK_S
-        return not self.groups or full or quick
+        return not self.scheduler.running or full or quick
 
     @property
     def waiting(self) -> int:
         """How many calls wait for it here."""
         return sum(self.queue.depth(lane) for lane in LANES)
 
-    def put(self, call: GroupedCall) -> None:
+    def put(self, call: QueuedCall) -> None:
         """Have *call* wait for it."""
         self.scheduler.put(self.resident, call)
-
-    def emptied(self, now: float) -> list[GroupedCall]:
-        """Everyone who waited for it here, and does so no longer."""
-        return [call for batch in iter(lambda: self.taken(now), []) for call in batch]
-
-    def taken(self, now: float) -> list[GroupedCall]:
-        """The next batch of those who wait."""
-        return [call for call in self.queue.take(now) if isinstance(call, GroupedCall)]
 
     @property
     def load(self) -> int:
         """Calls that it has yet to answer to this gateway."""
-        return self.sent + self.waiting
+        return self.waiting + sum(len(turn.batch) for turn in self.scheduler.running)
 
 
 def choose(places: Sequence[Place], digest: str, slack: int) -> Place:

@@ -7,12 +7,12 @@ from math import ceil
 
 from models.contract import ModelInfo
 from service.serving.backends.contract import Extent, Outlook
-from service.serving.batcher.batch import Shares
+from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.demand import Demand
-from service.serving.ray.calls import Reservations
 from service.serving.ray.contract import Described
-from service.serving.ray.place import GroupedCall, Place, choose
+from service.serving.ray.place import Place, choose
+from service.serving.ray.reservations import Reservations
 
 RECOVERY_S = 10.0  # what a caller is told to wait where no replica runs
 
@@ -45,10 +45,10 @@ class Places:
         self._all[replica.id] = Place.of(replica, queue, self._shares, self._clock())
         self.cost = replica.cost
 
-    def remove(self, id: str) -> list[GroupedCall]:
+    def remove(self, id: str) -> list[QueuedCall]:
         """Who waited for that replica."""
         place = self._all.pop(id, None)
-        return place.emptied(self._clock()) if place else []
+        return place.queue.take_all(self._clock()) if place else []
 
     def holds(self, place: Place) -> bool:
         """Whether *place* is still there."""
@@ -68,9 +68,9 @@ class Places:
         """The replicas of the model that is asked."""
         return [place for place in self._all.values() if place.replica.model == self.model]
 
-    def emptied(self) -> list[GroupedCall]:
-        """Everyone who waited for any of them."""
-        return [call for place in self._all.values() for call in place.emptied(self._clock())]
+    def emptied(self) -> list[QueuedCall]:
+        """Everyone who waited for any of them, and does so no longer."""
+        return [call for place in self._all.values() for call in place.queue.take_all(self._clock())]
 
     def depth(self, lane: str) -> int:
         """How many calls wait in *lane*."""
@@ -86,7 +86,7 @@ class Places:
         places = self.asked
         busiest = max(places, key=lambda each: each.waiting, default=place)
         if place in places and busiest.waiting > busiest.queue.full_batch(self.cost):
-            for call in busiest.taken(self._clock()):
+            for call in busiest.queue.take(self._clock()):
                 place.put(call)
 
     # --- what a demand would meet that all of them share --------------------------------------------

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Self
 
+from service.concurrency.tasks import Tasks
 from service.serving.ray.contract import Deployment, Described, Lost
 
 RETRY_S = 1.0  # until a replica that did not answer is asked again
@@ -28,7 +29,7 @@ class Presence:
     ) -> None:
         self._deployment, self._came, self._went, self._sleep = deployment, came, went, sleep
         self._running: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._asking = Tasks()
 
     async def __aenter__(self) -> Self:
         """Learn of the replicas that run."""
@@ -39,20 +40,18 @@ class Presence:
                 loop.call_soon_threadsafe(self._changed, frozenset(ids))
 
         self._unlisten = self._deployment.listen(changed)
-        self._spawn(self._meet())
+        self._asking.start(self._meet())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Learn of nothing any more."""
         self._unlisten()
         self._running = set()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._asking.cancel()
 
     def lost(self, id: str) -> None:
         """A replica did not answer: it is asked what it holds again, as long as Serve says that it runs."""
-        self._spawn(self._join(id))
+        self._asking.start(self._join(id))
 
     async def _meet(self) -> None:
         """The first call, to any replica: Serve tells us of all of them then."""
@@ -64,7 +63,7 @@ class Presence:
         for id in before - ids:
             self._went(id)
         for id in ids - before:
-            self._spawn(self._join(id))
+            self._asking.start(self._join(id))
 
     async def _join(self, id: str) -> None:
         while id in self._running:
@@ -74,8 +73,3 @@ class Presence:
                     self._came(described)
                     return
             await self._sleep(RETRY_S)
-
-    def _spawn(self, work: Any) -> None:
-        task: asyncio.Task[None] = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

@@ -9,6 +9,7 @@ from typing import Any, cast
 from ray import serve
 
 from models.contract import Model
+from models.settings import PlacedSettings
 from service.concurrency.cpu_threads import cpu_threads
 from service.context import Context
 from service.errors import ScoregateError
@@ -54,7 +55,7 @@ class Replica:
         self._device = Device(
             [resident],
             self._instruments,
-            cores=max(1, int(getattr(table, "num_cpus", 1))),
+            cores=max(1, int(PlacedSettings.of(table).num_cpus)),
             on_broken=self._broken.append,
             shares=shares_of(settings.queue),
         )

@@ -1,12 +1,13 @@
 """Which replica a call is meant for, and whether all replicas fit on the nodes."""
 
+import asyncio
 from copy import copy
 
 import pytest
 
-from models.contract import ModelInfo
+from models.contract import ModelInfo, Prepared
 from service.errors import DeadlineExceeded, Fault, Invalid, LaneFull, ScoregateError
-from service.serving.batcher.batch import Shares
+from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.ray.contract import Described
 from service.serving.ray.packing import unplaced
@@ -20,6 +21,14 @@ def places(*ids):
     info = ModelInfo("vqa", "fake", "m", "1", "float32", "cpu")
     queue = {"max_items": 8, "max_cost": 100, "max_waiting": 1000}
     return [Place.of(Described(id, info, 10, 0.1), Queue(**queue), Shares(), 0.0) for id in ids]
+
+
+def busy(place, calls):
+    """Have so many calls wait for *place*."""
+    loop = asyncio.new_event_loop()
+    for _ in range(calls):
+        place.put(QueuedCall(Prepared(10, None), "bulk", 0.0, loop.create_future()))
+    loop.close()
 
 
 def chosen(among):
@@ -40,13 +49,13 @@ def test_a_new_replica_takes_its_share_and_moves_nothing_else():
 
 def test_a_replica_that_has_much_more_to_do_is_passed_over():
     a, b = places("a", "b")
-    b.sent = 5
+    busy(b, 5)
     assert {choose([a, b], digest, 4).id for digest in DIGESTS} == {"a"}
 
 
 def test_a_call_without_an_image_goes_to_the_least_loaded():
     a, b = places("a", "b")
-    a.sent = 1
+    busy(a, 1)
     assert choose([a, b], "", 4) is b
 
 
