@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from models.contract import Prepared
 from models.dry_run import dry_run
 from models.family import Memory
-from models.settings import Batch
+from models.settings import Batch, LocalSettings
 
 
 class Scores(Protocol):
@@ -35,6 +36,17 @@ def predicted(
         return measured(device, load, batches)
     except Exception:  # operations that have no shape without numbers, or files that are not here
         return None
+
+
+def predicted_in(
+    directory: Path,
+    settings: LocalSettings,
+    load: Callable[[Any], M],
+    batches: Callable[[M], Iterable[Sequence[Prepared]]],
+) -> Memory | None:
+    """The same of the checkpoint in *directory*, whose weights are not even read for a digest."""
+    here = settings.model_copy(update={"checkpoint": str(directory), "id": "-", "revision": "-"})
+    return predicted(settings.device, lambda: load(here), batches)
 
 
 def measured(

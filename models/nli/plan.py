@@ -9,7 +9,7 @@ from models.calls import EntailmentCall
 from models.checkpoints.plan import plan_checkpoint, total
 from models.contract import Prepared
 from models.family import Memory, Plan
-from models.memory import full, predicted
+from models.memory import full, predicted_in
 from models.nli.loading import kind_of, safetensors_files
 from models.nli.model import Nli, load
 from models.nli.text import LENGTH
@@ -27,8 +27,7 @@ def plan(settings: LocalSettings) -> Plan:
     torch.device(settings.device)
 
     def memory(directory: Path) -> Memory | None:
-        here = settings.model_copy(update={"checkpoint": str(directory), "id": "-", "revision": "-"})
-        return predicted(settings.device, lambda: load(here), lambda nli: full_batches(nli, settings.batch))
+        return predicted_in(directory, settings, load, lambda nli: full_batches(nli, settings.batch))
 
     return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)
 

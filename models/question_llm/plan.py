@@ -9,7 +9,7 @@ from models.checkpoints.files import weight_files
 from models.checkpoints.plan import plan_checkpoint, total
 from models.contract import Prepared
 from models.family import Memory, Plan
-from models.memory import predicted
+from models.memory import predicted_in
 from models.question_llm import QuestionLLMSettings
 from models.question_llm.model import QuestionLLM, load
 
@@ -25,8 +25,7 @@ def plan(settings: QuestionLLMSettings) -> Plan:
     torch.device(settings.device)
 
     def memory(directory: Path) -> Memory | None:
-        here = settings.model_copy(update={"checkpoint": str(directory), "id": "-", "revision": "-"})
-        return predicted(settings.device, lambda: load(here), largest)
+        return predicted_in(directory, settings, load, largest)
 
     return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)
 

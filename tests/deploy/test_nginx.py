@@ -12,9 +12,10 @@ import pytest
 from demo.process import HOST, url
 from service.settings.sections import MAX_TIMEOUT_MS, Server
 from tests.conftest import item
-from tests.e2e.double import TIMEOUT_MS, faulty, until
+from tests.e2e.double import TIMEOUT_MS, faulty
 from tests.e2e.raw import calling, head
 from tests.support.nginx_server import CONFIGURATION, nginx_server
+from tests.support.service import until
 
 pytestmark = pytest.mark.integration
 

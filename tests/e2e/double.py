@@ -1,11 +1,9 @@
 """The faulty double as a process, and what tests do with it."""
 
-import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import httpx
 
 from demo.process import free_port, running, url, wait_until_ready
 from tests.conftest import item
+from tests.support.service import series
 
 PROFILE = Path(__file__).with_name("faulty.toml")
 COMMAND = (sys.executable, "-m", "tests.e2e.faulty", "--config", str(PROFILE))
@@ -43,11 +42,9 @@ class Double:
         several = [self.counts() for _ in range(10)]
         return {name: min(counted[name] for counted in several) for name in LEFT_BEHIND}
 
-    def instrument(self, series: str) -> float:
+    def instrument(self, name: str) -> float:
         """The value of a Prometheus series; 0 where it has none yet."""
-        shown = httpx.get(f"{url(self.port)}/metrics", timeout=60, trust_env=False).text
-        found = re.search(rf"^{re.escape(series)} (\S+)$", shown, re.MULTILINE)
-        return float(found[1]) if found else 0.0
+        return series(self.port, name)
 
     def release(self) -> None:
         """Let a held batch go on."""
@@ -74,11 +71,3 @@ def faulty(directory: Path, command: Sequence[str] = COMMAND, **settings: str) -
     with running(port, command, log, **settings) as process:
         wait_until_ready(process, port)
         yield Double(process, port, log)
-
-
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
-    """Return once it is."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -16,7 +16,8 @@ from pathlib import Path
 import httpx
 
 from tests.e2e.runtimes.services import PROFILE, Served, items
-from tests.support.ray_cluster import Cluster, gateway, kill, ray_cluster, replicas, series, until
+from tests.support.ray_cluster import STARTED_WITHIN_S, Cluster, gateway, kill, ray_cluster, replicas
+from tests.support.service import series, until
 
 CALLERS, IMAGES = 8, 32
 STEADY_S = 5.0  # of load before and after each fault
@@ -78,7 +79,7 @@ def main() -> int:
         )
         cluster.deploy(profile)
         with gateway(profile, Path(folder, "log")) as (_, port):
-            until(lambda: asked(port) == 2)
+            until(lambda: asked(port) == 2, STARTED_WITHIN_S)
             load = Load(Served(port))
             try:
                 fault("kill -9 of a replica", load, port, lambda: kill(replicas("vqa")[0]))

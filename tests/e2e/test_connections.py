@@ -8,9 +8,10 @@ from http.client import HTTPConnection
 import pytest
 
 from demo.process import HOST
-from tests.e2e.double import COMMAND, faulty, until
+from tests.e2e.double import COMMAND, faulty
 from tests.e2e.raw import calling, head
 from tests.e2e.test_slow_callers import BODY
+from tests.support.service import until
 
 pytestmark = pytest.mark.integration
 

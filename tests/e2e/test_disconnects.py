@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from tests.e2e.callers import leave_often
-from tests.e2e.double import LEFT_BEHIND, until
+from tests.e2e.double import LEFT_BEHIND
+from tests.support.service import until
 
 pytestmark = pytest.mark.integration
 

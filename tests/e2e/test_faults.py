@@ -6,7 +6,8 @@ import pytest
 
 from models.settings import Batch
 from tests.e2e.callers import PROMPTS
-from tests.e2e.double import faulty, until
+from tests.e2e.double import faulty
+from tests.support.service import until
 
 pytestmark = pytest.mark.integration
 

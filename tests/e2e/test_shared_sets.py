@@ -7,8 +7,9 @@ import pytest
 
 from demo.process import url
 from tests.conftest import item
-from tests.e2e.double import faulty, until
+from tests.e2e.double import faulty
 from tests.support.redis_server import redis_server
+from tests.support.service import until
 
 pytestmark = pytest.mark.integration
 

@@ -10,8 +10,9 @@ import orjson
 import pytest
 
 from tests.conftest import item
-from tests.e2e.double import faulty, until
+from tests.e2e.double import faulty
 from tests.e2e.raw import calling, chunked, head
+from tests.support.service import until
 
 pytestmark = pytest.mark.integration
 

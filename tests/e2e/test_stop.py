@@ -10,8 +10,9 @@ from models.formats.decode import decode
 from service.launch import CLOSE_S
 from tests.conftest import b64
 from tests.e2e.callers import PROMPTS
-from tests.e2e.double import faulty, until
+from tests.e2e.double import faulty
 from tests.support.bombs import flat, many_scans
+from tests.support.service import until
 
 pytestmark = pytest.mark.integration
 

@@ -1,19 +1,16 @@
 """A real Ray cluster of processes of its own, and gateways on it."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
-
-from demo.process import HOST, SERVICE, free_port, running, url, wait_until_ready
+from demo.process import HOST, SERVICE, free_port, running, wait_until_ready
+from tests.support.service import until
 
 RAY = Path(sys.executable).with_name("ray")
 STARTED_WITHIN_S = 120
@@ -42,7 +39,7 @@ class Cluster:
         with log.open("wb") as output:
             node = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
         self.nodes.append(node)
-        until(lambda: "Ray runtime started" in log.read_text() or node.poll() is not None)
+        until(lambda: "Ray runtime started" in log.read_text() or node.poll() is not None, STARTED_WITHIN_S)
         assert node.poll() is None, log.read_text()
         return node
 
@@ -125,18 +122,3 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
-
-
-def series(port: int, name: str) -> float:
-    """The value of a Prometheus series; 0 where it has none yet."""
-    shown = httpx.get(f"{url(port)}/metrics", timeout=60, trust_env=False).text
-    found = re.search(rf"^{re.escape(name)} (\S+)$", shown, re.MULTILINE)
-    return float(found[1]) if found else 0.0
-
-
-def until(true: Callable[[], bool], seconds: float = STARTED_WITHIN_S) -> None:
-    """Return once it is."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from demo.process import url
-from tests.e2e.double import faulty, until
+from tests.e2e.double import faulty
 from tests.support.prometheus_server import EVERY, prometheus_server
+from tests.support.service import until
 from tests.watching.files import RULES, expressions
 
 pytestmark = pytest.mark.integration

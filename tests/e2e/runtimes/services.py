@@ -8,7 +8,7 @@ import PIL.Image
 
 from demo.process import url
 from tests.conftest import b64
-from tests.support.ray_cluster import series
+from tests.support.service import series
 
 # A batch of 8 takes 100 ms; a cached score would prove nothing.
 PROFILE = """

@@ -8,7 +8,8 @@ import pytest
 
 from tests.conftest import b64
 from tests.e2e.runtimes.services import Served, items
-from tests.support.ray_cluster import gateway, until
+from tests.support.ray_cluster import gateway
+from tests.support.service import until
 
 pytestmark = pytest.mark.integration
 

@@ -7,7 +7,8 @@ import pytest
 
 from demo.process import HOST, SERVICE, free_port
 from tests.e2e.runtimes.services import Served, items
-from tests.support.ray_cluster import gateway, kill, replicas, until
+from tests.support.ray_cluster import STARTED_WITHIN_S, gateway, kill, replicas
+from tests.support.service import until
 
 pytestmark = pytest.mark.integration
 
@@ -22,7 +23,7 @@ def test_a_killed_replica_costs_no_answer_and_is_replaced(ray):
 
     assert {200} == {answer.status_code for answer in answers}
     assert not any(answer.json()["partial"] for answer in answers)
-    until(lambda: bool(set(replicas("vqa")) - set(before)))
+    until(lambda: bool(set(replicas("vqa")) - set(before)), STARTED_WITHIN_S)
 
 
 def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profile, cluster):
@@ -36,10 +37,10 @@ def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profi
             while not update.done():
                 answers.append(ray.score(items(16, 20_000 + len(answers))))
             update.result()
-        until(lambda: ray.score(items(1)).json()["models"]["vqa"].startswith("newer"))
+        until(lambda: ray.score(items(1)).json()["models"]["vqa"].startswith("newer"), STARTED_WITHIN_S)
     finally:
         cluster.deploy(ray_profile)
-        until(lambda: ray.score(items(1)).json()["models"]["vqa"].startswith("fake-vqa"))
+        until(lambda: ray.score(items(1)).json()["models"]["vqa"].startswith("fake-vqa"), STARTED_WITHIN_S)
 
     assert {200} == {answer.status_code for answer in answers}
     assert not any(answer.json()["partial"] for answer in answers)

@@ -1,0 +1,24 @@
+"""A running service from outside: its instruments, and waiting for what will come."""
+
+import re
+import time
+from collections.abc import Callable
+
+import httpx
+
+from demo.process import url
+
+
+def series(port: int, name: str) -> float:
+    """The value of a Prometheus series; 0 where it has none yet."""
+    shown = httpx.get(f"{url(port)}/metrics", timeout=60, trust_env=False).text
+    found = re.search(rf"^{re.escape(name)} (\S+)$", shown, re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    """Return once it is."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
