@@ -28,16 +28,26 @@ class JsonLines(logging.Formatter):
             "event": record.getMessage(),
         }
         line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
-        if record.exc_info and record.exc_info[0] is not None:
+        if record.exc_info and record.exc_info[1] is not None:
             # Where it happened, not what it said: messages of libraries may quote their input.
-            line["exception"] = record.exc_info[0].__name__
-            line["traceback"] = frames(record)
+            raised = leaves(record.exc_info[1])
+            line["exception"] = type(raised[-1]).__name__
+            line["traceback"] = [place for each in raised for place in frames(each)]
         return orjson.dumps(line, default=str).decode()
 
 
-def frames(record: logging.LogRecord) -> list[str]:
-    """File, line and function of every frame of the record's exception."""
-    trace = record.exc_info[2] if record.exc_info else None
+def leaves(raised: BaseException | None) -> list[BaseException]:
+    """*raised*; of a group of tasks' exceptions the first one too, since the group alone says nothing."""
+    assert raised is not None
+    found = [raised]
+    while isinstance(found[-1], BaseExceptionGroup):
+        found.append(found[-1].exceptions[0])
+    return found
+
+
+def frames(raised: BaseException) -> list[str]:
+    """File, line and function of every frame of the exception."""
+    trace = raised.__traceback__
     places = []
     while trace is not None:
         code = trace.tb_frame.f_code

@@ -5,7 +5,7 @@ import logging
 import subprocess
 import sys
 
-from service.logs import EVERY_S, OnceAMinute
+from service.logs import EVERY_S, JsonLines, OnceAMinute
 
 LOUD = """
 import io, logging, warnings
@@ -68,3 +68,21 @@ def test_others_pass():
 
     assert all(filter.filter(record(text)) for text in texts)
     assert all(filter.filter(record("one", logging.INFO)) for _ in range(3))
+
+
+def test_of_a_group_of_exceptions_the_line_has_the_first_one_and_where_it_was_raised():
+    def fails():
+        raise ZeroDivisionError
+
+    try:
+        try:
+            fails()
+        except ZeroDivisionError as exc:
+            raise ExceptionGroup("unhandled errors", [exc]) from None
+    except ExceptionGroup as group:
+        raised = (type(group), group, group.__traceback__)
+    record = logging.LogRecord("scoregate", logging.ERROR, "", 0, "request failed", (), raised)
+    line = json.loads(JsonLines().format(record))
+
+    assert line["exception"] == "ZeroDivisionError"
+    assert line["traceback"][-1].endswith(" fails")

@@ -41,7 +41,7 @@ PATCHES, CAPTIONS, QUESTIONS = Stage(1200, 1.5e-3, 1), Stage(400, 1.5e-3, 1), St
 # Only a rate that falls makes the tower see shapes well; before, it knew half of them.
 PATCHES_AGAIN, SMALL_PATCHES = Stage(1000, 1e-3, 900), Stage(1500, 1e-3, 1400)
 QUESTIONS_AGAIN, ALL = Stage(5000, 1e-3, 4000), Stage(1200, 4e-4, 1200)
-COUNTING = Stage(1500, 4e-4, 1500)
+COUNTING, COUNTING_AGAIN = Stage(1500, 4e-4, 1500), Stage(2000, 4e-4, 2000)
 
 
 def places() -> torch.Tensor:
@@ -85,9 +85,10 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
     learn_answers(student, loop("vqa-again", QUESTIONS_AGAIN), f"{SEED}-again", tokenizer)
     student.train_eyes(True)
     learn_answers(student, loop("vqa-all", ALL), f"{SEED}-all", tokenizer, close=True)
-    learn_answers(
-        student, loop("vqa-counting", COUNTING), f"{SEED}-counting", tokenizer, close=True, mix=COUNTED
-    )
+    for name, stage in (("counting", COUNTING), ("counting-again", COUNTING_AGAIN)):
+        learn_answers(
+            student, loop(f"vqa-{name}", stage), f"{SEED}-{name}", tokenizer, close=True, mix=COUNTED
+        )
     write(network, directory, tokenizer)
 
 

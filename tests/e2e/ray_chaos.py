@@ -78,7 +78,7 @@ def main() -> int:
             PROFILE.format(runtime=runtime, placed="num_cpus = 0.5\nreplicas = 2", folder=folder)
         )
         cluster.deploy(profile)
-        with gateway(profile, Path(folder, "log")) as (_, port):
+        with gateway(cluster.profile(profile), Path(folder, "log")) as (_, port):
             until(lambda: asked(port) == 2, STARTED_WITHIN_S)
             load = Load(Served(port))
             try:

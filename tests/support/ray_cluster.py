@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import uuid4
 
 from demo.process import HOST, SERVICE, free_port, running, wait_until_ready
 from tests.support.service import until
@@ -17,6 +19,19 @@ STARTED_WITHIN_S = 120
 REPLICA = "ray::ServeReplica:scoregate:"
 
 
+@dataclass(frozen=True)
+class Profile:
+    """A file of settings, and the environment that its services need beside it."""
+
+    path: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def env(self) -> list[str]:
+        """The start of a command in that environment."""
+        return ["env", *(f"{name}={value}" for name, value in self.environment.items())]
+
+
 class Cluster:
     """One or more nodes on this machine, each with a raylet of its own."""
 
@@ -24,6 +39,13 @@ class Cluster:
         self._directory = directory
         self.address = f"{HOST}:{free_port(0)}"
         self.nodes: list[subprocess.Popen[bytes]] = []
+        token = Path(directory, "token")
+        token.write_text(uuid4().hex)
+        self._environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+
+    def profile(self, path: Path) -> Profile:
+        """The settings in *path*, of services that know the token which the cluster asks for."""
+        return Profile(path, self._environment)
 
     def add_node(self, cpus: int = 4) -> subprocess.Popen[bytes]:
         """Start a node, the head first, and wait until it has joined."""
@@ -33,7 +55,7 @@ class Cluster:
             if self.nodes
             else ["--head", "--port", port, "--temp-dir", self._directory, "--include-dashboard=false"]
         )
-        command = [str(RAY), "start", *joins, f"--num-cpus={cpus}"]
+        command = [*self.profile(Path()).env, str(RAY), "start", *joins, f"--num-cpus={cpus}"]
         command += ["--disable-usage-stats", "--object-store-memory=100000000", "--block"]
         log = Path(self._directory, f"node-{len(self.nodes)}.log")
         with log.open("wb") as output:
@@ -53,7 +75,11 @@ class Cluster:
 
     def deploy(self, profile: Path) -> None:
         """`scoregate-server deploy`."""
-        subprocess.run([*SERVICE, "deploy", "--config", str(profile)], check=True, timeout=300)
+        subprocess.run(
+            [*self.profile(profile).env, *SERVICE, "deploy", "--config", str(profile)],
+            check=True,
+            timeout=300,
+        )
 
     def stop(self) -> None:
         """End all of it."""
@@ -78,10 +104,10 @@ def ray_cluster(nodes: int = 1) -> Iterator[Cluster]:
 
 
 @contextmanager
-def gateway(profile: Path, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def gateway(profile: Profile, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A service with that profile, ready, and its port."""
     port = free_port(0)
-    with running(port, (*SERVICE, "--config", str(profile)), log) as process:
+    with running(port, (*SERVICE, "--config", str(profile.path)), log, **profile.environment) as process:
         wait_until_ready(process, port)
         yield process, port
 

@@ -152,7 +152,9 @@ class Backend(ABC):
             raise TooLarge(f"one request may not ask so much of {self.name}; send less at once")
         if ahead.full:
             kind = LaneFull if lane == INTERACTIVE else Overloaded
-            detail = f"the {lane} lane of {self.name} is full"
+            detail = (
+                f"{self.name}: {self.missing}" if self.missing else f"the {lane} lane of {self.name} is full"
+            )
             raise kind(detail, retry_after_s=ahead.drain_s or None)
         done_s = (ahead.wait_s + ahead.run_s) * CAUTION
         tried = not ahead.wait_s and ahead.batches <= 1

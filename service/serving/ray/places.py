@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 
 from models.contract import ModelInfo
 from service.serving.backends.contract import Extent, Outlook
@@ -14,7 +14,7 @@ from service.serving.ray.contract import Described
 from service.serving.ray.place import Place, choose
 from service.serving.ray.reservations import Reservations
 
-RECOVERY_S = 10.0  # what a caller is told to wait where no replica runs
+RECOVERY_S = 10.0  # in which a replica usually comes back, or the next one comes
 
 
 class Places:
@@ -36,6 +36,7 @@ class Places:
     def __init__(self, make_queue: Callable[..., Queue], shares: Shares, clock: Callable[[], float]) -> None:
         self._make_queue, self._shares, self._clock = make_queue, shares, clock
         self._all: dict[str, Place] = {}
+        self._left = -inf  # when the last replica went
         self.model = ""
 
     def add(self, replica: Described) -> None:
@@ -48,6 +49,7 @@ class Places:
     def remove(self, id: str) -> list[QueuedCall]:
         """Who waited for that replica."""
         place = self._all.pop(id, None)
+        self._left = self._clock()
         return place.queue.take_all(self._clock()) if place else []
 
     def holds(self, place: Place) -> bool:
@@ -95,7 +97,8 @@ class Places:
         """See `Backend.outlook`."""
         places, now = self.asked, self._clock()
         if not places:
-            return Outlook(True, 0.0, 0.0, RECOVERY_S)
+            gone_s = now - self._left
+            return Outlook(gone_s >= RECOVERY_S, max(0.0, RECOVERY_S - gone_s), 0.0, RECOVERY_S)
         part = demand and part_of(demand, places)
         each = [place.scheduler.outlook(place.resident, lane, part, now) for place in places]
         return Outlook(
@@ -109,9 +112,9 @@ class Places:
 
     def extent(self, demand: Demand) -> Extent:
         """See `Backend.extent`."""
-        places, nothing = self.asked, Extent(0.0, 0.0)
+        places, unknown = self.asked, Extent(0.0, 1.0)  # where no replica runs
         part = part_of(demand, places)
-        return max((place.scheduler.extent(place.resident, part) for place in places), default=nothing)
+        return max((place.scheduler.extent(place.resident, part) for place in places), default=unknown)
 
     def reserve(self, lane: str, demand: Demand, parts: int) -> Reservations:
         """See `Backend.reserve`."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.runtimes.services import PROFILE, Served
-from tests.support.ray_cluster import Cluster, gateway, ray_cluster
+from tests.support.ray_cluster import Cluster, Profile, gateway, ray_cluster
 
 
 @pytest.fixture(scope="session")
@@ -22,39 +22,39 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def local_profile(profiles: Path) -> Path:
+def local_profile(profiles: Path) -> Profile:
     """The models in the service's own process."""
     path = profiles / "local.toml"
     path.write_text(PROFILE.format(runtime="", placed="", folder=profiles / "local"))
-    return path
+    return Profile(path)
 
 
 @pytest.fixture(scope="session")
-def ray_profile(profiles: Path, cluster: Cluster) -> Path:
+def ray_profile(profiles: Path, cluster: Cluster) -> Profile:
     """The same models, deployed on the cluster."""
     path = profiles / "ray.toml"
     runtime = f'[runtime]\nkind = "ray"\naddress = "{cluster.address}"'
     path.write_text(PROFILE.format(runtime=runtime, placed="num_cpus = 0.5", folder=profiles / "ray"))
     cluster.deploy(path)
-    return path
+    return cluster.profile(path)
 
 
 @pytest.fixture(scope="session")
-def local(local_profile: Path) -> Iterator[Served]:
-    with gateway(local_profile, local_profile.with_suffix(".log")) as (_, port):
+def local(local_profile: Profile) -> Iterator[Served]:
+    with gateway(local_profile, local_profile.path.with_suffix(".log")) as (_, port):
         yield Served(port)
 
 
 @pytest.fixture(scope="session")
-def ray(ray_profile: Path) -> Iterator[Served]:
-    with gateway(ray_profile, ray_profile.with_suffix(".log")) as (_, port):
+def ray(ray_profile: Profile) -> Iterator[Served]:
+    with gateway(ray_profile, ray_profile.path.with_suffix(".log")) as (_, port):
         yield Served(port)
 
 
 @pytest.fixture(params=["local", "ray"])
-def profile(request: pytest.FixtureRequest) -> Path:
+def profile(request: pytest.FixtureRequest) -> Profile:
     """Each runtime's."""
-    path: Path = request.getfixturevalue(f"{request.param}_profile")
+    path: Profile = request.getfixturevalue(f"{request.param}_profile")
     return path
 
 

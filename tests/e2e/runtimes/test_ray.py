@@ -8,7 +8,7 @@ import pytest
 from demo.process import HOST, SERVICE, free_port
 from tests.e2e.runtimes.services import Served, items
 from tests.support.ray_cluster import STARTED_WITHIN_S, gateway, kill, replicas
-from tests.support.service import until
+from tests.support.service import series, until
 
 pytestmark = pytest.mark.integration
 
@@ -27,20 +27,23 @@ def test_a_killed_replica_costs_no_answer_and_is_replaced(ray):
 
 
 def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profile, cluster):
-    text = ray_profile.read_text()
-    newer = ray_profile.with_name("newer.toml")
+    text = ray_profile.path.read_text().replace("[models.vqa]", "[models.vqa]\nreplicas = 2")
+    two, newer = (ray_profile.path.with_name(f"{name}.toml") for name in ("two", "newer"))
+    two.write_text(text)
     newer.write_text(text.replace("[models.vqa]", '[models.vqa]\nid = "newer"'))
     try:
+        cluster.deploy(two)
+        until(lambda: asked(ray) == 2, STARTED_WITHIN_S)
         with ThreadPoolExecutor(2) as pool:
             update = pool.submit(cluster.deploy, newer)
-            answers = [ray.score(items(16, 16 * n)) for n in range(3)]
+            answers = [ray.score(items(16, 20_000))]
             while not update.done():
                 answers.append(ray.score(items(16, 20_000 + len(answers))))
             update.result()
-        until(lambda: ray.score(items(1)).json()["models"]["vqa"].startswith("newer"), STARTED_WITHIN_S)
+        until(lambda: name_asked(ray).startswith("newer"), STARTED_WITHIN_S)
     finally:
-        cluster.deploy(ray_profile)
-        until(lambda: ray.score(items(1)).json()["models"]["vqa"].startswith("fake-vqa"), STARTED_WITHIN_S)
+        cluster.deploy(ray_profile.path)
+        until(lambda: asked(ray) == 1 and name_asked(ray).startswith("fake-vqa"), STARTED_WITHIN_S)
 
     assert {200} == {answer.status_code for answer in answers}
     assert not any(answer.json()["partial"] for answer in answers)
@@ -93,16 +96,26 @@ def test_what_fits_on_no_node_is_refused_before_anything_is_deployed(ray_profile
     assert "models.clip: no node of the cluster has 0.5 GPU" in last(ended)[0]
 
 
+def asked(served):
+    """How many copies of the VQA model the gateway asks."""
+    return series(served.port, 'scoregate_replicas{model="vqa"}')
+
+
+def name_asked(served):
+    """The label of the VQA model that answers."""
+    return served.score(items(1)).json()["models"]["vqa"]
+
+
 def started(profile, folder, *changes, command=SERVICE):
     """The service with a changed profile, which is expected to end by itself."""
-    text = profile.read_text()
+    text = profile.path.read_text()
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
     path = folder / "changed.toml"
     path.write_text(text)
     return subprocess.run(
-        ["env", f"SCOREGATE_SERVER__HOST={HOST}", *command, "--config", str(path)],
+        [*profile.env, f"SCOREGATE_SERVER__HOST={HOST}", *command, "--config", str(path)],
         capture_output=True,
         text=True,
         timeout=120,

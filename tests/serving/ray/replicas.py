@@ -4,6 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 
 from models.contract import ModelInfo
 from models.fake import COST, answer
@@ -86,7 +87,7 @@ class FakeDeployment:
 
 
 @asynccontextmanager
-async def asked(cache=None, **replicas):
+async def asked(cache=None, clock=monotonic, **replicas):
     """A deployment with these replicas, and a handle and a backend that ask it."""
     deployment = FakeDeployment()
     deployment.runs(**replicas)
@@ -106,6 +107,7 @@ async def asked(cache=None, **replicas):
             cpu=dict.fromkeys(LANES, cpu),
             instruments=Instruments(["vqa"]),
             sleep=no_sleep,
+            clock=clock,
         )
         async with backend:
             if replicas:

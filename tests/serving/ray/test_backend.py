@@ -13,6 +13,7 @@ from service.errors import Draining, LaneFull, ModelFault
 from service.serving.backends.contract import Result
 from service.serving.cache.memory import OutcomeCache
 from service.serving.demand import Demand
+from service.workload import Workload
 from tests.serving.handles import asking, call, context
 from tests.serving.ray.replicas import BATCH, asked, known
 
@@ -167,14 +168,36 @@ async def test_a_replica_that_could_not_be_reached_is_asked_again_once_it_answer
         assert backend.missing == ""
 
 
-async def test_without_a_replica_the_model_is_missing_and_new_work_is_refused_with_a_time_to_wait():
-    async with asked(a="m") as (deployment, handle, backend):
+async def test_without_a_replica_for_ten_seconds_new_work_is_refused_with_a_time_to_wait():
+    now = [0.0]
+    async with asked(clock=lambda: now[0], a="m") as (deployment, handle, backend):
         deployment.runs()
         await known(backend, 0)
         assert backend.missing == "no replica runs"
+        now[0] += 9.9
+        handle.admit(context(), Demand(1))
+        now[0] += 0.1
         with pytest.raises(LaneFull) as refusal:
             handle.admit(context(), Demand(1))
+        assert str(refusal.value) == "vqa: no replica runs"
         assert refusal.value.retry_after_s > 0
+
+
+async def test_who_has_no_ten_seconds_is_refused_at_once_where_no_replica_runs():
+    async with asked(a="m") as (deployment, handle, backend):
+        deployment.runs()
+        await known(backend, 0)
+        with pytest.raises(LaneFull):
+            handle.admit(context(seconds=9.0), Demand(1))
+
+
+async def test_a_request_of_many_frames_goes_on_where_no_replica_runs():
+    async with asked(a="m") as (deployment, handle, backend):
+        deployment.runs()
+        await known(backend, 0)
+        with Workload({handle: Demand(8)}, 8, "interactive") as work:
+            work.begin_frame()
+            assert work.at_once() >= 1
 
 
 async def test_calls_under_way_wait_for_the_next_replica():
