@@ -56,6 +56,21 @@ def test_the_model_that_was_charged_least_comes_next():
     assert pytest.approx((3 / 9, 3.0)) == (first.charged, second.charged)
 
 
+def test_a_turn_ahead_waits_for_the_one_before_it():
+    """Two of a second each are under way to one place: whoever comes now waits for both."""
+    _, resident = scheduler(max_items=1)
+    learns(resident, fixed_s=1.0)
+    turns = Scheduler([resident], Shares(), 0.0, ahead=1)
+    for _ in range(3):
+        put(turns, resident)
+    turns.begin(resident, 0.0)
+    assert turns.has_place
+    turns.begin(resident, 0.5)
+
+    assert not turns.has_place
+    assert pytest.approx(1.5 + 1.0) == turns.wait_s("interactive", 0.5)
+
+
 def test_a_model_saves_up_no_turns_while_it_has_no_work():
     """Who comes late starts where the others stand."""
     turns, first, second = scheduler(2, max_items=1)

@@ -59,10 +59,14 @@ class Scheduler(Generic[M]):
 
     Args:
         places: how many turns may run at once: one on a device, several in front of a server.
+        ahead: how many more may set out and wait for a place where they are going.
     """
 
-    def __init__(self, residents: Sequence[Resident[M]], shares: Shares, now: float, places: int = 1) -> None:
-        self._residents, self._shares, self._places = tuple(residents), shares, places
+    def __init__(
+        self, residents: Sequence[Resident[M]], shares: Shares, now: float, places: int = 1, ahead: int = 0
+    ) -> None:
+        self._residents, self._shares = tuple(residents), shares
+        self._places, self._ahead = places, ahead
         self._charged = 0.0  # what the resident of the last turn had been charged when it began
         self._running: dict[Turn[M], float] = {}  # when each should end
         self._ended = now  # the last turn
@@ -76,7 +80,7 @@ class Scheduler(Generic[M]):
     @property
     def has_place(self) -> bool:
         """Whether another turn may begin."""
-        return len(self._running) < self._places
+        return len(self._running) < self._places + self._ahead
 
     @property
     def idle(self) -> bool:
@@ -133,7 +137,8 @@ class Scheduler(Generic[M]):
         gap_s = max(0.0, now - max(self._ended, min(call.arrived for call in batch)))
         self._charged = resident.charged
         turn = Turn(resident, lane, batch, now, gap_s)
-        self._running[turn] = now + queue.cost_model.run_s(sum(call.prepared.cost for call in batch))
+        run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in batch))
+        self._running[turn] = now + self._free_in_s(now) + run_s
         return turn
 
     def answered(self, now: float) -> None:
@@ -152,8 +157,12 @@ class Scheduler(Generic[M]):
         wait_s = sum(queue.drain_s(INTERACTIVE) for queue in queues) * self._slowdown(lane)
         if lane == BULK:
             wait_s += sum(queue.drain_s(BULK) for queue in queues)
-        left_s = 0.0 if self.has_place else max(0.0, min(self._running.values()) - now)
-        return wait_s / self._places + left_s
+        return wait_s / self._places + self._free_in_s(now)
+
+    def _free_in_s(self, now: float) -> float:
+        """Seconds until fewer turns than places are left of those under way."""
+        ends = sorted(self._running.values())
+        return max(0.0, ends[-self._places] - now) if len(ends) >= self._places else 0.0
 
     def _slowdown(self, lane: str) -> float:
         """How many times as long interactive work takes for what bulk calls get meanwhile."""

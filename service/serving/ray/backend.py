@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -224,18 +225,23 @@ class ReplicatedBackend(Backend):
             for call in calls:
                 self._answer(call, Result(Replaced()))
         else:
-            self._learn(place, turn, now)
+            self._learn(place, turn, results, now)
             for call, result in zip(calls, results, strict=True):
                 again = isinstance(result.outcome, Draining) and not self._closed
                 self._place(call) if again else self._answer(call, result)
         if not self._closed:
             self._send_due(place)
 
-    def _learn(self, place: Place, turn: Turn[None], now: float) -> None:
-        ran_s = now - turn.began
-        place.queue.finished(sum(call.prepared.cost for call in turn.batch), ran_s)
+    def _learn(self, place: Place, turn: Turn[None], results: Sequence[Result], now: float) -> None:
+        """From the replica's own batches: a group's way also has the wait for the one before it."""
+        batches: Counter[float] = Counter()  # cost, by the time that the batch took, which no two share
+        for call, result in zip(turn.batch, results, strict=True):
+            batches[result.ran_s] += call.prepared.cost
+        for ran_s, cost in batches.items():
+            if ran_s:
+                place.queue.finished(cost, ran_s)
         place.scheduler.answered(now)
-        self._instruments.count_batch(self.name, len(turn.batch), ran_s)
+        self._instruments.count_batch(self.name, len(turn.batch), now - turn.began)
 
     def _lost(self, place: Place, calls: Sequence[QueuedCall]) -> None:
         """The replica went away, or was not reached: it is sent nothing until it has answered again."""

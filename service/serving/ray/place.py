@@ -50,7 +50,7 @@ class Place:
     def of(cls, replica: Described, queue: Queue, shares: Shares, now: float) -> "Place":
         """A replica that nothing waits for yet."""
         resident: Resident[None] = Resident(replica.id, None, queue)
-        return cls(replica, resident, Scheduler([resident], shares, now, GROUPS))
+        return cls(replica, resident, Scheduler([resident], shares, now, ahead=GROUPS - 1))
 
     @property
     def id(self) -> str:

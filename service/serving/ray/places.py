@@ -84,10 +84,10 @@ class Places:
         return choose(places, digest, max(1, places[0].queue.full_batch(self.cost) // 2)) if places else None
 
     def relieve(self, place: Place) -> None:
-        """Give an idle *place* a batch of the one that has the most waiting, where that is more than one."""
+        """Give an idle *place* a batch of the one that has the most waiting, and can't begin it yet."""
         places = self.asked
         busiest = max(places, key=lambda each: each.waiting, default=place)
-        if place in places and busiest.waiting > busiest.queue.full_batch(self.cost):
+        if place in places and not busiest.takes_more:
             for call in busiest.queue.take(self._clock()):
                 place.put(call)
 

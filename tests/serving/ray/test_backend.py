@@ -15,7 +15,7 @@ from service.serving.cache.memory import OutcomeCache
 from service.serving.demand import Demand
 from service.workload import Workload
 from tests.serving.handles import asking, call, context
-from tests.serving.ray.replicas import BATCH, asked, known
+from tests.serving.ray.replicas import BATCH, RAN_S, asked, known
 
 pytestmark = pytest.mark.anyio
 
@@ -112,6 +112,19 @@ async def test_an_idle_replica_takes_what_waits_for_a_busy_one():
         while not task.done():
             deployment.answer_all()
             await asyncio.sleep(0)
+
+
+async def test_groups_are_as_large_as_the_replicas_own_batches_allow_however_long_their_way_is():
+    """Two groups on their way to one replica: the second waits for the first, and took no longer for it."""
+    now = [0.0]
+    async with asked(clock=lambda: now[0], a="m") as (deployment, handle, backend):
+        task, _ = asking(handle, *about(40))
+        while not task.done():
+            now[0] += 100.0
+            deployment.answer_all()
+            await settled()
+        model = backend._places.asked[0].queue.cost_model
+        assert model.typical_s <= RAN_S
 
 
 async def test_interactive_calls_go_before_bulk_calls_that_came_first():

@@ -1,0 +1,48 @@
+"""The timed model on Ray Serve, beside the same model in the service's own process."""
+
+from contextlib import ExitStack
+from statistics import median
+
+from loadtest import servers
+from loadtest.report import Report
+from loadtest.results import latencies, percentile, throughput
+from loadtest.servers import Server
+from loadtest.shape import Shape
+from loadtest.sizes import Size
+from loadtest.workloads.spec import Spec
+
+# Slow enough that two cores decode for two of them: 53 calls a second each.
+MODEL = Shape(fixed_ms=100, per_call_ms=12.5, max_items=16)
+ON_RAY = {
+    "SCOREGATE_RUNTIME__KIND": "ray",
+    "SCOREGATE_RUNTIME__ADDRESS": "local",
+    "SCOREGATE_MODELS__CLIP__NUM_CPUS": "0",
+    "SCOREGATE_MODELS__QUESTIONS__NUM_CPUS": "0",
+    "SCOREGATE_MODELS__VQA__NUM_CPUS": "0.5",
+}
+
+
+def measure(report: Report, size: Size) -> None:
+    """Items a second of one and of two replicas, and what a single request's way there and back costs."""
+    with ExitStack() as stack:
+        one, two = (
+            stack.enter_context(servers.timed(MODEL, **ON_RAY, SCOREGATE_MODELS__VQA__REPLICAS=str(replicas)))
+            for replicas in (1, 2)
+        )
+        local = stack.enter_context(servers.timed(MODEL))
+        ratios = [rate(two, report, "2", seed) / rate(one, report, "1", seed) for seed in range(size.rounds)]
+        report.add("two_replicas_over_one", median(ratios), note="items/s, 4 requests of 128 images at once")
+        added = [latency(one, size, seed) - latency(local, size, seed) for seed in range(size.rounds)]
+        report.add("hop_ms", 1000 * median(added), "ms", "added to a single request by one replica on Ray")
+
+
+def rate(server: Server, report: Report, replicas: str, seed: int) -> float:
+    """Items a second."""
+    outcomes = server.run(Spec("whole", seed=seed))
+    return throughput(report.keep("replicas", replicas, outcomes))
+
+
+def latency(server: Server, size: Size, seed: int) -> float:
+    """The median, in seconds."""
+    spec = Spec("one-by-one", seed=seed, rate=40 * size.share, seconds=1)
+    return percentile(latencies(server.run(spec)), 0.5)
