@@ -7,6 +7,7 @@ from models.checkpoints.weights import DTYPES
 from models.family import Memory
 from models.registry import families
 from service.http.keys import Keys
+from service.serving.loading import is_placed
 from service.settings.tree import Settings
 
 
@@ -27,17 +28,18 @@ def check(settings: Settings) -> str:
         plan = families()[table.family].plan(name, table)
         dtype, device = getattr(table, "dtype", "float32"), getattr(table, "device", "")
         size = (plan.numbers or 0) * DTYPES[dtype].itemsize
-        weights[device] += size
+        place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
+        weights[place] += size
         unknown |= not plan.remote and plan.numbers is None
         if device.startswith("cuda"):
-            cards.setdefault(device, Card()).add(name, plan.memory, beside_others=table.role == "questions")
+            cards.setdefault(place, Card()).add(name, plan.memory, beside_others=table.role == "questions")
         memory = "none here" if plan.remote else "unknown" if plan.numbers is None else as_bytes(size)
         kind = f"{dtype}, {device}" if device else "-"
         rows.append((name, table.role, plan.loads, plan.where, kind, memory))
-    sums = [f"{device} {as_bytes(size)}" for device, size in weights.items() if size]
+    sums = [f"{place} {as_bytes(size)}" for place, size in weights.items() if size]
     sums += ["more, not known until it is fetched"] * unknown
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
-    peaks = "".join(f"{device}: {card}\n" for device, card in cards.items())
+    peaks = "".join(f"{place}: {card}\n" for place, card in cards.items())
     return f"{table_of(rows)}\n\nWeights: {total}\n{peaks}{beside(settings.demo_models)}"
 
 

@@ -102,6 +102,16 @@ def test_each_gpu_has_a_line_of_its_own():
     assert ["Weights:", "cuda:1:"] == places("cpu")
 
 
+def test_on_ray_each_copy_of_a_model_is_told_by_itself():
+    """Its copies may share a GPU, or have one each: Ray decides."""
+    vqa = {"family": "clip_flant5", "checkpoint": "demo:clip_flant5", "device": "cuda"}
+    models = {"vqa": vqa, "clip": {"family": "open_clip", "checkpoint": "demo:clip", "device": "cuda"}}
+    text = check(Settings.model_validate({"models": models, "runtime": {"kind": "ray"}}))
+
+    assert "Weights: cuda, each copy of vqa 8.2 MB; cuda, each copy of clip 7.6 MB." in text
+    assert "\ncuda, each copy of vqa: " in text
+
+
 def test_models_of_one_gpu_take_turns():
     """All weights, the most activations of one, and those of the question LLM, which writes meanwhile."""
     card, gb = Card(), 10**9
