@@ -29,7 +29,8 @@ def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) ->
         with running(port, command) as process:
             wait_until_ready(process, port, limit_s=inf)
             line = curl(port, served(port))
-            print(f"\nReady. Paste this into another shell; Ctrl-C here stops it.\n\n{line}\n", flush=True)
+            ways = f"Open {url(port)}/ in a browser, or paste this into another shell; Ctrl-C here stops it."
+            print(f"\nReady. {ways}\n\n{line}\n", flush=True)
             return process.wait()
     except KeyboardInterrupt:
         return 0

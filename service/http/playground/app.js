@@ -1,0 +1,237 @@
+// The page: what is chosen becomes a request, and the answer becomes cards.
+
+import { Problem, call, key, setKey } from "./api.js";
+import { byId, count, el, number } from "./dom.js";
+import { Pictures } from "./pictures.js";
+import { clear, mark, show } from "./problems.js";
+import { broken, chosen, mode, wanted } from "./request.js";
+import { ranking, scores } from "./results.js";
+import { SAMPLES, drawn, file } from "./samples.js";
+import { curl, python } from "./snippets.js";
+
+const CHOSEN_AT_FIRST = 3; // metrics
+const ASK_AGAIN_MS = 3000; // while the service is not ready
+
+let metrics = {};
+let limits = {};
+let running = null;
+
+const pictures = new Pictures((sentence) => {
+  said(sentence);
+  clear(pictures);
+  refresh();
+});
+const said = (sentence) => (byId("said").textContent = sentence);
+
+// --- what the service offers ---------------------------------------------------------------------
+
+/** Whether the service is ready, and why not; asked again until it is. */
+async function watch() {
+  const [text, kind, reason] = await readiness();
+  byId("state").textContent = text;
+  byId("state").className = `state ${kind}`;
+  byId("not-ready").textContent = reason;
+  byId("not-ready").hidden = !reason;
+  if (reason) setTimeout(watch, ASK_AGAIN_MS);
+  if (text !== "No answer" && (!reason || !Object.keys(metrics).length)) await offer();
+}
+
+async function readiness() {
+  try {
+    await call("readyz");
+    return ["Ready", "ready", ""];
+  } catch (problem) {
+    return problem.status === 503
+      ? ["Not ready", "waiting", `The service is not ready yet: ${problem.message}. This page keeps asking.`]
+      : ["No answer", "waiting", "The service does not answer. This page keeps asking."];
+  }
+}
+
+/** The metrics, as far as the service tells them; what was chosen stays so. */
+async function offer() {
+  try {
+    const { body } = await call("models");
+    ({ metrics, limits } = body);
+  } catch (problem) {
+    if (problem.status === 401) return askForKey("This service asks for a key.");
+    return show(problem, pictures, offer);
+  }
+  const names = Object.keys(metrics);
+  const whole = names.filter((name) => metrics[name].ready && !metrics[name].only);
+  const before = chosen();
+  const first = before.length ? before : whole.slice(0, CHOSEN_AT_FIRST);
+  byId("metrics").replaceChildren(...names.map((name) => pill(name, first.includes(name))));
+  byId("metric").replaceChildren(...names.map((name) => el("option", { value: name }, name)));
+  byId("metric").value = first[0] ?? names[0];
+  byId("cascade").replaceChildren(el("option", { value: "" }, "nothing"), ...names.map((name) => el("option", { value: name }, name)));
+  pictures.most = limits.max_items;
+  refresh();
+}
+
+function pill(name, checked) {
+  const { ready, only, range, formula, paper } = metrics[name];
+  const note = ready ? (only ? `only ${only}` : null) : "not ready";
+  return el(
+    "label",
+    { title: [formula, `${range[0]} to ${range[1]}`, paper, note].filter(Boolean).join("\n") },
+    el("input", { type: "checkbox", value: name, checked }),
+    el("span", {}, name, note && el("small", {}, ` ${ready ? "own questions" : note}`)),
+  );
+}
+
+function askForKey(why) {
+  openKey(true);
+  byId("key").focus();
+  said(why);
+}
+
+function openKey(open) {
+  byId("key-panel").hidden = !open;
+  byId("key-toggle").setAttribute("aria-expanded", String(open));
+}
+
+// --- the request ---------------------------------------------------------------------------------
+
+/** Name what is missing, beside where it goes.  True where nothing is. */
+function complete() {
+  const missing = [
+    !pictures.list.length && ["pictures", "Choose at least one picture."],
+    !byId("prompt").value.trim() && ["prompt", "Write what the picture should show."],
+    mode() === "score" && !chosen().length && ["metrics", "Choose at least one metric."],
+    broken() && ["options", "This is not a JSON object."],
+    tooLarge() && ["pictures", `Together they are larger than the ${limits.body_limit_mb} MB that a request may have.`],
+  ].filter(Boolean);
+  const places = missing.map(([field, message]) => mark(field, message));
+  places[0]?.focus();
+  return !missing.length;
+}
+
+const tooLarge = () =>
+  pictures.list.reduce((sum, { file }) => sum + file.size, 0) > (limits.body_limit_mb ?? Infinity) * 2 ** 20;
+
+/** Send what is wanted, and show the answer or what went wrong. */
+async function send() {
+  running?.abort();
+  clear(pictures);
+  if (!complete()) return;
+  const { path, request, files } = wanted(pictures.list);
+  const asked = pictures.list.map(({ file, url }) => ({ prompt: request.prompt, url, name: file.name }));
+  const form = new FormData();
+  form.append("request", JSON.stringify(request));
+  files.forEach((file, index) => form.append(`picture${index + 1}`, file, file.name));
+  const mine = (running = new AbortController());
+  busy(true);
+  try {
+    const answer = await call(path, { form, signal: mine.signal });
+    byId("out").replaceChildren(...[path === "rank" ? ranking(answer, asked, metrics) : scores(answer, asked, metrics)].flat(2).filter(Boolean));
+    said(path === "rank" ? inOrder(answer.body) : inWords(answer.body));
+    if (matchMedia("(max-width: 60rem)").matches) byId("out").scrollIntoView({ block: "start" });
+  } catch (error) {
+    if (error.name === "AbortError") return running === mine && said("Stopped.");
+    const problem = error instanceof Problem ? error : new Problem({ title: "The page failed", detail: String(error) });
+    byId("out").replaceChildren();
+    show(problem, pictures, send);
+    if (problem.status === 401) askForKey(problem.message);
+  } finally {
+    if (running === mine) busy(false);
+  }
+}
+
+function busy(on) {
+  if (!on) running = null;
+  byId("stop").hidden = !on;
+  byId("out").setAttribute("aria-busy", String(on));
+  document.body.classList.toggle("busy", on);
+  if (on) said("Scoring.");
+}
+
+const inWords = ({ results, partial }) =>
+  `${count(results.length, "picture")} scored. ` +
+  results
+    .slice(0, 3)
+    .map(({ scores }) => Object.entries(scores).map(([name, score]) => `${name} ${number(score)}`).join(", "))
+    .join("; ") +
+  (partial ? ". Some scores are missing." : ".");
+
+const inOrder = ({ ranking: [best, ...others] }) =>
+  `${count(others.length + 1, "picture")} ranked. Picture ${best.index + 1} is first` +
+  (best.score === null || best.score === undefined ? "." : `, with ${number(best.score)}.`);
+
+// --- the form ------------------------------------------------------------------------------------
+
+/** What depends on what is chosen: the fields of the mode, the button, the code. */
+function refresh() {
+  const rank = mode() === "rank";
+  document.querySelectorAll(".for-score").forEach((node) => (node.hidden = rank));
+  document.querySelectorAll(".for-rank").forEach((node) => (node.hidden = !rank));
+  byId("keep-field").hidden = !byId("cascade").value;
+  byId("go").textContent = rank ? "Rank" : "Score";
+  byId("code").hidden = !pictures.list.length || !byId("prompt").value || broken();
+  if (byId("code").hidden) return;
+  const language = document.querySelector('input[name="language"]:checked').value;
+  byId("snippet").textContent = (language === "curl" ? curl : python)(wanted(pictures.list));
+}
+
+async function sample({ mode, prompt, scenes }) {
+  document.querySelector(`input[name="mode"][value="${mode}"]`).checked = true;
+  byId("prompt").value = prompt;
+  pictures.replace(await Promise.all(scenes.map(file)));
+  byId("go").focus();
+}
+
+async function copy() {
+  const text = byId("snippet").textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    said("Copied.");
+    byId("copy").textContent = "Copied";
+    setTimeout(() => (byId("copy").textContent = "Copy"), 1500);
+  } catch {
+    getSelection().selectAllChildren(byId("snippet")); // no clipboard without https
+    byId("snippet").focus();
+    said("Selected: press Ctrl + C.");
+  }
+}
+
+byId("samples").querySelector("ul").append(
+  ...SAMPLES.map((one) =>
+    el(
+      "li",
+      { class: one.scenes.length > 1 && "several" },
+      el(
+        "button",
+        { type: "button", click: () => sample(one) },
+        el("span", { class: "canvases", "aria-hidden": "true" }, one.scenes.map((scene) => drawn(scene, 192))),
+        el("span", {}, one.mode === "rank" && el("strong", {}, "Rank three: "), one.prompt),
+      ),
+    ),
+  ),
+);
+byId("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  send();
+});
+byId("ask").addEventListener("input", refresh);
+byId("code").addEventListener("change", refresh);
+byId("copy").addEventListener("click", copy);
+byId("stop").addEventListener("click", () => running?.abort());
+byId("prompt").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  send();
+});
+byId("key-toggle").addEventListener("click", () => {
+  openKey(byId("key-panel").hidden);
+  if (!byId("key-panel").hidden) byId("key").focus();
+});
+byId("key-panel").addEventListener("submit", (event) => {
+  event.preventDefault();
+  setKey(byId("key").value.trim());
+  openKey(false);
+  byId("key-toggle").focus();
+  clear(pictures);
+  offer();
+});
+byId("key").value = key();
+refresh();
+watch();

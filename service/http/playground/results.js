@@ -1,0 +1,111 @@
+// The answers of `POST /score` and `POST /rank` as cards.
+
+import { details } from "./details.js";
+import { bar, el, milliseconds, number } from "./dom.js";
+import { preview } from "./pictures.js";
+
+/** One card for each picture, then what the request took. */
+export function scores({ body, text, took }, asked, metrics) {
+  const open = body.results.length <= 2;
+  const cards = body.results.map((result, index) => card(result, asked[index], metrics, open));
+  return [warnings(body), cards, footer(body, text, took)];
+}
+
+function card(result, { prompt, url, name }, metrics, open) {
+  return el(
+    "article",
+    { class: "card result", "aria-label": `Picture ${result.index + 1}` },
+    el("header", {}, preview(url, `Picture ${result.index + 1}: ${name}`), el("p", { class: "prompt" }, prompt)),
+    el(
+      "div",
+      { class: "scores" },
+      Object.entries(result.scores).map(([metric, score]) =>
+        scored(metric, score, metrics[metric], prompt, result.details?.[metric], open),
+      ),
+      faults(result.errors ?? {}),
+    ),
+  );
+}
+
+function scored(name, score, metric, prompt, found, open) {
+  const more = found ? details(prompt, found).flat(Infinity).filter(Boolean) : [];
+  return el(
+    "section",
+    { class: "score" },
+    el("h3", { title: metric?.formula }, name),
+    bar(score, metric?.range),
+    el("span", { class: "figure" }, number(score)),
+    more.length > 0 && why(name, more, open && Boolean(found.questions || found.read || found.parts)),
+  );
+}
+
+function why(name, more, open) {
+  return el("details", { class: "why", open }, el("summary", {}, "Why", el("span", { class: "hidden" }, ` ${name}`)), more);
+}
+
+/** Metrics without a score say why, together where it is the same; none is ever shown as a 0. */
+function faults(errors) {
+  const named = new Map();
+  for (const [name, { code, detail }] of Object.entries(errors)) {
+    const names = named.get(detail)?.names ?? [];
+    named.set(detail, { code, names: [...names, name] });
+  }
+  return [...named].map(([detail, { code, names }]) =>
+    el("section", { class: "score failed" }, el("h3", {}, names.join(", ")), el("p", { class: "error" }, detail, " ", el("code", {}, code))),
+  );
+}
+
+/** The pictures in their order, best first. */
+export function ranking({ body, text, took }, asked, metrics) {
+  const told = body.ranking.some(({ accepted }) => !accepted); // where all are, nothing was asked of them
+  const rows = body.ranking.map((ranked, place) => rankedRow(ranked, place, asked[ranked.index], metrics, told));
+  return [
+    warnings(body),
+    el(
+      "article",
+      { class: "card" },
+      el("p", { class: "prompt" }, asked[0].prompt),
+      el("ol", { class: "ranking" }, rows),
+    ),
+    footer(body, text, took),
+  ];
+}
+
+function rankedRow({ index, score, accepted, decided_by: by, error }, place, { url, name }, metrics, told) {
+  const notes = [told && (accepted ? "accepted" : "not accepted"), by && `by ${by}`].filter(Boolean);
+  return el(
+    "li",
+    { class: accepted ? "accepted" : "cut" },
+    el("span", { class: "place" }, String(place + 1)),
+    preview(url, `Picture ${index + 1}: ${name}`),
+    el("span", { class: "name" }, name, el("small", {}, notes.join(" · "))),
+    error
+      ? el("p", { class: "error" }, error.detail, " ", el("code", {}, error.code))
+      : [bar(score, metrics[by]?.range), el("span", { class: "figure" }, number(score))],
+  );
+}
+
+function warnings({ warnings: said = [] }) {
+  return said.length > 0 && el("ul", { class: "card warnings", "aria-label": "Warnings" }, said.map((line) => el("li", {}, line)));
+}
+
+/** Timings, models, the request's id, and the answer as it came. */
+function footer(body, text, took) {
+  const stages = Object.entries(body.timings_ms ?? {});
+  return el(
+    "footer",
+    { class: "about" },
+    el(
+      "dl",
+      { class: "timings", "aria-label": "Timings" },
+      [...stages, ["round trip", took]].map(([name, ms]) => el("div", {}, el("dt", {}, name), el("dd", {}, milliseconds(ms)))),
+    ),
+    el(
+      "details",
+      {},
+      el("summary", {}, "The whole answer"),
+      el("p", { class: "quiet" }, "request ", el("code", {}, body.request_id)),
+      el("pre", { tabindex: "0", "aria-label": "The answer as JSON" }, JSON.stringify(JSON.parse(text), null, 2)),
+    ),
+  );
+}

@@ -1,0 +1,68 @@
+// The request as code for a shell and for Python.  A key is never in it.
+
+import { key } from "./api.js";
+
+/** *value* as one word of a POSIX shell. */
+const quoted = (value) => `'${value.replaceAll("'", `'\\''`)}'`;
+
+/** *value* as a Python literal. */
+function literal(value) {
+  if (value === true || value === false) return value ? "True" : "False";
+  if (value === null) return "None";
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (typeof value === "object") {
+    return `{${Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${literal(one)}`).join(", ")}}`;
+  }
+  return JSON.stringify(value);
+}
+
+export function curl({ path, request, files }) {
+  const lines = [
+    `curl -sS ${quoted(new URL(path, document.baseURI).href)}`,
+    key() && `-H "Authorization: Bearer $SCOREGATE_API_KEY"`,
+    `-F ${quoted(`request=${JSON.stringify(request)};type=application/json`)}`,
+    ...files.map((file, index) => `-F ${quoted(`picture${index + 1}=@"${file.name.replaceAll(/["\\]/g, "\\$&")}"`)}`),
+  ];
+  return lines.filter(Boolean).join(" \\\n  ");
+}
+
+export function python({ path, request, files }) {
+  const base = new URL(".", document.baseURI).href.replace(/\/$/, "");
+  const names = files.map((file) => `Path(${literal(file.name)})`);
+  const body = path === "rank" ? ranked(request, names) : scored(request, names);
+  return [
+    "from pathlib import Path",
+    "",
+    "import scoregate",
+    "",
+    ...(key() ? ["# The client reads the key from SCOREGATE_API_KEY."] : []),
+    `with scoregate.Client(${literal(base)}) as client:`,
+    ...body.map((line) => `    ${line}`),
+  ].join("\n");
+}
+
+function scored({ prompt, metrics, options, explain }, names) {
+  const more = [`metrics=${literal(metrics)}`, options && `options=${literal(options)}`, explain && "explain=True"];
+  return [
+    `prompt = ${literal(prompt)}`,
+    `pictures = [${names.join(", ")}]`,
+    "items = [scoregate.Item(prompt, picture) for picture in pictures]",
+    `report = client.score_items(items, ${more.filter(Boolean).join(", ")})`,
+    "for picture, result in zip(pictures, report, strict=True):",
+    "    print(picture, dict(result.scores), dict(result.errors))",
+  ];
+}
+
+function ranked({ prompt, images, ...wanted }, names) {
+  const more = Object.entries(wanted).filter(([name]) => name !== "timeout_ms");
+  return [
+    `pictures = [${names.join(", ")}]`,
+    "ranking = client.rank(",
+    `    ${literal(prompt)},`,
+    "    pictures,",
+    ...more.map(([name, value]) => `    ${name}=${literal(value)},`),
+    ")",
+    "for place in ranking:",
+    "    print(pictures[place.index], place.score, place.accepted, place.decided_by)",
+  ];
+}
