@@ -15,6 +15,10 @@ Found = Literal["hit", "miss", "coalesced"]
 WORST_FIRST: tuple[Found, ...] = ("miss", "coalesced", "hit")
 
 
+def free(pairs: int) -> None:
+    """Charge nobody."""
+
+
 @dataclass(slots=True)
 class Context:
     """
@@ -28,6 +32,8 @@ class Context:
         lookups: of one metric's cacheable calls, what came of each: "hit", "miss" or "coalesced".
         stage: of one metric, what it last waited for.
         slowest: per stage, the longest that any one item or call of this request spent, in seconds.
+        charge: told, once a request is admitted, how many pairs of an item and a metric it asks for; raises
+            `QuotaExceeded` or `LargerThanQuota` where its caller may not have them.
     """
 
     request_id: str
@@ -41,6 +47,7 @@ class Context:
         default_factory=lambda: dict.fromkeys(("decode", "questions", "queue", "model"), 0.0)
     )
     began: float = field(default_factory=monotonic)
+    charge: Callable[[int], None] = free
     _promotions: set[Callable[[], None]] = field(default_factory=set)
 
     def elapsed(self) -> float:

@@ -21,7 +21,6 @@ from service.errors import (
     ModelFault,
     NotReady,
     ScoregateError,
-    UnknownMetric,
     bare,
 )
 from service.folding import folded
@@ -29,10 +28,11 @@ from service.frames import Asked, View
 from service.items import Pictures, UnopenedItem
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
+from service.offer import Offer
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
-from service.report import ItemReport, Outcome, Report, warnings
+from service.report import ItemReport, Outcome, Report, notes
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
@@ -54,7 +54,8 @@ class Engine:
         demo: names of demo models that stand beside real ones.
 
     Attributes:
-        metrics: those whose models are all configured, by name.
+        offer: what can be asked for.
+        metrics: those on offer, by name.
     """
 
     def __init__(
@@ -68,37 +69,13 @@ class Engine:
     ) -> None:
         self._known, self._runtime, self._writer = known, runtime, writer
         self._pictures, self._cpu, self._demo = pictures, cpu, demo
-        self._defaults = {name: metric.options() for name, metric in known.items()}
-        self.metrics: dict[str, Metric] = {
-            name: metric
-            for name, metric in known.items()
-            if all(runtime.handle(part.name, role) for part in self._asked(name) for role in part.roles)
-        }
+        self.offer = Offer(known, runtime)
+        self.metrics = self.offer.metrics
 
-    def _asked(self, name: str) -> list[Metric]:
-        """The metrics whose models the metric *name* asks: itself, or the parts of a composite."""
-        return [self._known[part] for part in self._known[name].asks(self._defaults[name])]
-
-    def absent(self, name: str) -> str:
-        """Why the metric *name* is not served, and what is; empty where it is served."""
-        if name in self.metrics:
-            return ""
-        reason = "there is no such metric here"
-        if name in self._known:
-            roles = ", ".join(self._known[name].roles)
-            reason = f"{name} is not served, since no model is configured for its roles: {roles}"
-            if self._known[name].own_model:
-                reason = f"{name} needs a model of its own, named by the setting metrics.{name}.model"
-        return f"{reason}; this server has: {', '.join(self.metrics)}"
-
-    def handles(self, metrics: Sequence[str]) -> dict[str, Handle]:
-        """The handles of the models that *metrics* may ask, by configured name.  Raises `UnknownMetric`."""
-        for name in metrics:
-            if reason := self.absent(name):
-                raise UnknownMetric(reason)
-        asked = [part for name in metrics for part in self._asked(name)]
-        used = [self._runtime.handle(metric.name, role) for metric in asked for role in metric.all_roles]
-        return {handle.name: handle for handle in used if handle is not None}
+    def admit(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> None:
+        """Raise what `score` raises before any work is done, and charge nobody."""
+        self.offer.handles(metrics)
+        self._admitted(items, metrics, context)
 
     async def score(
         self,
@@ -113,16 +90,15 @@ class Engine:
             UnknownMetric: a metric is not served here.
             LaneFull, Overloaded: a model that all of it needs takes no more, before any work is done.
             TooLarge: it asks a model for more than any request may.
+            QuotaExceeded, LargerThanQuota: its caller may not have so much.
         """
-        handles = self.handles(metrics)
-        options = [
-            {name: item.options.get(name) or self._defaults[name] for name in metrics} for item in items
-        ]
+        handles = self.offer.handles(metrics)
         with one_caller():
-            asked, work = self._admitted(items, options, context)
+            asked, work = self._admitted(items, metrics, context)
             moving = dict.fromkeys(picture for each in asked if each.moving for picture in each.item.frames)
             if await self._pictures.count_frames(moving, context):  # there is more to it than was known
-                asked, work = self._admitted(items, options, context)
+                asked, work = self._admitted(items, metrics, context)
+            context.charge(len(items) * len(metrics))
             with work:
                 seen, infos = await self._seen(asked, work, handles, context)
         outcomes = iter(seen)
@@ -135,22 +111,9 @@ class Engine:
                 for each in asked
             ]
         labels = {name: info.label for name, info in infos.items()}
-        report = Report(scored, labels, warnings(scored, infos, self._demo))
+        report = Report(scored, labels, notes([item.prompt for item in items], infos, self._demo))
         report.count(context.instruments)
         return report
-
-    def style(self, name: str, options: Mapping[str, MetricOptions]) -> tuple[Style, Handle | None]:
-        """
-        The question style of that name, or of the metric of that name, as *options* by metric have it.
-
-        With it comes the LLM that writes it, if one is configured.
-        """
-        asking = (m for m in self._known.values() if m.style and name in (m.name, m.style.name))
-        metric = min(
-            asking, key=lambda metric: metric.name != name
-        )  # the style's own metric, if there is one
-        style = metric.style_with(options.get(metric.name) or self._defaults[metric.name])
-        return style, self._runtime.handle(metric.name, "questions")
 
     async def question_sets(
         self, prompts: Sequence[str], style: Style, llm: Handle | None, context: Context
@@ -162,9 +125,11 @@ class Engine:
             LaneFull, Overloaded: the question LLM takes no more, and some set has to be written.
             TooLarge: there are more to be written than any request may ask for.
             NotReady: the store failed.
+            QuotaExceeded, LargerThanQuota: the caller may not have so many.
         """
         if llm and (unwritten := await self._writer.unwritten(prompts, style, llm)):
             llm.admit(context, Demand(len(unwritten), sum(map(len, unwritten))))
+        context.charge(len(prompts))
         sets = [self._question_set(prompt, style, llm, context) for prompt in prompts]
         outcomes = await side_by_side(sets)
         refused = {outcome.code: outcome for outcome in outcomes if isinstance(outcome, REFUSALS)}
@@ -187,11 +152,15 @@ class Engine:
     def _admitted(
         self,
         items: Sequence[UnopenedItem],
-        options: Sequence[Mapping[str, MetricOptions]],
+        metrics: Sequence[str],
         context: Context,
     ) -> tuple[list[Asked], Workload]:
         """What is looked at, and the work on it.  Raises what `score` raises before any work is done."""
-        asked = [Asked(item, chosen) for item, chosen in zip(items, options, strict=True)]
+        defaults = self.offer.defaults
+        asked = [
+            Asked(item, {name: item.options.get(name) or defaults[name] for name in metrics})
+            for item in items
+        ]
         work = workload(asked, self._known, context.lane, self._runtime.handle)
         work.admit(context)
         return asked, work

@@ -44,12 +44,23 @@ class Report:
     Attributes:
         items: in the request's order.
         models: the label (`id@revision`) of each model that the metrics may have asked, by configured name.
-        warnings: what the caller should know.
+        notes: what the caller should know about models and prompts.
     """
 
     items: Sequence[ItemReport]
     models: Mapping[str, str] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the caller should know: the notes, then what the scores themselves warn about."""
+        noted = {
+            f"item {index}, {name}: {warning}"
+            for index, item in enumerate(self.items)
+            for name, score in item.scores.items()
+            for warning in score.warnings
+        }
+        return [*self.notes, *sorted(noted)]
 
     @property
     def partial(self) -> bool:
@@ -113,27 +124,16 @@ def rank(error: ScoregateError) -> int:
     return 2 if error.status >= 500 else 3
 
 
-def warnings(
-    items: Sequence[ItemReport], models: Mapping[str, ModelInfo], demo: Collection[str]
-) -> list[str]:
+def notes(prompts: Iterable[str], models: Mapping[str, ModelInfo], demo: Collection[str]) -> list[str]:
     """
-    What the caller should know.
-
-    Demo models that stand beside real ones, then words of the prompts that a model was never taught, then
-    what the scores themselves warn about.
+    Demo models that stand beside real ones, then words of the prompts that a model was never taught.
 
     Args:
         models: those that were used, by configured name.
         demo: names of demo models that stand beside real ones.
     """
-    noted = {
-        f"item {index}, {name}: {note}"
-        for index, item in enumerate(items)
-        for name, score in item.scores.items()
-        for note in score.warnings
-    }
-    unknown = unknown_words([item.item.prompt for item in items], models.values())
-    return [*used_demos([name for name in models if name in demo]), *unknown, *sorted(noted)]
+    unknown = unknown_words(prompts, models.values())
+    return [*used_demos([name for name in models if name in demo]), *unknown]
 
 
 def used_demos(names: Sequence[str]) -> list[str]:

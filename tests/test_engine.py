@@ -3,15 +3,17 @@
 import asyncio
 import threading
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from service.bootstrap import Service
 from service.context import Context
-from service.errors import DeadlineExceeded, ModelFault, UnknownMetric
+from service.errors import DeadlineExceeded, LaneFull, ModelFault, UnknownMetric
 from service.items import Picture, UnopenedItem
 from service.metrics.contract import Metric, Score
 from service.metrics.registry import metrics
+from service.serving.handle import Handle
 from service.settings.tree import Settings
 from service.sources import Base64, Encoded
 from tests.conftest import png
@@ -194,3 +196,21 @@ async def test_a_metric_that_gives_something_else_than_a_score_fails_alone(opene
 
     assert {"number": "internal"} == {name: error.code for name, error in scored.errors.items()}
     assert "vqascore" in scored.scores
+
+
+async def test_a_request_is_charged_for_once_the_models_have_room_for_it(opened, monkeypatch):
+    """Every item under every metric; one that is refused or only looked at costs nothing."""
+    items, charged = [UnopenedItem("a", [Picture(Encoded(png()))])] * 3, []
+    async with opened() as service:
+        paying = replace(context(service), charge=charged.append)
+        await service.engine.score(items, ["vqascore", "clipscore"], paying)
+        service.engine.admit(items, ["vqascore"], paying)
+        monkeypatch.setattr(Handle, "admit", refuse)
+        with pytest.raises(LaneFull):
+            await service.engine.score(items, ["vqascore"], paying)
+
+    assert [6] == charged
+
+
+def refuse(*args):
+    raise LaneFull

@@ -2,28 +2,47 @@
 
 import asyncio
 import re
+from functools import partial
 
 from starlette.requests import Request
 
 from service.bootstrap import Service
-from service.context import Context
+from service.context import Context, free
 from service.errors import Fault, Invalid
+from service.http.keys import ANYONE
 from service.settings.sections import MAX_TIMEOUT_MS
 
 TIMEOUT_HEADER = "x-request-timeout-ms"
 
 
-def context_of(service: Service, request: Request, timeout_ms: int | None, lane: str) -> Context:
+def context_of(service: Service, request: Request, timeout_ms: int | None, lane: str | None) -> Context:
     """
     The context of a request, whose timeout counts from its first byte.
 
-    The access line and the instruments find it in the request's state.  Raises `Invalid`.
+    The access line and the instruments find it in the request's state.
+
+    Args:
+        lane: that it asks for; None for the first that its key may use.
+
+    Raises:
+        Invalid: a header names a timeout that is none.
+        Forbidden: its key may not use the lane.
     """
     state = request.state
+    key = getattr(state, "caller", ANYONE)
+    charge = partial(request.app.state.quotas.charge, key) if key.quota else free
     in_header = header_timeout(request)
     timeout_ms = timeout_ms or in_header or service.settings.server.default_timeout_ms
     loop = asyncio.get_running_loop()
-    context = Context(state.request_id, 0.0, lane, service.instruments, state.span, began=state.began)
+    context = Context(
+        state.request_id,
+        0.0,
+        key.lane(lane),
+        service.instruments,
+        state.span,
+        began=state.began,
+        charge=charge,
+    )
     context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
     state.context = context
     return context

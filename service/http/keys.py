@@ -1,49 +1,143 @@
-"""API keys: kept as hashes, compared in constant time, named in logs by their name alone."""
+"""API keys and their rights: kept as hashes, compared in constant time, called by their name in logs."""
 
 import hashlib
 import hmac
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
+from service.errors import Forbidden
+from service.lanes import LANES
 from service.settings import SettingsError
 
-LINE = re.compile(r"([\w.-]{1,64}):([0-9a-f]{64})")
+log = logging.getLogger("scoregate.keys")
+
+LINE = re.compile(r"([\w.-]{1,64}):([0-9a-f]{64})((?:\s+\w+=\S+)*)")
+QUOTA = re.compile("[1-9][0-9]{0,11}")
+FORM = "NAME:SHA256-OF-THE-KEY, then lanes=LANE,LANE and quota=NUMBER where they are wanted"
 EMPTY = hashlib.sha256(b"").digest()  # what a script writes where the variable with the key is not set
+AGAIN_S = 1.0  # after which whoever comes has the file read again
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """
+    A key and what it may do.
+
+    Attributes:
+        name: what logs call it.
+        digest: the SHA-256 of the key.
+        lanes: those that it may use.
+        quota: pairs of an item and a metric that it may ask for in a minute; None for any number.
+    """
+
+    name: str
+    digest: bytes
+    lanes: tuple[str, ...] = LANES
+    quota: int | None = None
+
+    def lane(self, asked: str | None) -> str:
+        """The lane of a request that asked for that one, or for none.  Raises `Forbidden`."""
+        if asked is None:
+            return self.lanes[0]
+        if asked not in self.lanes:
+            raise Forbidden(f"the key {self.name} may not use the lane {asked}; it may use {self.lanes[0]}")
+        return asked
+
+
+ANYONE = Key("", b"")  # where no keys are configured
 
 
 class Keys:
     """The keys that open this service; none configured means that it is open."""
 
-    def __init__(self, hashes: Mapping[str, bytes]) -> None:
-        self._hashes = dict(hashes)
+    def __init__(self, keys: Iterable[Key]) -> None:
+        self._keys = list(keys)
 
     @classmethod
     def read(cls, path: Path | None) -> "Keys":
-        """Keys from lines of `name:sha256-of-the-key`.  Raises `SettingsError`, also for an empty key."""
-        if path is None:
-            return cls({})
+        """The keys of a file.  Raises `SettingsError` where it cannot be read, and as `parse`."""
         try:
-            lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
-        except (OSError, ValueError) as exc:
+            return cls.parse(path.read_bytes()) if path else cls([])
+        except OSError as exc:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc
-        matched = [LINE.fullmatch(line) for line in lines if line and not line.startswith("#")]
-        if not matched or None in matched:
-            raise SettingsError(f"server.api_keys_file: {path}: a line is not NAME:SHA256-OF-THE-KEY")
-        hashes = {m[1]: bytes.fromhex(m[2]) for m in matched if m}
-        if empty := [name for name, known in hashes.items() if known == EMPTY]:
-            raise SettingsError(f"server.api_keys_file: {path}: the key of {empty[0]} is empty")
-        return cls(hashes)
+        except ValueError as exc:
+            raise SettingsError(f"server.api_keys_file: {path}: {exc}") from exc
+
+    @classmethod
+    def parse(cls, content: bytes) -> "Keys":
+        """The keys of a file's lines.  Raises `ValueError`, also for an empty key and where there is none."""
+        lines = [line.strip() for line in content.decode("utf-8").splitlines()]
+        keys = [key_of(line) for line in lines if line and not line.startswith("#")]
+        if not keys:
+            raise ValueError(f"it has no line {FORM}")
+        return cls({key.name: key for key in keys}.values())
 
     def __bool__(self) -> bool:
-        return bool(self._hashes)
+        return bool(self._keys)
 
-    def name_of(self, headers: Mapping[str, str]) -> str | None:
-        """The name of the key that a request's headers hold, if it is one of ours."""
+    def of(self, headers: Mapping[str, str]) -> Key | None:
+        """The key that a request's headers hold, if it is one of ours."""
         scheme, _, given = headers.get("authorization", "").partition(" ")
         key = given.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
         if not key:
             return None
         digest = hashlib.sha256(key.encode()).digest()
-        same = [name for name, known in self._hashes.items() if hmac.compare_digest(known, digest)]
+        same = [known for known in self._keys if hmac.compare_digest(known.digest, digest)]
         return same[0] if same else None
+
+
+def key_of(line: str) -> Key:
+    """The key of one line.  Raises `ValueError`, which does not show the line."""
+    matched = LINE.fullmatch(line)
+    if not matched:
+        raise ValueError(f"a line is not {FORM}")
+    name, digest = matched[1], bytes.fromhex(matched[2])
+    if digest == EMPTY:
+        raise ValueError(f"the key of {name} is empty")
+    rights = [right.split("=", 1) for right in matched[3].split()]
+    given = dict(rights)
+    if len(given) < len(rights) or given.keys() - {"lanes", "quota"}:
+        raise ValueError(f"a right of {name} is not known, or stands there twice; the form is {FORM}")
+    lanes = given.get("lanes", ",".join(LANES)).split(",")
+    if not {*lanes} <= {*LANES}:
+        raise ValueError(f"a lane of {name} is none of {', '.join(LANES)}")
+    if "quota" in given and not QUOTA.fullmatch(given["quota"]):
+        raise ValueError(f"the quota of {name} is no whole number of at least 1")
+    quota = int(given["quota"]) if "quota" in given else None
+    return Key(name, digest, tuple(lane for lane in LANES if lane in lanes), quota)
+
+
+class KeyFile:
+    """
+    The keys of a file, as it is now: within a second of a change, whoever comes meets the new ones.
+
+    A file that became wrong changes nothing, and is one line in the log.
+
+    Args:
+        clock: seconds, at any origin.
+
+    Raises:
+        SettingsError: the file cannot be used at the start.
+    """
+
+    def __init__(self, path: Path | None, clock: Callable[[], float] = monotonic) -> None:
+        self._path, self._clock = path, clock
+        self._keys, self._wrong = Keys.read(path), ""
+        self._read = clock()
+
+    def keys(self) -> Keys:
+        """The keys that count now."""
+        now = self._clock()
+        if self._path and now >= self._read + AGAIN_S:
+            self._read = now
+            try:
+                self._keys, self._wrong = Keys.read(self._path), ""
+            except SettingsError as exc:
+                if str(exc) != self._wrong:
+                    log.error("%s; the keys that were read before stay", exc)
+                self._wrong = str(exc)
+        return self._keys

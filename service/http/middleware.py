@@ -7,7 +7,6 @@ What happens to every request before and after its route, as plain ASGI.
 import asyncio
 import logging
 import re
-import uuid
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any
@@ -18,23 +17,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.bootstrap import Service
 from service.concurrency.disconnect import CallerGone
 from service.errors import Draining, Malformed, ScoregateError, TooLarge, Unauthorized
+from service.http.headers import mark, request_id_of
 from service.http.incoming import Bodies
-from service.http.keys import Keys
+from service.http.keys import KeyFile
 from service.http.problems import problem
+from service.http.routes import playground
 from service.telemetry import NO_LANE, WITH_LANES
 from service.tracing.span import NO_SPAN, Span, traceparent
 
 log = logging.getLogger("scoregate.access")
 
-REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 DIGITS = re.compile(r"[0-9]+")
-OPEN = {"/livez", "/readyz"}  # never ask for a key
+OPEN = {"/livez", "/readyz", *playground.PATHS}  # never ask for a key
 
 
 class Edge:
     """Request id, key, and the body's limits; then one access line and one count for whatever happened."""
 
-    def __init__(self, app: ASGIApp, *, service: Service, keys: Keys, bodies: Bodies) -> None:
+    def __init__(self, app: ASGIApp, *, service: Service, keys: KeyFile, bodies: Bodies) -> None:
         self._app, self._keys, self._bodies = app, keys, bodies
         self._service, self._instruments = service, service.instruments
 
@@ -45,8 +45,7 @@ class Edge:
             return
         began = monotonic()
         headers = Headers(scope=scope)
-        given = headers.get("x-request-id", "")
-        request_id = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        request_id = request_id_of(headers)
         state = scope.setdefault("state", {})
         state |= {"request_id": request_id, "began": began, "span": self._span(scope, headers, began)}
         status = 0
@@ -56,7 +55,7 @@ class Edge:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 answer = MutableHeaders(scope=message)
-                answer["X-Request-Id"] = request_id
+                mark(answer, request_id)
                 if has_two_lengths(headers):
                     answer["Connection"] = "close"
             await send(message)
@@ -85,10 +84,11 @@ class Edge:
     def _admit(self, scope: Scope, headers: Headers) -> None:
         if self._service.draining and scope["path"] not in OPEN:
             raise Draining
-        if self._keys and scope["path"] not in OPEN:
-            scope["state"]["key"] = self._keys.name_of(headers)
-            if scope["state"]["key"] is None:
+        if scope["path"] not in OPEN and (keys := self._keys.keys()):
+            caller = keys.of(headers)
+            if caller is None:
                 raise Unauthorized
+            scope["state"] |= {"key": caller.name, "caller": caller}
         if has_two_lengths(headers):
             raise Malformed("a request must not have both Content-Length and Transfer-Encoding")
         declared = headers.get("content-length", "")

@@ -37,7 +37,7 @@ def problem(error: ScoregateError, request_id: str) -> Response:
     if error.status in (429, 503):
         # Whole seconds with jitter, so that everyone who was refused does not return at once.
         wait = max(1.0, error.retry_after_s or 0.0)
-        headers["Retry-After"] = str(math.ceil(wait * random.uniform(1.0, 1.25)))
+        headers["Retry-After"] = str(math.ceil(wait * (1 if error.exact_wait else random.uniform(1.0, 1.25))))
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(orjson.dumps(body), error.status, headers, MEDIA_TYPE)

@@ -21,6 +21,7 @@ from uvicorn.server import ServerState
 
 from service.bootstrap import Service
 from service.errors import Malformed, Overloaded, RequestTimeout, ScoregateError
+from service.http.headers import mark
 from service.http.incoming import BROKEN, Pace
 from service.http.problems import problem
 from service.http.transport import Transport
@@ -179,7 +180,8 @@ class Protocol(H11Protocol):
         self._service.instruments.count_rejection(error)
         request_id = uuid.uuid4().hex
         response = problem(error, request_id)
-        headers = [*response.raw_headers, (b"x-request-id", request_id.encode()), CLOSE_HEADER]
+        mark(response.headers, request_id)
+        headers = [*response.raw_headers, CLOSE_HEADER]
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             start = h11.Response(status_code=error.status, headers=headers)
             for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):

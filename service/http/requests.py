@@ -18,6 +18,7 @@ from pydantic import (
     StringConstraints,
     ValidationInfo,
     create_model,
+    field_validator,
     model_validator,
 )
 from pydantic.config import JsonDict
@@ -29,6 +30,7 @@ from service.metrics.contract import Metric
 from service.settings.sections import MAX_TIMEOUT_MS
 
 MAX_ITEMS = 128  # unless the settings say otherwise
+MAX_RANKED = 64  # pictures of a ranking
 LIST: JsonDict = {"type": "array"}
 TEXT: JsonDict = {"type": "string"}
 NULL: JsonDict = {"type": "null"}
@@ -62,7 +64,9 @@ def different(names: list[str]) -> list[str]:
 Id = Annotated[str, StringConstraints(max_length=256), AfterValidator(clean), told(pattern=CLEAN)]
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(different), told(uniqueItems=True)]
 Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE]
-Priority = Literal["interactive", "bulk"]
+# What a request that names none gets, unless its key may not use it.
+Priority = Annotated[Literal["interactive", "bulk"] | None, told(default="interactive")]
+Count = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
 
 
 class Options(Strict):
@@ -112,7 +116,7 @@ class ScoreRequest(Strict):
     prompt: Prompt | None = None
     images: list[WireImage] | None = None
     metrics: Names
-    priority: Priority = "interactive"
+    priority: Priority = None
     timeout_ms: Timeout | None = None
     explain: bool = False
 
@@ -132,13 +136,73 @@ class ScoreRequest(Strict):
         ]
 
 
+class WireCascade(Strict):
+    """A cheap metric that orders all pictures, and how many of the best go on."""
+
+    metric: Name
+    keep: Count
+
+
+CHEAP_NEEDS_A_CASCADE: JsonDict = {
+    "anyOf": [
+        {"properties": {"on_deadline": {"const": "fail"}}},
+        {"properties": {"cascade": {"type": "object"}}, "required": ["cascade"]},
+    ]
+}
+
+
+class RankRequest(Strict):
+    """Body of `POST /rank`: pictures for one prompt, and how to order and accept them."""
+
+    model_config = ConfigDict(json_schema_extra=CHEAP_NEEDS_A_CASCADE)
+
+    options: Options = Options()
+    prompt: Prompt
+    images: list[WireImage]
+    metric: Name
+    top_k: Count | None = None
+    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    cascade: WireCascade | None = None
+    on_error: Literal["raise", "pass", "block"] = "raise"
+    on_deadline: Literal["fail", "cheap"] = "fail"
+    priority: Priority = None
+    timeout_ms: Timeout | None = None
+    explain: bool = False
+
+    @field_validator("cascade")
+    @classmethod
+    def _of_another_metric(cls, cascade: WireCascade | None, info: ValidationInfo) -> WireCascade | None:
+        if cascade and cascade.metric == info.data.get("metric"):
+            raise ValueError("orders by the metric that decides; leave it out, or name a cheaper metric")
+        return cascade
+
+    @field_validator("on_deadline")
+    @classmethod
+    def _has_a_cheap_metric(cls, on_deadline: str, info: ValidationInfo) -> str:
+        if on_deadline == "cheap" and info.data.get("cascade", ...) is None:
+            raise ValueError('"cheap" needs a cascade, whose metric stands in')
+        return on_deadline
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """The metrics it asks for, by their place in the request."""
+        cheap = {"/cascade/metric": self.cascade.metric} if self.cascade else {}
+        return {"/metric": self.metric, **cheap}
+
+    def to_score(self) -> ScoreRequest:
+        """The request that would score all of it."""
+        return ScoreRequest.model_construct(
+            options=self.options, prompt=self.prompt, images=self.images, metrics=[*self.metrics.values()]
+        )
+
+
 class QuestionsRequest(Strict):
     """Body of `POST /questions`; the options say in which way a metric has its sets written."""
 
     prompts: list[Prompt]
     style: str
     options: Options = Options()
-    priority: Priority = "interactive"
+    priority: Priority = None
     timeout_ms: Timeout | None = None
 
 
@@ -151,6 +215,7 @@ class Requests:
 
     Attributes:
         score: `ScoreRequest` with an options field for each metric.
+        rank: `RankRequest` with the same options.
         questions: `QuestionsRequest` with the styles of question sets that metrics ask for.
     """
 
@@ -169,6 +234,14 @@ class Requests:
             items=(listed(item, max_items) | None, None),
             images=(listed(WireImage, max_items) | None, None),
             metrics=(names, default),
+        )
+        self.rank: type[RankRequest] = create_model(
+            "RankRequest",
+            __base__=RankRequest,
+            __doc__=RankRequest.__doc__,
+            options=(options, options()),
+            images=(listed(WireImage, min(max_items, MAX_RANKED)), ...),
+            metric=(Name, default[0]),
         )
         asking = [name for m in metrics.values() if m.style for name in (m.style.name, m.name)]
         styles = tuple(dict.fromkeys(asking))

@@ -40,6 +40,41 @@ class ScoreAnswer(BaseModel):
     timings_ms: dict[str, float]
 
 
+class PictureError(ErrorEntry):
+    """Why a picture has no place by score, and the metric that it failed under."""
+
+    metric: str
+
+
+class PlaceEntry(BaseModel):
+    """
+    One picture of a ranking; either `score` and `decided_by` are there, or `error`.
+
+    Attributes:
+        score: by the metric that decided.
+        decided_by: that metric.
+        scores: by each metric that the picture was shown to.
+    """
+
+    index: int
+    accepted: bool
+    score: float | None = None
+    decided_by: str | None = None
+    error: PictureError | None = None
+    scores: dict[str, float]
+    details: dict[str, Any] | None = None
+
+
+class RankAnswer(BaseModel):
+    """Response of `POST /rank`: the pictures, best first, and last those that failed."""
+
+    request_id: str
+    ranking: list[PlaceEntry]
+    warnings: list[str] | None = None
+    models: dict[str, str]
+    timings_ms: dict[str, float]
+
+
 class Frames(BaseModel, Generic[D]):
     """Details of an item with several images: one entry for each."""
 

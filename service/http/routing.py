@@ -1,5 +1,6 @@
 """How routes reach the service, and write what it said."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -7,6 +8,8 @@ from fastapi import Request, Response
 
 from service.bootstrap import Service
 from service.http.requests import Requests
+
+SERVER_TIMING = "Server-Timing"
 
 
 def service_of(request: Request) -> Service:
@@ -19,6 +22,11 @@ def requests_of(request: Request) -> Requests:
     """The requests that this app takes."""
     requests: Requests = request.app.state.requests
     return requests
+
+
+def timing_header(timings_ms: Mapping[str, float]) -> dict[str, str]:
+    """The header that tells browsers the stages of a request."""
+    return {SERVER_TIMING: ", ".join(f"{stage};dur={ms}" for stage, ms in timings_ms.items())}
 
 
 def json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

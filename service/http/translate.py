@@ -6,9 +6,10 @@ from service.engine import Engine
 from service.errors import Fault, Invalid, UnknownMetric
 from service.http.images import ImageData, ImagePart, ImageUrl, WireImage
 from service.http.problems import MAX_FAULTS
-from service.http.requests import Options, ScoreRequest
+from service.http.requests import Options, RankRequest, ScoreRequest
 from service.items import Picture, UnopenedItem
 from service.metrics.contract import MetricOptions
+from service.ranking import Cascade, Rule
 from service.sources import Base64, Encoded, Url
 
 Parts = Mapping[str, bytes]
@@ -65,12 +66,20 @@ def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOpti
     return {name: getattr(options, name) for name in metrics if name in type(options).model_fields}
 
 
-def check_metrics(request: ScoreRequest, engine: Engine) -> None:
-    """Raises `UnknownMetric` where a metric is not served; every one is named."""
+def rule_of(request: RankRequest) -> Rule:
+    """How a request wants its pictures ranked."""
+    cascade = Cascade(request.cascade.metric, request.cascade.keep) if request.cascade else None
+    return Rule(
+        request.metric, cascade, request.top_k, request.threshold, request.on_error, request.on_deadline
+    )
+
+
+def check_served(metrics: Mapping[str, str], engine: Engine) -> None:
+    """Raises `UnknownMetric`, with the place in the request of each of *metrics* that is not served."""
     faults = [
-        Fault(f"/metrics/{index}", "unknown_metric", reason)
-        for index, name in enumerate(request.metrics)
-        if (reason := engine.absent(name))
+        Fault(place, "unknown_metric", reason)
+        for place, name in metrics.items()
+        if (reason := engine.offer.absent(name))
     ]
     if faults:
         raise UnknownMetric(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)

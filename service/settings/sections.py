@@ -1,5 +1,6 @@
 """The tables of the settings that are the same whatever models and metrics there are."""
 
+import re
 import ssl
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,8 @@ from service.urls.hosts import parse
 
 MAX_TIMEOUT_MS = 600_000  # of a request
 
+ORIGIN = re.compile(r"\*|https?://[^\s/@?#]+")
+
 REDIS = "|".join(redis_url.SCHEMES)  # in a pattern
 
 
@@ -31,6 +34,9 @@ class Server(Section):
     )
     api_keys_file: Path | None = Field(
         None, description="File of `name:sha256-of-the-key` lines; without it no key is asked for."
+    )
+    cors_origins: list[str] = Field(
+        [], description="Origins whose pages may call the service: `https://HOST`, or `*` for all."
     )
     body_limit_mb: int = Field(64, ge=1, description="Largest request body, in MiB.")
     max_items: int = Field(128, ge=1, description="Most items in one request.")
@@ -48,6 +54,14 @@ class Server(Section):
     stall_s: float = Field(
         120, gt=0, description="Work waiting and no batch finished for this long: not alive."
     )
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, origins: list[str]) -> list[str]:
+        for origin in origins:
+            if not ORIGIN.fullmatch(origin):
+                raise ValueError(f"{origin}: an origin is https://HOST or https://HOST:PORT, without a path")
+        return origins
 
 
 class Images(Section):

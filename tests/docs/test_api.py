@@ -60,17 +60,17 @@ def test_every_option_of_a_metric_is_documented_with_its_default():
 
 
 def examples() -> list[Any]:
-    """The requests of the page: ```json ROUTE STATUS."""
+    """The requests of the pages: ```json ROUTE STATUS."""
     return [
         pytest.param(route, status, text, id=f"{n}-{route}")
-        for n, (route, status, text) in enumerate(requests(PAGE))
+        for n, (route, status, text) in enumerate([*requests(PAGE), *requests("filtering.md")])
     ]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("route", "status", "text"), examples())
 async def test_the_requests_shown_are_answered_as_stated(serve, fakes, route, status, text):
-    """Each example of docs/api.md, sent to the app around fake models."""
+    """Each example of docs/api.md and docs/filtering.md, sent to the app around fake models."""
     async with serve() as client:
         fakes["questions"].texts["a red circle left of a blue square"] = ONE_QUESTION
         answer = await client.post(f"/{route}", json=json.loads(text))
@@ -81,17 +81,24 @@ async def test_the_requests_shown_are_answered_as_stated(serve, fakes, route, st
 
 def test_the_answers_shown_are_json():
     """Blocks that are no requests can be read as JSON too."""
-    answers = [text for name in (PAGE, "errors.md") for info, text in fences(name, "json") if not info]
+    answers = [
+        text
+        for name in (PAGE, "errors.md", "filtering.md")
+        for info, text in fences(name, "json")
+        if not info
+    ]
 
     assert answers
     assert all(isinstance(json.loads(text), dict) for text in answers)
 
 
 def test_the_key_shown_opens_the_service(tmp_path):
-    """The lines of docs/api.md are a keys file."""
-    lines = re.search(r"^```\n(# who:.*?)^```$", page(PAGE), re.MULTILINE | re.DOTALL)
-    assert lines is not None
+    """The lines of docs/api.md are a keys file, with rights and without."""
+    shown = re.findall(r"^```\n((?:# who:|trainer:).*?)^```$", page(PAGE), re.MULTILINE | re.DOTALL)
     file = tmp_path / "keys"
-    file.write_text(lines[1], "utf-8")
+    keys = []
+    for lines in shown:
+        file.write_text(lines, "utf-8")
+        keys.append(Keys.read(file).of({"x-api-key": "correct horse"}))
 
-    assert "trainer" == Keys.read(file).name_of({"x-api-key": "correct horse"})
+    assert [("trainer", None), ("trainer", 60_000)] == [(key.name, key.quota) for key in keys if key]

@@ -6,9 +6,10 @@ import re
 from service.http.openapi import tree
 
 ANYWHERE = {"200", "400", "408", "413", "500", "503"}
-OF_A_BODY = ANYWHERE | {"401", "415", "422", "429", "504"}
+OF_A_BODY = ANYWHERE | {"401", "403", "415", "422", "429", "504"}
 STATUSES = {
     "/score": OF_A_BODY,
+    "/rank": OF_A_BODY,
     "/questions": OF_A_BODY | {"502"},
     "/questions/{id}": ANYWHERE | {"401", "404"},
     "/models": ANYWHERE | {"401"},
@@ -39,10 +40,11 @@ def test_every_error_is_described_with_its_codes(app):
                 assert codes == set(answer["description"].split(", "))
 
 
-def test_openapi_describes_the_bodies_of_both_post_routes(app):
+def test_openapi_describes_the_bodies_of_all_post_routes(app):
     """JSON, and the same JSON in the part `request` of a multipart body."""
     document = app.openapi()
-    for path, model in (("/score", "ScoreRequest"), ("/questions", "QuestionsRequest")):
+    models = {"/score": "ScoreRequest", "/rank": "RankRequest", "/questions": "QuestionsRequest"}
+    for path, model in models.items():
         content = document["paths"][path]["post"]["requestBody"]["content"]
         name = content["application/json"]["schema"]["$ref"].removeprefix("#/components/schemas/")
         form = content["multipart/form-data"]["schema"]["properties"]["request"]["$ref"]

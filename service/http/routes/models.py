@@ -8,6 +8,7 @@ from service.bootstrap import Service
 from service.fields import MAX_PROMPT
 from service.http.body import MAX_VALUES
 from service.http.openapi import documented
+from service.http.requests import MAX_RANKED
 from service.http.responses import ModelsAnswer
 from service.http.routing import json_response, service_of
 from service.lanes import LANES
@@ -43,7 +44,7 @@ async def models(request: Request) -> Response:
 
 def described(metric: Metric, service: Service) -> dict[str, Any]:
     """A metric: what it declares, which models it may ask, and whether it can be scored with now."""
-    handles = service.engine.handles([metric.name])
+    handles = service.engine.offer.handles([metric.name])
     entry = {field: getattr(metric, field) for field in OF_A_METRIC}
     entry |= {"models": list(handles), "ready": not service.missing(metric)}
     absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]
@@ -66,6 +67,7 @@ def limits(service: Service) -> dict[str, Any]:
     server, images = service.settings.server, service.settings.images
     return {
         "max_items": server.max_items,
+        "max_ranked": min(MAX_RANKED, server.max_items),
         "max_frames": MAX_FRAMES,
         "max_prompt_characters": MAX_PROMPT,
         "max_questions": MAX_QUESTIONS,

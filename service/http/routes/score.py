@@ -11,14 +11,11 @@ from service.http.openapi import TIMEOUT, TRACE, documented
 from service.http.problems import entry
 from service.http.requests import ScoreRequest
 from service.http.responses import ScoreAnswer
-from service.http.routing import json_response, requests_of, service_of
-from service.http.translate import check_metrics, items_of
+from service.http.routing import SERVER_TIMING, json_response, requests_of, service_of, timing_header
+from service.http.translate import check_served, items_of
 from service.report import ItemReport
 
 router = APIRouter()
-
-
-SERVER_TIMING = "Server-Timing"
 
 
 @router.post(
@@ -38,7 +35,7 @@ async def score(request: Request) -> Response:
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     items = items_of(wanted, parts)
     request.state.items = len(items)
-    check_metrics(wanted, service.engine)
+    check_served({f"/metrics/{index}": name for index, name in enumerate(wanted.metrics)}, service.engine)
     work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
     report.raise_if_failed()
@@ -51,8 +48,7 @@ async def score(request: Request) -> Response:
         "models": report.models,
         "timings_ms": timings,
     }
-    stages = ", ".join(f"{stage};dur={ms}" for stage, ms in timings.items())
-    return json_response(content, headers={SERVER_TIMING: stages})
+    return json_response(content, headers=timing_header(timings))
 
 
 def result(index: int, item: ItemReport, explain: bool) -> dict[str, Any]:
