@@ -6,7 +6,7 @@ import gc
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, cast
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from models.family import Loaded
 from service.bootstrap import Service
 from service.connections import most_connections
+from service.dialects.ports import DialectPort, ports
 from service.ending import ending_within
 from service.errors import Draining
 from service.http.app import create_app
@@ -55,7 +56,11 @@ def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
 
     service = Service(settings, models, on_broken)
     app = create_app(service)
-    public = Server(config(app, service, most_connections()), functools.partial(drain, service, app))
+    dialects = ports(service, app.state.dialects, app.state.bodies)
+    share = most_connections() // (1 + len(dialects))
+    trainers = [(each, Private(config(each.app, service, share))) for each in dialects]
+    drained = functools.partial(drain, service, app, [server for _, server in trainers])
+    public = Server(config(app, service, share), drained)
     # What is there now stays: a pass of the collector over all modules would be somebody's latency.
     gc.collect()
     gc.freeze()
@@ -65,38 +70,44 @@ def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
             public.capture_signals(),
             asyncio.Runner(loop_factory=public.config.get_loop_factory()) as runner,
         ):
-            runner.run(run(service, public))
+            runner.run(run(service, public, trainers))
     finally:
         gc.unfreeze()  # at the end modules are cleared, and some complain of objects that are left
     return status()
 
 
-async def run(service: Service, public: "Server") -> None:
+async def run(
+    service: Service, public: "Server", trainers: Sequence[tuple[DialectPort, "Private"]] = ()
+) -> None:
     """Open the service, then the ports; close them the other way round."""
     settings = service.settings.server
-    with ExitStack() as ports:
-        port = ports.enter_context(bound("server.port", settings.host, settings.port))
+    with ExitStack() as held:
+        port = held.enter_context(bound("server.port", settings.host, settings.port))
         private: list[tuple[Private, Port]] = []
         if settings.metrics_port is not None:
-            scraped = ports.enter_context(bound("server.metrics_port", settings.host, settings.metrics_port))
+            scraped = held.enter_context(bound("server.metrics_port", settings.host, settings.metrics_port))
             private.append((Private(config(service.instruments.app(), service, SCRAPERS)), scraped))
+        for each, server in trainers:
+            private.append((server, held.enter_context(bound(each.setting, each.host, each.port))))
         async with service:
             if public.should_exit:
                 return
             opened = port.open()
             beside = [(server, port.open()) for server, port in private]
             async with asyncio.TaskGroup() as group:
-                for server, held in beside:
-                    group.create_task(server.serve([held]))
+                for server, listening in beside:
+                    group.create_task(server.serve([listening]))
                 await public.serve([opened])
                 for server, _ in beside:
                     server.should_exit = True
 
 
-def drain(service: Service, app: FastAPI) -> None:
+def drain(service: Service, app: FastAPI, trainers: Iterable["Server"] = ()) -> None:
     """Take nothing new: what is still coming is refused now, what has come is answered."""
     service.draining = True
     app.state.bodies.refuse_all(Draining())
+    for server in trainers:  # they have the same time to end
+        server.should_exit = True
 
 
 def config(app: ASGIApp, service: Service, max_connections: int) -> uvicorn.Config:

@@ -28,8 +28,11 @@ from service.lanes import LANES
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STAGES = ("decode", "questions", "queue", "model", "total")
+# Routes of the dialects that ask models; `pickle` is the port whose bodies are pickles.
+OF_DIALECTS = ("/compute", "/{metric}/compute", "/unirl/score", "/v1/rerank", "/v1/score", "pickle")
 ROUTES = (
     "/score",
+    "/rank",
     "/questions",
     "/questions/{id}",
     "/models",
@@ -39,17 +42,31 @@ ROUTES = (
     "/metrics",
     "/docs",
     "/openapi.json",
+    "/unirl/health",
+    "/unirl/rewards",
+    "/{metric}/health",
+    *OF_DIALECTS,
     "other",
 )
-WITH_LANES = ("/score", "/questions")
+WITH_LANES = ("/score", "/rank", "/questions", *OF_DIALECTS)
 # 499: the caller left first.
-STATUSES = (200, 400, 401, 404, 405, 408, 413, 415, 422, 429, 499, 500, 502, 503, 504)
+STATUSES = (200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 499, 500, 502, 503, 504)
 CODES = tuple(map(str, STATUSES))
 NO_LANE = "none"  # of requests that ask no model, or were refused before their lane was read
 RESULTS = ("ok", "error", "cancelled")
 SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
 CACHES = ("questions", "scores")
-REJECTIONS = ("lane_full", "overloaded", "draining", "not_ready", "unauthorized", "too_large")
+REJECTIONS = (
+    "lane_full",
+    "overloaded",
+    "draining",
+    "not_ready",
+    "unauthorized",
+    "forbidden",
+    "quota_exceeded",
+    "larger_than_quota",
+    "too_large",
+)
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
 STAGE_SECONDS = (0.0005, 0.001, 0.0025, *SECONDS)

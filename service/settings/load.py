@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from service.metrics.assignment import assign
 from service.metrics.composites import composites
 from service.metrics.registry import metrics
+from service.metrics.rewards import check
 from service.settings import SettingsError
 from service.settings.environment import Place, Variables, override, read_json
 from service.settings.tree import Settings
@@ -43,7 +44,9 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
     try:
         variables = override(tree, environ, Settings.model_fields)
         settings = validated(tree, dict(variables))
-        composites(metrics(), settings, assign(metrics(), settings))
+        assigned = assign(metrics(), settings)
+        known = {**metrics(), **composites(metrics(), settings, assigned)}
+        check(known, assigned, settings.dialects)
     except ValidationError as exc:
         first = exc.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

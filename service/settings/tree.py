@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from models.registry import families
 from models.settings import ModelSettings, PlacedSettings, Section
+from service.settings.dialects import Dialects
 from service.settings.sections import CacheSettings, Images, QueueSettings, RuntimeSettings, Server, Telemetry
 
 
@@ -99,6 +100,7 @@ class Settings(Section):
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
     telemetry: Telemetry = Telemetry()
+    dialects: Dialects = Dialects()
 
     @model_validator(mode="before")
     @classmethod

@@ -179,10 +179,10 @@ def test_a_key_is_known_by_its_hash_and_logged_by_its_name(keys_file):
     """Bearer or X-API-Key; anything else is nobody."""
     keys = Keys.read(keys_file)
 
-    assert "team-a" == keys.name_of({"authorization": "Bearer secret"})
-    assert "team-a" == keys.name_of({"x-api-key": "secret"})
+    for headers in ({"authorization": "Bearer secret"}, {"x-api-key": "secret"}):
+        assert (key := keys.of(headers)) and "team-a" == key.name
     assert [None] * 3 == [
-        keys.name_of(headers) for headers in ({}, {"authorization": "Basic secret"}, {"x-api-key": "Secret"})
+        keys.of(headers) for headers in ({}, {"authorization": "Basic secret"}, {"x-api-key": "Secret"})
     ]
 
 

@@ -1,0 +1,1 @@
+"""The dialects whose bodies are pickles: read opcode by opcode, and never unpickled."""

@@ -1,0 +1,34 @@
+"""Wire types that the dialects over HTTP share."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+
+from service.dialects.scoring import Dialects
+from service.fields import Prompt
+from service.http import body
+from service.http.body import B
+from service.http.routing import service_of
+
+
+class Loose(BaseModel):
+    """Ignores fields that it does not know: other people's formats grow."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+Prompts = Annotated[list[Prompt], Field(min_length=1, fail_fast=True)]
+Anything = Annotated[Any, Field(default=None)]
+
+
+def dialects_of(request: Request) -> Dialects:
+    """What the dialects of this app ask."""
+    dialects: Dialects = request.app.state.dialects
+    return dialects
+
+
+async def read(request: Request, wire: type[B]) -> B:
+    """The checked JSON body.  Raises as `service.http.body.read` does."""
+    content, _ = await body.read(request, wire, service_of(request).settings.server)
+    return content

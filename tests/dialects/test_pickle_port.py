@@ -1,0 +1,205 @@
+"""The port whose bodies are pickles, asked as each trainer asks."""
+
+import asyncio
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from service.errors import ModelFault
+from tests.dialects.conftest import BROKEN, PICTURES, PROMPTS
+
+pytestmark = pytest.mark.anyio
+
+GENEVAL = {"tag": "colour", "include": [{"class": "dog", "count": 1}], "prompt": "a dog"}
+
+
+def asked(**more):
+    return {"images": PICTURES, "prompts": PROMPTS, **more}
+
+
+@pytest.mark.parametrize("protocol", [3, 4, 5])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"metadata": {}},
+        {"metadata": {"seeds": [1, 2]}},
+        {"meta_datas": [GENEVAL] * 4, "only_strict": True},
+    ],
+)
+async def test_each_picture_gets_the_score_that_the_service_gives(dialects, more, protocol):
+    """Under the names that flow_grpo, verl-omni and deepgen_rl look for."""
+    async with dialects() as apps:
+        status, answer = await apps.unpickled(pickle.dumps(asked(**more), protocol))
+        expected = [await apps.score(*pair) for pair in zip(PICTURES, PROMPTS, strict=True)]
+
+    assert 200 == status
+    assert {"scores": expected, "outputs": expected} == answer
+    assert all(type(score) is float for score in answer["scores"])
+
+
+async def test_ddpos_comparison_of_texts_gets_the_score_of_its_prompts(dialects):
+    """Its client takes `recall` as the reward."""
+    body = {
+        "images": PICTURES,
+        "queries": [["Answer concisely: what is going on in this image?"]] * 4,
+        "answers": [[f"The image contains {prompt}"] for prompt in PROMPTS],
+    }
+    async with dialects() as apps:
+        _, answer = await apps.unpickled(body)
+        expected = [await apps.score(*pair) for pair in zip(PICTURES, PROMPTS, strict=True)]
+
+    assert expected == np.array(answer["recall"]).squeeze().tolist()
+    assert {"scores", "outputs", "recall", "precision", "f1"} == answer.keys()
+
+
+@pytest.mark.parametrize("path", ["/clipscore", "/clipscore/"])
+async def test_a_path_names_another_metric(dialects, path):
+    """deepgen_rl puts a slash behind the addresses of its rewards."""
+    async with dialects() as apps:
+        status, answer = await apps.unpickled(asked(), path)
+        expected = await apps.score(PICTURES[1], PROMPTS[1], "clipscore")
+
+    assert 200 == status
+    assert expected == answer["scores"][1]
+
+
+async def test_the_settings_name_the_metric_and_its_options(dialects):
+    """Log-odds, say: scores near 1 are all alike."""
+    options = {"vqascore": {"output": "logit"}}
+    async with dialects({"metric": "vqascore", "options": options}) as apps:
+        _, answer = await apps.unpickled(asked())
+        body = {"items": [{"prompt": PROMPTS[0], "image": {"part": "a"}}], "options": options}
+        said = await apps.main.post("/score", data={"request": json.dumps(body)}, files={"a": PICTURES[0]})
+
+    assert said.json()["results"][0]["scores"]["vqascore"] == answer["scores"][0]
+
+
+REFUSED = {
+    "no prompts (DeQA)": ({"images": PICTURES}, 422, "prompts"),
+    "no prompts (GenEval)": (
+        {"images": PICTURES, "meta_datas": [GENEVAL] * 4, "only_strict": True},
+        422,
+        "prompts",
+    ),
+    "no prompts (LLaVA)": ({"images": PICTURES, "queries": [["What is this?"]] * 4}, 422, "prompts"),
+    "an array of prompts": (asked(prompts=np.array(PROMPTS)), 400, "list(map(str, prompts))"),
+    "prompts of NumPy": (asked(prompts=list(np.array(PROMPTS))), 400, "list(map(str, prompts))"),
+    "an array of pictures": (
+        {"images": np.zeros((2, 8, 8, 3), np.uint8), "prompts": PROMPTS},
+        400,
+        "as bytes",
+    ),
+    "too few prompts": (asked(prompts=PROMPTS[:3]), 422, "4 images and 3 prompts"),
+    "an empty prompt": (asked(prompts=[*PROMPTS[:3], " "]), 422, "prompts/3: is empty"),
+    "half a character": (asked(prompts=[*PROMPTS[:3], "\ud800"]), 422, "prompts/3"),
+    "a prompt that is none": (asked(prompts=[*PROMPTS[:3], 1]), 422, "prompts/3"),
+    "a prompt that is too long": (asked(prompts=["a" * 4001, *PROMPTS[:3]]), 422, "prompts/0"),
+    "a picture that is none": (asked(images=[*PICTURES[:3], "picture"]), 422, "images/3"),
+    "pictures by name": (asked(images={"a": PICTURES}), 422, "images: must be a list"),
+    "no pictures": ({"images": [], "prompts": []}, 422, "0 pictures"),
+    "answers without form": ({"images": PICTURES, "answers": [1, 2, 3, 4]}, 422, "prompts/0"),
+    "answers that are a number": ({"images": PICTURES, "answers": 1}, 422, "answers: must be a list"),
+    "too many pictures": ({"images": [PICTURES[0]] * 129, "prompts": ["a"] * 129}, 422, "129 pictures"),
+    "no dict": ([PICTURES, PROMPTS], 422, "send a dict"),
+    "nothing": (b"", 400, "no pickle"),
+    "no pickle": (b'{"images": []}', 400, "no pickle"),
+    "a call": (b"cos\nsystem\n(S'id'\ntR.", 400, "refused"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_cannot_be_scored_is_refused_for_good_with_a_text(dialects, monkeypatch, name):
+    """A status below 500 without Retry-After, and a pickle that no client takes for scores."""
+    monkeypatch.setattr(os, "system", lambda command: pytest.fail("it ran"))
+    body, expected, text = REFUSED[name]
+    async with dialects() as apps:
+        content = body if isinstance(body, bytes) else pickle.dumps(body)
+        refused = await apps.pickled.post("/", content=content)
+        answer = pickle.loads(refused.content)
+
+    assert expected == refused.status_code
+    assert text in answer["error"]
+    assert {"error", "code"} == answer.keys()
+    assert "retry-after" not in refused.headers
+
+
+async def test_a_broken_picture_is_named_and_gets_no_number(dialects):
+    """The format has no place for errors of single pictures, so the request has none of the scores."""
+    async with dialects() as apps:
+        status, answer = await apps.unpickled(asked(images=[*PICTURES[:2], BROKEN, PICTURES[3]]))
+
+    assert 422 == status
+    assert answer["error"].startswith("images/2: ")
+
+
+async def test_one_broken_picture_among_128_harms_no_other_request(dialects):
+    """verl-omni sends each picture by itself."""
+    pictures = [BROKEN if number == 77 else PICTURES[number % 4] for number in range(128)]
+    async with dialects() as apps:
+        bodies = [{"images": [each], "prompts": ["a square"], "metadata": {}} for each in pictures]
+        answers = await asyncio.gather(*(apps.unpickled(body) for body in bodies))
+
+    assert [77] == [number for number, (status, _) in enumerate(answers) if status != 200]
+    assert all(len(answer["scores"]) == 1 for status, answer in answers if status == 200)
+
+
+async def test_a_fault_of_a_model_is_an_error_and_no_number(dialects, fakes):
+    async with dialects() as apps:
+        fakes["vqa"].fault = lambda call: ModelFault("broken")
+        status, answer = await apps.unpickled(asked())
+
+    assert 500 == status
+    assert "error" in answer
+    assert "scores" not in answer
+
+
+async def test_paths_and_methods_that_are_not_served_are_told(dialects):
+    async with dialects() as apps:
+        wrong = await apps.unpickled(asked(), "/pickscore")
+        unknown = await apps.unpickled(asked(), "/score/me")
+        got = await apps.pickled.get("/")
+
+    assert (404, "not_found") == (wrong[0], wrong[1]["code"])
+    assert (404, "not_found") == (unknown[0], unknown[1]["code"])
+    assert 405 == got.status_code
+
+
+async def test_a_body_over_the_limit_is_refused_and_not_asked_for_again(dialects):
+    """A client with urllib3's retries would send it for ever if there were a Retry-After."""
+    async with dialects(server={"body_limit_mb": 1}) as apps:
+        declared = await apps.pickled.post("/", content=bytes(2**20 + 1))
+        chunked = await apps.pickled.post("/", content=pieces(2**20 + 1))
+
+    for refused in (declared, chunked):
+        assert 413 == refused.status_code
+        assert "retry-after" not in refused.headers
+
+
+async def pieces(size):
+    for _ in range(0, size, 2**16):
+        yield bytes(2**16)
+    yield b"x"
+
+
+async def test_a_service_that_drains_says_so_and_when_to_come_again(dialects):
+    async with dialects() as apps:
+        apps.service.draining = True
+        refused = await apps.pickled.post("/", content=pickle.dumps(asked()))
+
+    assert 503 == refused.status_code
+    assert int(refused.headers["retry-after"]) >= 1
+
+
+async def test_requests_are_bulk_and_counted_as_pickles(dialects, fakes):
+    async with dialects() as apps:
+        await apps.unpickled(asked())
+        await apps.unpickled({"images": []})
+        said = (await apps.main.get("/metrics")).text
+
+    assert 'scoregate_requests_total{code="200",route="pickle"} 1.0' in said
+    assert 'scoregate_requests_total{code="422",route="pickle"} 1.0' in said
+    assert 'scoregate_calls_total{lane="bulk",model="vqa",result="ok"} 4.0' in said

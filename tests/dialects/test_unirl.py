@@ -1,0 +1,151 @@
+"""UniRL's trainer: the roster, then scores with an error for each reward that is missing."""
+
+import math
+
+import pytest
+
+from tests.conftest import b64
+from tests.dialects.conftest import BROKEN, PICTURES, PROMPTS
+
+pytestmark = pytest.mark.anyio
+
+REWARDS = ["vqascore", "clipscore"]
+
+
+def ask(picture, prompt, rewards=REWARDS, **more):
+    """One entry, as its trainer builds it."""
+    history = [{"text": prompt, "image_b64": b64(picture)}]
+    return {"history": history, "required_rewards": rewards, "metadata": None, **more}
+
+
+def asked():
+    return [ask(*pair) for pair in zip(PICTURES, PROMPTS, strict=True)]
+
+
+async def post(apps, requests, **more):
+    return await apps.private.post("/unirl/score", json={"requests": requests, **more})
+
+
+def accepted(answer, names):
+    """What its trainer makes of an answer: a reward for each picture, or the texts of errors."""
+    body, seen = answer.json(), []
+    for result, errors in zip(body["results"], body["errors"], strict=True):
+        missing = [name for name in names if name not in result]
+        assert all(name in errors for name in missing)  # else it calls it a bug of the server
+        for values in result.values():
+            assert all(type(value) is float and math.isfinite(value) for value in values.values())
+        seen.append({name: next(iter(values.values())) for name, values in result.items()} or errors)
+    return seen
+
+
+async def test_the_roster_has_every_reward_that_is_ready(dialects):
+    async with dialects() as apps:
+        health = (await apps.private.get("/unirl/health")).json()
+        rewards = (await apps.private.get("/unirl/rewards")).json()
+
+    assert "ok" == health["status"]
+    assert set(REWARDS) <= health["rewards"].keys()
+    assert set(REWARDS) <= set(rewards["rewards"])
+
+
+async def test_each_reward_of_each_picture_is_the_score_that_the_service_gives(dialects):
+    async with dialects() as apps:
+        answer = await post(apps, asked(), protocol_version="1")
+        expected = [
+            {name: await apps.score(*pair, name) for name in REWARDS}
+            for pair in zip(PICTURES, PROMPTS, strict=True)
+        ]
+
+    assert 200 == answer.status_code
+    assert expected == accepted(answer, REWARDS)
+    assert [{}] * 4 == answer.json()["errors"]
+
+
+async def test_pictures_may_ask_for_different_rewards(dialects):
+    requests = [ask(PICTURES[0], PROMPTS[0], ["clipscore"]), ask(PICTURES[1], PROMPTS[1], ["vqascore"])]
+    async with dialects() as apps:
+        answer = await post(apps, requests)
+
+    assert [["clipscore"], ["vqascore"]] == [list(result) for result in answer.json()["results"]]
+
+
+BAD = {
+    "a broken picture": ask(BROKEN, "a"),
+    "no base64": {"history": [{"text": "a", "image_b64": "x y"}], "required_rewards": REWARDS},
+    "no picture": {"history": [{"text": "a"}], "required_rewards": REWARDS},
+    "a video": {"history": [{"text": "a", "video_b64": "x"}], "required_rewards": REWARDS},
+    "an edit": {"history": 2 * [{"text": "a", "image_b64": b64(PICTURES[0])}], "required_rewards": REWARDS},
+    "no prompt": ask(PICTURES[0], ""),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_a_picture_that_cannot_be_scored_has_errors_and_harms_no_other(dialects, name):
+    async with dialects() as apps:
+        alone = await post(apps, asked())
+        answer = await post(apps, [*asked(), BAD[name]])
+
+    *others, bad = accepted(answer, REWARDS)
+    assert accepted(alone, REWARDS) == others
+    assert {} == answer.json()["results"][4]
+    assert set(REWARDS) == bad.keys()
+
+
+async def test_one_broken_picture_of_128_harms_no_other(dialects):
+    pictures = [BROKEN if number == 77 else PICTURES[number % 4] for number in range(128)]
+    async with dialects() as apps:
+        answer = await post(apps, [ask(picture, "a square", ["vqascore"]) for picture in pictures])
+
+    errors = [number for number, found in enumerate(answer.json()["errors"]) if found]
+    assert [77] == errors
+    assert 127 == sum(bool(result) for result in answer.json()["results"])
+    assert "image_undecodable" in answer.json()["errors"][77]["vqascore"]
+
+
+async def test_a_reward_that_is_not_there_is_an_error_and_the_others_have_scores(dialects):
+    async with dialects() as apps:
+        answer = await post(apps, [ask(PICTURES[0], PROMPTS[0], ["vqascore", "beauty"])])
+
+    assert ["vqascore"] == list(answer.json()["results"][0])
+    assert answer.json()["errors"][0]["beauty"].startswith("unknown_metric: ")
+
+
+async def test_a_trainer_that_asks_for_its_identities_gets_them_back(dialects):
+    identity = {
+        **{"request_id": "r", "sample_id": "s", "group_id": 3, "source_rank": 1},
+        **{"policy_version": 7, "scorer_version": None, "idempotency_key": "k"},
+    }
+    async with dialects() as apps:
+        answer = await post(apps, [ask(PICTURES[0], PROMPTS[0], **identity)], protocol_version="1")
+
+    assert [identity] == answer.json()["identities"]
+    assert "1" == answer.json()["protocol_version"]
+
+
+async def test_a_scorer_version_is_not_vouched_for(dialects):
+    """A trainer that pins one is told that this is not it."""
+    pinned = ask(PICTURES[0], PROMPTS[0], request_id="r", scorer_version="hpsv2@3")
+    async with dialects() as apps:
+        answer = await post(apps, [pinned])
+
+    assert answer.json()["identities"][0]["scorer_version"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"requests": []}, 422),
+        ({"requests": [{"history": [], "required_rewards": ["vqascore"]}]}, 422),
+        ({"requests": [{"history": [{"text": "a"}], "required_rewards": []}]}, 422),
+        ({"protocol_version": "2", "requests": [ask(PICTURES[0], "a")]}, 422),
+        ({"requests": [ask(PICTURES[0], "a")] * 129}, 422),
+        ({}, 422),
+    ],
+)
+async def test_what_is_no_request_of_it_is_refused_as_a_whole(dialects, body, status):
+    async with dialects() as apps:
+        answer = await apps.private.post("/unirl/score", json=body)
+
+    assert status == answer.status_code
+    assert answer.json()["detail"]
+    assert "retry-after" not in answer.headers
