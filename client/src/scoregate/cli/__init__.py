@@ -1,0 +1,1 @@
+"""The command `scoregate`: scores, ranks and thresholds from a terminal or a script."""

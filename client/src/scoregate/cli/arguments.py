@@ -1,0 +1,171 @@
+"""What several commands take, and the client that their arguments name."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from math import isfinite
+from pathlib import Path
+from typing import Any, NoReturn
+
+import scoregate
+from scoregate.cli.exits import UsageFault
+from scoregate.cli.text import shown
+
+METRIC = "vqascore"
+TIMEOUT_S = 60.0
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose messages cannot steer a terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(shown(message))
+
+
+def add_service(parser: argparse.ArgumentParser) -> None:
+    """Where the service is; without a default, so that it may stand before the command or behind it."""
+    group = parser.add_argument_group("the service")
+    add = group.add_argument
+    add(
+        "--base-url",
+        metavar="URL",
+        default=argparse.SUPPRESS,
+        help="default $SCOREGATE_BASE_URL, else http://127.0.0.1:8000",
+    )
+    add(
+        "--api-key",
+        metavar="KEY",
+        default=argparse.SUPPRESS,
+        help="better $SCOREGATE_API_KEY: other users of this machine can see arguments",
+    )
+    add(
+        "--timeout",
+        type=seconds,
+        metavar="SECONDS",
+        default=argparse.SUPPRESS,
+        help="for a call, with its retries",
+    )
+    add("--version", action="version", version=f"scoregate {version('scoregate-client')}")
+
+
+def add_metrics(parser: argparse.ArgumentParser, *short: str) -> None:
+    """Several metrics, and their options."""
+    parser.add_argument(
+        "-m",
+        "--metric",
+        action="append",
+        dest="metrics",
+        metavar="METRIC",
+        help=f"may be given several times (default {METRIC})",
+    )
+    add_options(parser, *short)
+
+
+def add_options(parser: argparse.ArgumentParser, *short: str) -> None:
+    """Options of metrics; *short* names the first form as well."""
+    parser.add_argument(
+        *short,
+        "--option",
+        action="append",
+        default=[],
+        metavar="METRIC.OPTION=VALUE",
+        help="an option of a metric, such as vqascore.output=logit",
+    )
+    parser.add_argument(
+        "--options",
+        type=json_object,
+        default={},
+        metavar="JSON",
+        help="options of metrics as JSON, by metric",
+    )
+
+
+def seconds(text: str) -> float:
+    """A time above 0."""
+    value = float(text)
+    if not (isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError("a time is a number of seconds above 0")
+    return value
+
+
+def whole(text: str) -> int:
+    """A whole number from 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return value
+
+
+def finite(text: str) -> float:
+    """A number that is neither infinite nor NaN."""
+    value = float(text)
+    if not isfinite(value):
+        raise argparse.ArgumentTypeError("a finite number")
+    return value
+
+
+def json_object(text: str) -> dict[str, dict[str, Any]]:
+    """Options by metric."""
+    try:
+        value = strict_json(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(f"not JSON ({exc})") from exc
+    if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
+        raise argparse.ArgumentTypeError('an object of objects, such as {"vqascore": {"output": "logit"}}')
+    return value
+
+
+def strict_json(text: str) -> Any:
+    """JSON without NaN and infinities.  Raises `ValueError`."""
+
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number of JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """The options of both forms, by metric; a value that is not JSON is a text."""
+    options = {metric: dict(values) for metric, values in arguments.options.items()}
+    for text in arguments.option:
+        name, equals, value = text.partition("=")
+        metric, dot, option = name.partition(".")
+        if not (equals and dot and metric and option):
+            raise UsageFault(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
+        options.setdefault(metric, {})[option] = json_or_text(value)
+    return options
+
+
+def json_or_text(value: str) -> Any:
+    """What *value* is as JSON; where it is none, the text itself."""
+    try:
+        return strict_json(value)
+    except ValueError:
+        return value
+
+
+def metrics_of(arguments: argparse.Namespace) -> list[str]:
+    """The metrics in the order given, each once."""
+    return list(dict.fromkeys(arguments.metrics or [METRIC]))
+
+
+def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **more: Any) -> scoregate.Client:
+    """A client of the service; a context."""
+    given = vars(arguments)
+    timeout_s = given.get("timeout", timeout_s)
+    try:
+        return scoregate.Client(
+            given.get("base_url"), api_key=given.get("api_key"), timeout_s=timeout_s, **more
+        )
+    except ValueError as exc:  # the address is none
+        raise UsageFault(str(exc)) from exc
+
+
+def read_pictures(paths: list[Path]) -> Mapping[Path, bytes]:
+    """The files' bytes.  Raises `OSError`, and `UsageFault` for a file that holds none."""
+    pictures = {path: path.read_bytes() for path in paths}
+    for path in paths:
+        if not pictures[path]:
+            raise UsageFault(f"{path}: the file is empty")
+    return pictures

@@ -1,0 +1,182 @@
+"""`scoregate batch`: a whole data set, in a file that the next run continues."""
+
+import argparse
+import sys
+from collections import Counter, deque
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import scoregate
+from scoregate.cli import sheet
+from scoregate.cli.arguments import add_metrics, connected, metrics_of, options_of, whole
+from scoregate.cli.datasets import Dataset, Row, captions_alone, digest
+from scoregate.cli.exits import NO_SCORE, OK, UsageFault
+from scoregate.cli.lines import Plan, line, unreadable
+from scoregate.cli.progress import Progress
+from scoregate.cli.results import KINDS, Results
+from scoregate.cli.text import shown
+
+HELP = "score a data set; run it again to continue, and to ask again for what had an error"
+TIMEOUT_S = 600.0  # of a request
+ITEMS = 16  # of a request; some requests' pictures are in memory at once
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add = parser.add_argument
+    add(
+        "dataset",
+        type=Path,
+        metavar="DATASET",
+        help="a folder with captions or metadata, or a .jsonl, .csv or .parquet",
+    )
+    add("-o", "--out", type=Path, required=True, help=f"the results, {' or '.join(KINDS)}")
+    add_metrics(parser)
+    add("--explain", action="store_true", help="keep what each score is made of")
+    add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
+    add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
+    add(
+        "--concurrency",
+        type=whole,
+        default=8,
+        metavar="N",
+        help="requests at the same time (default %(default)s)",
+    )
+    add("--html", type=Path, metavar="FILE", help="write a page of pictures, the worst first")
+    add(
+        "--html-pictures",
+        type=whole,
+        default=500,
+        metavar="N",
+        help="pictures on that page at most (default %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0, or 1 where some row lacks a score."""
+    dataset = Dataset(arguments.dataset, arguments.image_column, arguments.prompt_column)
+    check(arguments, dataset)
+    with connected(arguments, TIMEOUT_S) as client:
+        served = client.models()
+        plan = plan_of(arguments, served)
+        with Results(arguments.out, plan) as results:
+            asked = score(client, dataset, results, arguments.concurrency)
+            complete = tell(results, asked)
+            if arguments.html:
+                sheet.write(arguments.html, dataset, results, served["metrics"], arguments.html_pictures)
+    return OK if complete else NO_SCORE
+
+
+def check(arguments: argparse.Namespace, dataset: Dataset) -> None:
+    """Raise `UsageFault` for what would otherwise be found when all is scored."""
+    out, html, table = arguments.out, arguments.html, dataset.table
+    if table is not None and out.resolve() == table.resolve():
+        raise UsageFault(f"{out}: the results would overwrite the data set")
+    for path in (out, html):
+        if path and not path.parent.is_dir():
+            raise UsageFault(f"{path}: there is no folder {path.parent}")
+    if table is None and (alone := captions_alone(dataset.path)):
+        named = ", ".join(alone[:5]) + ", …" * (len(alone) > 5)
+        print(
+            shown(f"text files without a picture of the same name: {len(alone)} ({named})"), file=sys.stderr
+        )
+
+
+def plan_of(arguments: argparse.Namespace, served: dict[str, Any]) -> Plan:
+    """What to ask for, and the models that will answer.  Raises `UsageFault` for an unknown metric."""
+    metrics = metrics_of(arguments)
+    if unknown := [metric for metric in metrics if metric not in served["metrics"]]:
+        raise UsageFault(f"no metric {', '.join(unknown)}; the service has {', '.join(served['metrics'])}")
+    ids = {
+        model["name"]: f"{model['id']}@{model['revision']}" if model["revision"] else model["id"]
+        for model in served["models"]
+    }
+    used = chain.from_iterable(served["metrics"][metric]["models"] for metric in metrics)
+    return Plan(
+        metrics, {name: ids[name] for name in sorted(set(used))}, options_of(arguments), arguments.explain
+    )
+
+
+def score(client: scoregate.Client, dataset: Dataset, results: Results, concurrency: int) -> int:
+    """Score the rows that have no whole line yet; how many were sent."""
+    sent: deque[tuple[Row, str]] = deque()
+    asked = 0
+    progress = Progress(len(dataset))
+    answers = client.score_many(
+        unscored(dataset, results, sent, progress),
+        results.plan.metrics,
+        options=results.plan.options,
+        explain=results.plan.explain,
+        concurrency=concurrency,
+        batch=ITEMS,
+    )
+    try:
+        for answer in answers:
+            row, sha256 = sent.popleft()
+            keep(results, row, sha256, answer)
+            asked += 1
+            progress.step(failed=bool(answer.errors))
+    finally:
+        progress.close()
+    return asked
+
+
+def unscored(
+    dataset: Dataset, results: Results, sent: deque[tuple[Row, str]], progress: Progress
+) -> Iterator[scoregate.Item]:
+    """The rows to send, noted in *sent*.  All others get their lines here."""
+    for row in dataset:
+        why = row.fault
+        try:
+            data = b"" if why else row.read()
+        except OSError as exc:
+            why = f"row {row.number}, {row.image}: {exc.strerror or exc}"
+        if not (why or data):
+            why = f"row {row.number}, {row.image}: the picture is empty"
+        if why or row.prompt is None:
+            results.add(row, unreadable(results.plan, row, why))
+            progress.step(failed=True, asked=False)
+            continue
+        sha256 = digest(data)
+        known = results.earlier(row, sha256)
+        if known and results.plan.covers(known):
+            results.keep(row, known)
+            progress.step(asked=False)
+            continue
+        sent.append((row, sha256))
+        yield scoregate.Item(prompt=row.prompt, image=data)
+
+
+def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> None:
+    """Write the answer's line; a score of an earlier run stays where there is no new one."""
+    known = results.earlier(row, sha256) or {"scores": {}}
+    scores = known["scores"] | dict(answer.scores)
+    errors = {
+        metric: {"code": error.code, "detail": error.detail}
+        for metric, error in answer.errors.items()
+        if metric not in scores
+    }
+    details = known.get("details", {}) | dict(answer.details)
+    results.add(row, line(results.plan, row, sha256, scores, errors, details))
+
+
+def tell(results: Results, asked: int) -> bool:
+    """Say on stderr what was done; whether every row has all its scores."""
+    codes: Counter[str] = Counter()
+    rows = incomplete = 0
+    for each in results.lines():
+        rows += 1
+        incomplete += bool(each["errors"])
+        codes.update({error["code"] for error in each["errors"].values()})
+    text = f"{rows - incomplete} of {rows} rows have all scores; {asked} were asked for in this run"
+    if incomplete:
+        text += "; without a score: " + ", ".join(f"{n} {shown(code)}" for code, n in codes.most_common())
+    print(f"{text}\n{shown(results.out)}", file=sys.stderr)
+    if results.left_over:
+        print(
+            f"{len(results.left_over)} lines are of no row of the data set and stand at the end",
+            file=sys.stderr,
+        )
+    return not incomplete

@@ -1,0 +1,64 @@
+"""`scoregate calibrate`: which threshold, from scores with labels or without."""
+
+import argparse
+import json
+from fractions import Fraction
+from pathlib import Path
+
+from scoregate.cli import plot
+from scoregate.cli.calibration import as_json, as_text, calibrated
+from scoregate.cli.exits import NO_SCORE, OK, UsageFault
+from scoregate.cli.samples import read_samples
+
+HELP = "choose a threshold from scores: for a wanted pass rate, or with labels for a false-accept rate"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add = parser.add_argument
+    add(
+        "scores",
+        type=Path,
+        metavar="SCORES",
+        help="a result of `scoregate batch`, or any .jsonl, .csv or .parquet",
+    )
+    add("-m", "--metric", metavar="METRIC", help="the metric, or the column that holds the scores")
+    add("--label", metavar="COLUMN", help="the column that says 1 or true of a good picture, else 0 or false")
+    goal = parser.add_mutually_exclusive_group()
+    add = goal.add_argument
+    add("--pass-rate", type=share, metavar="SHARE", help="the share of pictures to pass (default 0.9)")
+    add(
+        "--false-accept-rate",
+        type=share,
+        metavar="SHARE",
+        help="the share of bad pictures that may pass (default with labels, 0.01)",
+    )
+    parser.add_argument("--plot", type=Path, metavar="FILE", help=f"draw it ({', '.join(plot.KINDS)})")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def share(text: str) -> Fraction:
+    """A share as it was written, without rounding."""
+    try:
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError) as exc:
+        raise argparse.ArgumentTypeError("a share is a number from 0 to 1") from exc
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError("a share is a number from 0 to 1")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0, or 1 where no threshold accepts as few bad pictures as wanted."""
+    if arguments.plot:
+        plot.check(arguments.plot)
+    if arguments.false_accept_rate is not None and not arguments.label:
+        raise UsageFault("--false-accept-rate needs labels: name their column with --label")
+    if arguments.pass_rate == 0:
+        raise UsageFault("--pass-rate 0 passes nothing, so there is no threshold to choose")
+    samples = read_samples(arguments.scores, arguments.metric, arguments.label)
+    found = calibrated(samples, arguments.pass_rate, arguments.false_accept_rate)
+    print(json.dumps(as_json(found)) if arguments.json else as_text(found))
+    if arguments.plot:
+        plot.draw(samples, found.threshold, arguments.plot)
+    return OK if found.threshold is not None else NO_SCORE

@@ -1,0 +1,124 @@
+"""A threshold with what it rests on, as numbers and in words."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from statistics import fmean
+from typing import Any
+
+from scoregate.cli.exits import UsageFault
+from scoregate.cli.samples import Samples, noted
+from scoregate.cli.text import shown, table
+from scoregate.cli.thresholds import (
+    PERCENTS,
+    Rate,
+    accepted,
+    for_false_accept_rate,
+    for_pass_rate,
+    percentile,
+    roc_auc,
+)
+
+PASS_RATE = Fraction(9, 10)
+FALSE_ACCEPT_RATE = Fraction(1, 100)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """
+    What the scores say.
+
+    Attributes:
+        goal: `pass_rate` or `false_accept_rate`.
+        threshold: None where even the highest score accepts more bad pictures than wanted.
+        rates: at the threshold, by name.
+        auc: None without labels.
+    """
+
+    samples: Samples
+    goal: str
+    wanted: Fraction
+    threshold: float | None
+    rates: dict[str, Rate] = field(default_factory=dict)
+    auc: float | None = None
+
+
+def calibrated(
+    samples: Samples, pass_rate: Fraction | None, false_accept_rate: Fraction | None
+) -> Calibration:
+    """
+    The threshold for what is wanted; with labels and nothing wanted, for a false-accept rate.
+
+    Raises:
+        UsageFault: all scores or all labels are the same.
+    """
+    scores, bad, good = sorted(samples.scores), sorted(samples.of(False)), sorted(samples.of(True))
+    if scores[0] == scores[-1]:
+        alike = f"all {len(scores)} scores are {scores[0]!r}" if scores[1:] else "there is one score"
+        raise UsageFault(f"{samples.metric}: {alike}, and a threshold needs scores that differ")
+    if samples.labels and not (bad and good):
+        raise UsageFault(f"all {len(scores)} labels are {'1' if good else '0'}, and both kinds are needed")
+    threshold: float | None
+    if pass_rate is not None or not samples.labels:
+        goal, wanted = "pass_rate", PASS_RATE if pass_rate is None else pass_rate
+        threshold = for_pass_rate(scores, wanted)
+    else:
+        goal = "false_accept_rate"
+        wanted = FALSE_ACCEPT_RATE if false_accept_rate is None else false_accept_rate
+        threshold = for_false_accept_rate(bad, good, wanted)
+    groups = {"pass_rate": scores, "true_accept_rate": good, "false_accept_rate": bad}
+    rates = {
+        name: accepted(group, threshold) for name, group in groups.items() if group and threshold is not None
+    }
+    auc = roc_auc(bad, good) if samples.labels else None
+    return Calibration(samples, goal, wanted, threshold, rates, auc)
+
+
+def as_json(found: Calibration) -> dict[str, Any]:
+    """Everything, for programs."""
+    samples, scores = found.samples, sorted(found.samples.scores)
+    content: dict[str, Any] = {
+        "metric": samples.metric,
+        "rows": samples.rows,
+        "scores": len(scores),
+        "left_out": samples.left_out,
+        "mean": fmean(scores),
+        "min": scores[0],
+        "max": scores[-1],
+        "percentiles": {str(percent): percentile(scores, percent) for percent in PERCENTS},
+        "wanted": {found.goal: float(found.wanted)},
+        "threshold": found.threshold,
+        "rates": {name: rate.as_json() for name, rate in found.rates.items()},
+    }
+    if found.auc is not None:
+        content["roc_auc"] = found.auc
+        content["labels"] = {"good": len(samples.of(True)), "bad": len(samples.of(False))}
+    return content
+
+
+def as_text(found: Calibration) -> str:
+    """The same for people."""
+    samples, scores = found.samples, sorted(found.samples.scores)
+    span = f"from {scores[0]:.6g} to {scores[-1]:.6g}, mean {fmean(scores):.6g}"
+    rows = [(f"{percent} %", f"{percentile(scores, percent):.6g}") for percent in PERCENTS]
+    lines = [
+        f"{shown(samples.metric)}: {len(scores)} scores {span}",
+        *noted(samples),
+        "",
+        table(["PERCENTILE", "SCORE"], rows, right=["PERCENTILE", "SCORE"]),
+        "",
+    ]
+    if found.auc is not None:
+        good, bad = len(samples.of(True)), len(samples.of(False))
+        lines.append(f"ROC AUC {found.auc:.4f}, from {good} good and {bad} bad pictures")
+    return "\n".join([*lines, *verdict(found)])
+
+
+def verdict(found: Calibration) -> list[str]:
+    """The threshold in full, so that it can be copied, and the rates at it."""
+    if found.threshold is None:
+        goal = f"{found.goal.replace('_', '-')} of {float(found.wanted):g}"
+        return [f"No threshold has a {goal}: too many bad pictures have the highest score."]
+    return [
+        f"threshold {found.threshold!r}: a picture passes where its score is at least this",
+        *(f"  {name.replace('_', ' ')} {rate}" for name, rate in found.rates.items()),
+    ]

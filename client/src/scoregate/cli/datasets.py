@@ -1,0 +1,187 @@
+"""Data sets of `scoregate batch`: a folder with captions, an `imagefolder`, JSON Lines, CSV or Parquet."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from scoregate.cli.exits import UsageFault
+from scoregate.cli.records import Record, count, records
+
+PICTURES = frozenset({".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
+FIRST = 100  # rows in which a column has to be seen
+MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
+UNUSABLE = re.compile("\0|[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Row:
+    """
+    One picture and its prompt.  With a *fault*, which names the row and the column, it can't be scored.
+
+    Attributes:
+        number: counts from 1; in JSON Lines the line.
+        image: the picture's name, for people and for finding the row again.
+        columns: further columns that hold a text, a number or a truth value.
+    """
+
+    number: int
+    image: str | None = None
+    prompt: str | None = None
+    picture: Path | bytes = b""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+
+    def read(self) -> bytes:
+        """The picture's bytes.  Raises `OSError` where there is no such file."""
+        if isinstance(self.picture, bytes):
+            return self.picture
+        if not self.picture.is_file():  # a device or a pipe may never end
+            raise FileNotFoundError("no such file")
+        return self.picture.read_bytes()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """
+    The rows of a folder or a file, read again each time they are asked for.
+
+    Raises:
+        UsageFault: nothing can be read from *path*, or none of its first rows has the columns.
+    """
+
+    path: Path
+    image_column: str | None = None  # `file_name` in metadata, else `image`
+    prompt_column: str = "prompt"
+
+    def __iter__(self) -> Iterator[Row]:
+        if self.table is None:
+            return captioned(self.path)
+        return self.listed(self.table)
+
+    @property
+    def table(self) -> Path | None:
+        """The file that lists the pictures; None where captions lie beside them."""
+        if not self.path.exists():
+            raise UsageFault(f"{self.path}: no such file or folder")
+        if not self.path.is_dir():
+            return self.path
+        return next((file for name in METADATA if (file := self.path / name).is_file()), None)
+
+    @property
+    def image(self) -> str:
+        """The column of pictures."""
+        return self.image_column or ("file_name" if self.path.is_dir() else "image")
+
+    def __len__(self) -> int:
+        return count(self.table) if self.table else sum(1 for _ in pictures(self.path))
+
+    def listed(self, table: Path) -> Iterator[Row]:
+        self.check_columns(table)
+        for record in records(table):
+            yield listed_row(record, table.parent, self.image, self.prompt_column)
+
+    def check_columns(self, table: Path) -> None:
+        """One line now instead of an error for each row."""
+        seen = [record.values.keys() for record in islice(records(table), FIRST)]
+        names = list(dict.fromkeys(name for keys in seen for name in keys))
+        for column, option in ((self.image, "--image-column"), (self.prompt_column, "--prompt-column")):
+            if names and column not in names:
+                raise UsageFault(
+                    f"{table}: no column {column!r}; there are {', '.join(names)} (see {option})"
+                )
+        if not names:
+            raise UsageFault(
+                f"{table}: no rows" if not seen else f"{table}: none of the first rows can be read"
+            )
+
+
+def captioned(folder: Path) -> Iterator[Row]:
+    """Each picture of *folder* and the folders in it, with the text file of the same name as its prompt."""
+    files = sorted(pictures(folder))
+    if not files:
+        raise UsageFault(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
+    for number, file in enumerate(files, 1):
+        name = file.relative_to(folder).as_posix()
+        try:
+            prompt = file.with_suffix(".txt").read_text("utf-8-sig").strip()
+        except (OSError, UnicodeDecodeError) as exc:
+            why = exc.strerror if isinstance(exc, OSError) else "is not UTF-8"
+            yield Row(number, name, fault=f"row {number}, {name}: its caption {file.stem}.txt: {why}")
+        else:
+            fault = prompt_fault(prompt)
+            yield Row(
+                number, name, prompt, file, fault=fault and f"row {number}, {name}: its caption {fault}"
+            )
+
+
+def pictures(folder: Path) -> Iterator[Path]:
+    return (file for file in folder.rglob("*") if file.suffix.lower() in PICTURES)
+
+
+def captions_alone(folder: Path) -> list[str]:
+    """Text files without a picture of the same name: captions of nothing, or no captions at all."""
+    shown = {file.with_suffix("") for file in pictures(folder)}
+    texts = sorted(file for file in folder.rglob("*.txt") if file.with_suffix("") not in shown)
+    return [file.relative_to(folder).as_posix() for file in texts]
+
+
+def listed_row(record: Record, folder: Path, image: str, prompt: str) -> Row:
+    """A record as a row; pictures are named relative to *folder*."""
+    number, values = record.number, record.values
+    if record.fault:
+        return Row(number, fault=f"row {number}: {record.fault}")
+    columns = {
+        name: value
+        for name, value in values.items()
+        if name not in (image, prompt) and isinstance(value, str | int | float | bool | None)
+    }
+    text = values.get(prompt)
+    faults = []
+    try:
+        name, picture = picture_of(values.get(image), folder)
+    except ValueError as exc:
+        name, picture = None, b""
+        faults.append(f"column {image} {exc}")
+    if why := prompt_fault(text):
+        faults.append(f"column {prompt} {why}")
+    fault = f"row {number}, {'; '.join(faults)}" if faults else ""
+    return Row(number, name, text if isinstance(text, str) else None, picture, columns, fault)
+
+
+def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
+    """A picture's name and where its bytes are.  Raises `ValueError`; its text follows the column's name."""
+    if isinstance(cell, Mapping) and cell.keys() & {"bytes", "path"}:  # Hugging Face's Image
+        data, path = cell.get("bytes"), cell.get("path")
+        if isinstance(data, bytes):
+            return (path if isinstance(path, str) and path else digest(data)), data
+        cell = path
+    if isinstance(cell, bytes):
+        return digest(cell), cell
+    if cell is None or cell == "":
+        raise ValueError("is missing")
+    if not isinstance(cell, str) or UNUSABLE.search(cell):
+        raise ValueError("is no path of a file")
+    return cell, folder / cell
+
+
+def digest(data: bytes) -> str:
+    """What names a picture without a name, and tells whether one is still the same."""
+    return f"sha256:{sha256(data).hexdigest()}"
+
+
+def prompt_fault(prompt: Any) -> str:
+    """Why the service would refuse a request with this prompt; empty where it would not."""
+    if prompt is None:
+        return "is missing"
+    if not isinstance(prompt, str):
+        return "is not a text"
+    if not prompt.strip():
+        return "is empty"
+    if len(prompt) > MAX_PROMPT:
+        return f"has {len(prompt)} characters, and {MAX_PROMPT} are allowed"
+    return "has a character that is not text" if UNUSABLE.search(prompt) else ""

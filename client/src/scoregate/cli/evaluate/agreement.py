@@ -1,0 +1,34 @@
+"""`scoregate evaluate agreement`: does a metric agree with people's ratings?"""
+
+import argparse
+from typing import Any
+
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+
+HELP = "a metric against people's ratings: correlation, and pairwise accuracy with tie calibration"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table(parser)
+    add_columns(parser, {"metric": "the scores", "human": "people's ratings"})
+    parser.add_argument("--group", metavar="COLUMN", help="compare only pairs within it, such as the prompt")
+
+
+def evaluated(arguments: argparse.Namespace) -> Outcome:
+    """The figures of correlation and of pairs."""
+    from scoregate.evaluation import correlation, pair_accuracy, read
+
+    table = read(arguments.table)
+    columns = [table.numbers(arguments.metric), table.numbers(arguments.human)]
+    group = [table.texts(arguments.group)] if arguments.group else []
+    metric, human, *groups = table.complete(*columns, *group)
+    of_pairs = pair_accuracy(metric, human, groups[0] if groups else None)
+
+    def draw(axes: Any) -> None:
+        axes.scatter(metric, human, s=8, alpha=0.4)
+        axes.set_xlabel(label(arguments.metric))
+        axes.set_ylabel(label(arguments.human))
+        axes.set_title(f"pairwise accuracy {of_pairs.accuracy:.4f}")
+
+    return outcome(table, draw, correlation(metric, human), of_pairs)

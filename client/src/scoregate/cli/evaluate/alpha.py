@@ -1,0 +1,44 @@
+"""`scoregate evaluate alpha`: how well do raters agree?"""
+
+import argparse
+from typing import Any
+
+from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, scale_of
+
+HELP = "raters against each other: Krippendorff's alpha, and the share of extreme disagreement"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_ratings(parser)
+    add = parser.add_argument
+    add("--bootstrap", type=count, default=0, metavar="N", help="95 %% intervals from N drawings of units")
+    add("--seed", type=count, default=0, help="of the drawings (default 0)")
+
+
+def evaluated(arguments: argparse.Namespace) -> Outcome:
+    """Alpha at the three levels."""
+    from scoregate.evaluation import alpha, read
+    from scoregate.evaluation.alpha import LEVELS
+
+    table = read(arguments.table)
+    texts = table.texts(arguments.unit), table.texts(arguments.rater)
+    unit, rater, rating = table.complete(*texts, table.numbers(arguments.rating))
+    found = alpha(
+        unit,
+        rater,
+        rating,
+        scale=scale_of(arguments),
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+    )
+
+    def draw(axes: Any) -> None:
+        axes.bar(LEVELS, [getattr(found, level) or 0 for level in LEVELS], color="lightsteelblue")
+        for level, ends in (found.intervals or {}).items():
+            axes.plot([level, level], ends, color="black", marker="_")
+        axes.axhline(0, color="black", linewidth=0.5)
+        axes.set_ylabel("Krippendorff's alpha")
+        axes.set_title(f"{found.units} units, {found.raters} raters")
+
+    return outcome(table, draw, found)

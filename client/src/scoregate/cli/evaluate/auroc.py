@@ -1,0 +1,40 @@
+"""`scoregate evaluate auroc`: how well does a metric tell right pictures from wrong ones?"""
+
+import argparse
+from typing import Any
+
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+
+HELP = "right pictures against wrong ones: the area under the ROC curve"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table(parser)
+    add_columns(parser, {"metric": "the scores"})
+    parser.add_argument(
+        "--label",
+        "--human",
+        required=True,
+        metavar="COLUMN",
+        help="1 or true of a right picture, else 0 or false",
+    )
+
+
+def evaluated(arguments: argparse.Namespace) -> Outcome:
+    """The area."""
+    from scoregate.evaluation import auroc, read
+    from scoregate.evaluation.auroc import roc
+
+    table = read(arguments.table)
+    metric, truth = table.complete(table.numbers(arguments.metric), table.labels(arguments.label))
+    found = auroc(metric, truth)
+
+    def draw(axes: Any) -> None:
+        axes.plot(*roc(metric, truth))
+        axes.plot([0, 1], [0, 1], color="grey", linestyle="--")
+        axes.set_xlabel("false-accept rate")
+        axes.set_ylabel("true-accept rate")
+        axes.set_title(f"{label(arguments.metric)}, area {found.auroc:.4f}")
+
+    return outcome(table, draw, found)

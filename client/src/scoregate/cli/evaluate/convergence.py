@@ -1,0 +1,47 @@
+"""`scoregate evaluate convergence`: how many raters are enough?"""
+
+import argparse
+from typing import Any
+
+from scoregate.cli.arguments import whole
+from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, scale_of
+
+HELP = "how many raters are enough: Krippendorff's alpha from every number of them, with a 95 %% band"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_ratings(parser)
+    add = parser.add_argument
+    add("--level", choices=["nominal", "ordinal", "interval"], default="interval", help="default interval")
+    add("--samples", type=whole, default=50, metavar="N", help="subsets of each size (default 50)")
+    add("--seed", type=count, default=0, help="of the subsets (default 0)")
+
+
+def evaluated(arguments: argparse.Namespace) -> Outcome:
+    """Mean and band for each number of raters."""
+    from scoregate.evaluation import convergence, read
+
+    table = read(arguments.table)
+    texts = table.texts(arguments.unit), table.texts(arguments.rater)
+    unit, rater, rating = table.complete(*texts, table.numbers(arguments.rating))
+    found = convergence(
+        unit,
+        rater,
+        rating,
+        level=arguments.level,
+        scale=scale_of(arguments),
+        samples=arguments.samples,
+        seed=arguments.seed,
+    )
+
+    def draw(axes: Any) -> None:
+        steps = [step for step in found.steps if step.mean is not None]
+        at = [step.k for step in steps]
+        axes.plot(at, [step.mean for step in steps], marker="o")
+        axes.fill_between(at, [step.low for step in steps], [step.high for step in steps], alpha=0.3)
+        axes.set_xticks(at)
+        axes.set_xlabel("raters")
+        axes.set_ylabel(f"alpha, {found.level}")
+
+    return outcome(table, draw, found)

@@ -1,0 +1,60 @@
+"""`scoregate evaluate geneval`: GenEval's summary of its verdicts."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from scoregate.cli.evaluate.outcome import Outcome, add_table, outcome
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
+
+HELP = "GenEval's verdicts: the share of correct pictures by task, and the kappa with people's verdicts"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table(parser, "--results")
+    add = parser.add_argument
+    add("--correct", default="correct", metavar="COLUMN", help="the verdict (default correct)")
+    add("--human", metavar="COLUMN", help="people's verdict, for kappa (default human, where it is there)")
+
+
+def evaluated(arguments: argparse.Namespace) -> Outcome:
+    """The six tasks, their mean, and the prompts."""
+    from scoregate.evaluation import geneval, read
+    from scoregate.evaluation.tables import held
+
+    table = read(arguments.table)
+    described(table)
+    human = arguments.human
+    if human is None and any(held(record.values, "human") for record in table.records):
+        human = "human"
+    columns: list[Any] = [table.texts("tag"), table.texts("prompt"), table.labels(arguments.correct)]
+    tag, prompt, correct, *people = table.complete(*columns, *([table.labels(human)] if human else []))
+    found = geneval(tag, prompt, correct, people[0] if people else None)
+
+    def draw(axes: Any) -> None:
+        axes.barh(
+            [*found.tasks, "overall"], [*(each or 0 for each in found.tasks.values()), found.overall or 0]
+        )
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("correct pictures")
+
+    return outcome(table, draw, found)
+
+
+def described(table: "Table") -> None:
+    """Take `tag` and `prompt` from `metadata`, an object or its JSON, where a row has them there alone."""
+    for place, record in enumerate(table.records):
+        metadata = record.values.get("metadata")
+        if isinstance(metadata, str):
+            try:
+                metadata = json.loads(metadata)
+            except ValueError:
+                continue
+        if isinstance(metadata, Mapping):
+            known = {name: metadata[name] for name in ("tag", "prompt") if name in metadata}
+            table.records[place] = type(record)(record.number, known | dict(record.values))

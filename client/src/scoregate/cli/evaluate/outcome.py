@@ -1,0 +1,91 @@
+"""What a figure of `scoregate evaluate` comes to, and what several of them take."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Scale, Table
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything for programs, and how to draw it on Matplotlib's axes."""
+
+    content: dict[str, Any]
+    draw: Callable[[Any], None]
+
+
+def outcome(table: "Table", draw: Callable[[Any], None], *figures: Any) -> Outcome:
+    """Dataclasses as one object, with what the table left out."""
+    content: dict[str, Any] = {}
+    for each in figures:
+        content |= asdict(each)
+    return Outcome({"dropped": table.dropped} | content | {"unquoted": table.unquoted}, draw)
+
+
+def add_table(parser: argparse.ArgumentParser, flag: str = "--scores") -> None:
+    """The file; every figure has one."""
+    what = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`"
+    parser.add_argument(flag, dest="table", type=Path, required=True, metavar="FILE", help=what)
+
+
+def add_columns(parser: argparse.ArgumentParser, columns: Mapping[str, str]) -> None:
+    """Columns that must be named, by what they hold."""
+    for name, what in columns.items():
+        parser.add_argument(f"--{name}", required=True, metavar="COLUMN", help=what)
+
+
+def add_scale(parser: argparse.ArgumentParser) -> None:
+    """The ratings' scale."""
+    parser.add_argument("--scale", type=scale, metavar="A:B", help="ratings outside are counted and left out")
+
+
+def add_ratings(parser: argparse.ArgumentParser) -> None:
+    """A table of ratings: one row for each."""
+    add_table(parser, "--ratings")
+    columns = {"unit": "what was rated", "rater": "who rated it", "rating": "the rating, a number"}
+    add_columns(parser, columns)
+    add_scale(parser)
+
+
+def scale(text: str) -> tuple[float, float]:
+    """Two numbers, the lower one first."""
+    low, colon, high = text.partition(":")
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        ends = 0.0, 0.0
+    if not (colon and isfinite(ends[0]) and isfinite(ends[1]) and ends[0] < ends[1]):
+        raise argparse.ArgumentTypeError("a scale is two numbers, such as 1:5")
+    return ends
+
+
+def scale_of(arguments: argparse.Namespace) -> "Scale | None":
+    from scoregate.evaluation import Scale
+
+    return Scale(*arguments.scale) if arguments.scale else None
+
+
+def share(text: str) -> float:
+    """A number above 0, up to 1."""
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError("a number above 0, up to 1")
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number from 0."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("a whole number from 0")
+    return value
+
+
+def label(column: str) -> str:
+    """A column's name as Matplotlib shows it: a dollar sign would begin a formula."""
+    return column.replace("$", r"\$")

@@ -1,0 +1,35 @@
+"""`scoregate evaluate preference`: does a metric prefer the picture that people prefer?"""
+
+import argparse
+from typing import Any
+
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+
+HELP = "pairs of pictures: the share in which a metric prefers what people prefer (binary accuracy)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table(parser)
+    columns = {
+        "metric": "the scores",
+        "human": "a number that is larger for the picture that people prefer",
+        "group": "the pictures to compare with each other, such as those of one prompt",
+    }
+    add_columns(parser, columns)
+
+
+def evaluated(arguments: argparse.Namespace) -> Outcome:
+    """The share."""
+    from scoregate.evaluation import preference, read
+
+    table = read(arguments.table)
+    numbers = table.numbers(arguments.metric), table.numbers(arguments.human)
+    found = preference(*table.complete(*numbers, table.texts(arguments.group)))
+
+    def draw(axes: Any) -> None:
+        axes.bar(["correct", "tied", "wrong"], [found.correct, found.ties_metric, found.wrong])
+        axes.set_ylabel("pairs")
+        axes.set_title(f"{label(arguments.metric)}, accuracy {found.accuracy:.4f}")
+
+    return outcome(table, draw, found)

@@ -1,0 +1,57 @@
+"""Figures for people: single values in one table, and one table for every list of things."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scoregate.cli.text import number, table
+
+NONE = "–"
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """Every entry of *content* that holds something; names of lists stand above their tables."""
+    single = {name: cell(value) for name, value in content.items() if not is_table(value)}
+    parts = [table(["FIGURE", "VALUE"], list(single.items()), right=["VALUE"])]
+    for name, value in content.items():
+        if is_table(value) and value:
+            parts.append(f"{name}\n{of_rows(rows(value))}")
+    return "\n\n".join(parts)
+
+
+def is_table(value: Any) -> bool:
+    """Whether *value* is rows: a list of objects, or an object of them or of values."""
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+    )
+
+
+def rows(value: Any) -> list[dict[str, Any]]:
+    """A row for each entry; that of an object begins with its name."""
+    if isinstance(value, list):
+        return [dict(each) for each in value]
+    return [
+        {"name": name} | (dict(each) if isinstance(each, Mapping) else {"value": each})
+        for name, each in value.items()
+    ]
+
+
+def of_rows(each: list[dict[str, Any]]) -> str:
+    names = [name for name in dict.fromkeys(name for row in each for name in row)]
+    heads = [name.replace("_", " ").upper() for name in names]
+    numeric = [
+        head
+        for head, name in zip(heads, names, strict=True)
+        if all(isinstance(row.get(name), int | float | None) for row in each)
+    ]
+    return table(heads, [[cell(row.get(name)) for name in names] for row in each], right=numeric)
+
+
+def cell(value: Any) -> str:
+    """A value in a few characters."""
+    if value is None:
+        return NONE
+    if isinstance(value, float):
+        return f"{value:.3g}" if 0 < abs(value) < 0.001 else number(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(cell(each) for each in value)
+    return str(value)

@@ -1,0 +1,52 @@
+"""`scoregate evaluate ts2`: does a metric fall with each known error (T2IscoreScore)?"""
+
+import argparse
+from typing import Any
+
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+
+HELP = "a metric on graphs of pictures with known errors (T2IscoreScore): rank, separation, delta"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table(parser)
+    add_columns(
+        parser,
+        {
+            "metric": "the scores",
+            "graph": "the graph, one for each prompt",
+            "node": "the node; its first digits say how many errors",
+        },
+    )
+    parser.add_argument(
+        "--version", choices=["paper", "current"], required=True, help="of the authors' definitions"
+    )
+    parser.add_argument(
+        "--skip-graph",
+        action="append",
+        default=[],
+        metavar="GRAPH",
+        help="leave it out of the means, not of std; may be given several times (the paper: 164)",
+    )
+
+
+def evaluated(arguments: argparse.Namespace) -> Outcome:
+    """The figures of all graphs, and of the parts of the released data."""
+    from scoregate.evaluation import read, ts2
+
+    table = read(arguments.table)
+    scores = table.numbers(arguments.metric)
+    graphs, nodes = table.names(arguments.graph), table.names(arguments.node)
+    found = ts2(scores, graphs, nodes, arguments.version, arguments.skip_graph)
+
+    def draw(axes: Any) -> None:
+        parts: dict[str, Any] = {"all": vars(found)} | found.partitions
+        for place, name in enumerate(("rank", "sep", "delta")):
+            at = [number + place / 4 for number in range(len(parts))]
+            axes.bar(at, [part[name] for part in parts.values()], width=0.25, label=name)
+        axes.set_xticks([number + 0.25 for number in range(len(parts))], list(parts))
+        axes.set_title(label(arguments.metric))
+        axes.legend()
+
+    return outcome(table, draw, found)

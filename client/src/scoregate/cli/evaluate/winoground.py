@@ -1,0 +1,42 @@
+"""`scoregate evaluate winoground`: which of two captions belongs to which of two pictures?"""
+
+import argparse
+from typing import Any
+
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+
+HELP = "two captions and two pictures: Winoground's text, image and group score"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table(parser)
+    add_columns(parser, {"metric": "the scores, four for each item", "item": "the item"})
+    for name, what in (("caption", "the caption"), ("image", "the picture")):
+        parser.add_argument(
+            f"--{name}", default=name, metavar="COLUMN", help=f"{what}, 0 or 1 (default {name})"
+        )
+
+
+def evaluated(arguments: argparse.Namespace) -> Outcome:
+    """The three shares."""
+    from scoregate.evaluation import read, winoground
+    from scoregate.evaluation.winoground import CHANCE
+
+    table = read(arguments.table)
+    texts = [table.texts(column) for column in (arguments.item, arguments.caption, arguments.image)]
+    metric, item, caption, image = table.complete(table.numbers(arguments.metric), *texts)
+    found = winoground(metric, item, caption, image)
+
+    def draw(axes: Any) -> None:
+        axes.bar(list(CHANCE), [getattr(found, name) for name in CHANCE])
+        for place, chance in enumerate(CHANCE.values()):
+            dots = {"color": "black", "linestyle": "--"}
+            axes.plot(
+                [place - 0.4, place + 0.4], [chance, chance], label="chance" if not place else None, **dots
+            )
+        axes.set_ylim(0, 1)
+        axes.set_title(f"{label(arguments.metric)}, {found.items} items")
+        axes.legend()
+
+    return outcome(table, draw, found)

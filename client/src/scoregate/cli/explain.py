@@ -1,0 +1,56 @@
+"""What a score is made of, for people: questions with answers and probabilities, and other numbers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scoregate.cli.text import number, shown, table
+
+HEADS = ("ID", "QUESTION", "AFTER", "EXPECTED", "ANSWER", "P", "SCORE", "ZEROED BY")
+NUMBERS = ("ID", "P", "SCORE")
+
+
+def explained(details: Mapping[str, Any]) -> str:
+    """A table of the questions, if there are any, and one line for each plain value."""
+    parts = []
+    questions = details.get("questions")
+    if isinstance(questions, list):
+        parts.append(table(HEADS, map(question_row, questions), right=NUMBERS))
+    for name, value in details.items():
+        if isinstance(value, str | int | float | bool):
+            parts.append(f"{shown(name)}: {number(value) if isinstance(value, float) else shown(value)}")
+    if missed := details.get("uncovered"):
+        parts.append(shown(f"nothing asks about: {', '.join(map(str, missed))}"))
+    return indented("\n".join(parts))
+
+
+def question_row(question: Mapping[str, Any]) -> list[Any]:
+    """A question's cells."""
+    return [
+        question.get("id", ""),
+        question.get("text", ""),
+        numbers(question.get("depends_on")),
+        question.get("expected") or "",
+        question.get("answer") or "",
+        number(probability(question)),
+        number(question.get("score")),
+        numbers(question.get("zeroed_by")),
+    ]
+
+
+def numbers(ids: Any) -> str:
+    """The ids of other questions."""
+    return " ".join(map(str, ids or ()))
+
+
+def probability(question: Mapping[str, Any]) -> float | None:
+    """That of "yes" among yes and no; with choices, that of the answer."""
+    found = question.get("probability")
+    among = question.get("probabilities")
+    if found is None and isinstance(among, Mapping):
+        found = among.get(question.get("answer"))
+    return found if isinstance(found, int | float) else None
+
+
+def indented(text: str) -> str:
+    """*text* two columns to the right."""
+    return "\n".join(f"  {line}" for line in text.splitlines())

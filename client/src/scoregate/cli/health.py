@@ -1,0 +1,72 @@
+"""`scoregate health`: whether the service is ready, and which models it has."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import scoregate
+from scoregate.cli.arguments import connected
+from scoregate.cli.exits import NO_SCORE, OK, UNREACHABLE, described
+from scoregate.cli.text import shown, table
+
+HELP = "say whether the service is ready, and which models it has"
+TIMEOUT_S = 10.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 where it is ready, 1 where it is not, 3 where there is no such service."""
+    with connected(arguments, TIMEOUT_S, retries=0) as client:
+        try:
+            ready, answer = client.ready()
+        except scoregate.ScoregateError as exc:  # nobody there, or somebody else
+            print(f"scoregate: {described(exc)}", file=sys.stderr)
+            return UNREACHABLE
+        models = models_of(client)
+    if arguments.json:
+        reasons = {} if ready else {"detail": answer.get("detail", "")}
+        print(json.dumps({"ready": ready, **reasons, **models}))
+    else:
+        print("ready" if ready else f"not ready: {shown(answer.get('detail', ''))}")
+        if models:
+            print(f"\n{as_text(models)}")
+    return OK if ready else NO_SCORE
+
+
+def models_of(client: scoregate.Client) -> dict[str, Any]:
+    """The models and the metrics; empty, with a line on stderr, where the service does not tell."""
+    try:
+        answer = client.models()
+    except scoregate.ScoregateError as exc:
+        print(f"scoregate: the models are not known: {described(exc)}", file=sys.stderr)
+        return {}
+    return {"models": answer["models"], "metrics": answer["metrics"]}
+
+
+def as_text(models: dict[str, Any]) -> str:
+    """Two tables: the models, and what they can score."""
+    rows = [
+        [
+            model["name"],
+            model["role"],
+            f"{model['id']}@{model['revision']}" if model["revision"] else model["id"],
+            model["device"],
+            "yes" if model["ready"] else "no",
+        ]
+        for model in models["models"]
+    ]
+    metrics = [
+        [name, " ".join(metric["models"]), "yes" if metric["ready"] else "no"]
+        for name, metric in models["metrics"].items()
+    ]
+    return "\n\n".join(
+        (
+            table(["MODEL", "ROLE", "ID", "DEVICE", "READY"], rows),
+            table(["METRIC", "MODELS", "READY"], metrics),
+        )
+    )

@@ -1,0 +1,87 @@
+"""Results of `scoregate batch` as Parquet: scores, errors, the data set's columns; all else as JSON text."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from scoregate.cli.lines import Line
+from scoregate.cli.records import arrow, records
+
+TEXTS = ("models", "options", "details")  # objects whose shape differs from row to row
+ROWS = 1000  # that are written together
+LARGEST = 2**63
+
+
+def write_lines(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence[str]) -> None:
+    """Write *lines*, which is asked for them twice, to *path*."""
+    pyarrow, writer = arrow()
+    kinds = kinds_of_columns(lines())
+    schema = pyarrow.schema(fields(pyarrow, metrics, kinds))
+    with writer.ParquetWriter(path, schema) as file:
+        rest = lines()
+        while some := [flat(line, kinds) for line in islice(rest, ROWS)]:
+            file.write_table(pyarrow.Table.from_pylist(some, schema))
+
+
+def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, type]) -> list[Any]:
+    """The columns of the file."""
+    text = pyarrow.string()
+    arrows = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64(), str: text}
+    error = pyarrow.struct([("code", text), ("detail", text)])
+    named = [("row", pyarrow.int64()), ("image", text), ("prompt", text), ("sha256", text)]
+    named.append(("scores", pyarrow.struct([(metric, pyarrow.float64()) for metric in metrics])))
+    named.append(("errors", pyarrow.struct([(metric, error) for metric in metrics])))
+    if kinds:
+        named.append(("columns", pyarrow.struct([(name, arrows[kind]) for name, kind in kinds.items()])))
+    return [*named, *((name, text) for name in TEXTS)]
+
+
+def kinds_of_columns(lines: Iterator[Line]) -> dict[str, type]:
+    """The type of each of the data set's own columns; text where its cells are of several."""
+    seen: dict[str, set[type]] = {}
+    for line in lines:
+        for name, cell in line.get("columns", {}).items():
+            kinds = seen.setdefault(name, set())
+            if cell is not None:
+                kinds.add(str if type(cell) is int and not -LARGEST <= cell < LARGEST else type(cell))
+    return {name: one_of(kinds) for name, kinds in seen.items()}
+
+
+def one_of(kinds: set[type]) -> type:
+    """The type that holds values of all *kinds*."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return float if kinds == {int, float} else str
+
+
+def flat(line: Line, kinds: dict[str, type]) -> Line:
+    """A line as the file holds it."""
+    cells = line.get("columns", {})
+    columns = {
+        name: None if cells.get(name) is None else as_text(kind(cells[name])) for name, kind in kinds.items()
+    }
+    texts = {name: json.dumps(line[name]) for name in TEXTS if name in line}
+    named = {name: as_text(line[name]) for name in ("image", "prompt")}
+    return line | named | texts | ({"columns": columns} if kinds else {})
+
+
+def as_text(value: Any) -> Any:
+    """*value* without halves of characters, which Parquet cannot hold."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """The lines that `write_lines` wrote."""
+    for record in records(path):
+        line = dict(record.values)
+        for name in ("scores", "errors"):
+            line[name] = {
+                metric: value for metric, value in (line.get(name) or {}).items() if value is not None
+            }
+        for name in TEXTS:
+            text = line.pop(name, None)
+            if isinstance(text, str):
+                line[name] = json.loads(text)
+        yield line

@@ -1,0 +1,91 @@
+"""`scoregate rank`: pictures of one prompt, the best first."""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import scoregate
+from scoregate.cli.arguments import METRIC, add_options, connected, finite, options_of, read_pictures, whole
+from scoregate.cli.exits import NO_SCORE, OK, NoResult
+from scoregate.cli.text import number, shown, table
+
+OF_A_PICTURE = re.compile(r"/images/(\d+)")
+HELP = "order pictures of a prompt, the best first"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("images", type=Path, nargs="+", metavar="IMAGE")
+    parser.add_argument("-p", "--prompt", required=True)
+    parser.add_argument("-m", "--metric", default=METRIC, help="default %(default)s")
+    parser.add_argument("--top-k", type=whole, metavar="N", help="accept the best N only")
+    parser.add_argument("--threshold", type=finite, metavar="SCORE", help="accept scores from this one on")
+    parser.add_argument(
+        "--cascade",
+        type=cascade,
+        metavar="METRIC:KEEP",
+        help="let this cheap metric choose the KEEP pictures that are worth the other",
+    )
+    parser.add_argument(
+        "--on-error",
+        choices=("raise", "pass", "block"),
+        default="raise",
+        help="pictures without a score end the call, or come last as accepted or not (default %(default)s)",
+    )
+    add_options(parser, "-o")
+    parser.add_argument("--json", action="store_true", help="print the service's answer, unchanged")
+
+
+def cascade(text: str) -> dict[str, Any]:
+    """The cheap metric, and how many pictures it keeps."""
+    metric, colon, keep = text.rpartition(":")
+    if not (colon and metric):
+        raise argparse.ArgumentTypeError("it has the form METRIC:KEEP, such as clipscore:8")
+    return {"metric": metric, "keep": whole(keep)}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0, or 1 where some picture has no score."""
+    pictures = read_pictures(arguments.images)
+    with connected(arguments) as client:
+        try:
+            ranking = client.rank(
+                arguments.prompt,
+                [pictures[path] for path in arguments.images],
+                metric=arguments.metric,
+                top_k=arguments.top_k,
+                threshold=arguments.threshold,
+                cascade=arguments.cascade,
+                on_error=arguments.on_error,
+                options=options_of(arguments),
+            )
+        except scoregate.ScoregateError as exc:
+            if named := complaints(exc, arguments.images):
+                raise NoResult("; ".join(named)) from exc
+            raise
+    if arguments.json:
+        print(json.dumps(ranking.raw))
+    else:
+        print(as_text(ranking, arguments.images))
+    return NO_SCORE if any(ranked.error for ranked in ranking) else OK
+
+
+def complaints(error: scoregate.ScoregateError, paths: list[Path]) -> list[str]:
+    """What *error* says of pictures, by their names; empty where it is about something else."""
+    places = [(OF_A_PICTURE.fullmatch(fault["pointer"]), fault["detail"]) for fault in error.errors]
+    return [f"{paths[int(found[1])]}: {detail}" for found, detail in places if found]
+
+
+def as_text(ranking: scoregate.Ranking, paths: list[Path]) -> str:
+    """A table; why a picture has no score goes to stderr."""
+    rows = []
+    for place, ranked in enumerate(ranking, 1):
+        path = paths[ranked.index]
+        accepted = "yes" if ranked.accepted else "no"
+        rows.append([place, path, number(ranked.score), accepted, ranked.decided_by or "–"])
+        if ranked.error:
+            print(shown(f"{path}: {ranked.error.code}: {ranked.error.detail}"), file=sys.stderr)
+    return table(["PLACE", "PICTURE", "SCORE", "ACCEPTED", "DECIDED BY"], rows, right=["PLACE", "SCORE"])

@@ -1,0 +1,142 @@
+"""Rows of JSON Lines, CSV and Parquet files, each with its number."""
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from scoregate.cli.exits import UsageFault
+
+ROWS = 64  # of Parquet that are decoded together; they may hold pictures
+
+
+@dataclass(frozen=True)
+class Record:
+    """A row; *number* counts from 1, in JSON Lines the lines.  With a *fault* it has no values."""
+
+    number: int
+    values: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+
+
+def records(path: Path) -> Iterator[Record]:
+    """
+    The rows of *path*, read while they are asked for; unpacked if its name ends in `.gz`.
+
+    Raises:
+        UsageFault: the file is of no kind that is known, or not what its name says.
+        OSError: the file can't be read.
+    """
+    reader = READERS.get(kind(path))
+    if reader is None:
+        raise UsageFault(f"{path}: the name must end in {', '.join(READERS)}, or one of these and .gz")
+    try:
+        yield from reader(path)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
+        raise UsageFault(f"{path}: {exc}") from exc
+
+
+def kind(path: Path) -> str:
+    """The end of the name that says what the rows are."""
+    return packed_name(path).suffix.lower()
+
+
+def packed_name(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
+
+def opened(path: Path) -> BinaryIO:
+    """The bytes of a file, unpacked."""
+    return cast(BinaryIO, gzip.open(path)) if path != packed_name(path) else path.open("rb")
+
+
+def json_lines(path: Path) -> Iterator[Record]:
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield json_record(number, line)
+
+
+def json_record(number: int, line: bytes) -> Record:
+    try:
+        values = json.loads(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+    except (ValueError, RecursionError) as exc:  # ValueError: not UTF-8 as well
+        return Record(number, fault=f"not JSON ({exc})")
+    if not isinstance(values, dict):
+        return Record(number, fault="not a JSON object")
+    return Record(number, values)
+
+
+def comma_separated(path: Path) -> Iterator[Record]:
+    csv.field_size_limit(2**31 - 1)
+    with io.TextIOWrapper(opened(path), "utf-8-sig", errors="surrogateescape", newline="") as file:
+        reader = csv.DictReader(file)
+        try:
+            heads = reader.fieldnames or ()
+        except csv.Error as exc:
+            raise UsageFault(f"{path}: {exc}") from exc
+        if not heads or len(set(heads)) < len(heads):
+            raise UsageFault(f"{path}: the first line must name the columns, each once")
+        number = 0
+        while True:
+            number += 1
+            try:
+                values = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as exc:
+                yield Record(number, fault=str(exc))
+            else:
+                yield csv_record(number, values)
+
+
+def csv_record(number: int, values: dict[str | None, Any]) -> Record:
+    if None in values:
+        return Record(number, fault="has more cells than the first line names")
+    return Record(number, {str(name): value for name, value in values.items() if value is not None})
+
+
+def parquet(path: Path) -> Iterator[Record]:
+    pyarrow, reader = arrow()
+    try:
+        with opened(path) as bytes_of, reader.ParquetFile(bytes_of) as file:
+            rows = (values for batch in file.iter_batches(ROWS) for values in batch.to_pylist())
+            for number, values in enumerate(rows, 1):
+                yield Record(number, values)
+    except pyarrow.ArrowException as exc:
+        raise UsageFault(f"{path}: {exc}") from exc
+
+
+def count(path: Path) -> int:
+    """How many rows `records` will give, without decoding what Parquet holds."""
+    if kind(path) != ".parquet":
+        return sum(1 for _ in records(path))
+    pyarrow, reader = arrow()
+    try:
+        with opened(path) as bytes_of:
+            return int(reader.read_metadata(bytes_of).num_rows)
+    except pyarrow.ArrowException as exc:
+        raise UsageFault(f"{path}: {exc}") from exc
+
+
+def arrow() -> tuple[Any, Any]:
+    """The modules `pyarrow` and `pyarrow.parquet`.  Raises `UsageFault` where they are missing."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as exc:
+        raise UsageFault("Parquet needs pyarrow: pip install 'scoregate-client[parquet]'") from exc
+    return pyarrow, pyarrow.parquet
+
+
+READERS: Mapping[str, Callable[[Path], Iterator[Record]]] = {
+    ".jsonl": json_lines,
+    ".ndjson": json_lines,
+    ".csv": comma_separated,
+    ".parquet": parquet,
+}

@@ -1,0 +1,98 @@
+"""The contact sheet of `scoregate batch --html`: one page without another file, the worst first."""
+
+from collections.abc import Iterator, Mapping
+from heapq import nsmallest
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from scoregate.cli.datasets import Dataset, Row
+from scoregate.cli.lines import Line
+from scoregate.cli.results import Results
+from scoregate.cli.text import number, shown
+from scoregate.cli.thumbnails import data_uri
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+def write(path: Path, dataset: Dataset, results: Results, metrics: Mapping[str, Any], limit: int) -> None:
+    """Write a page of the *limit* worst rows by the first metric; those without a score come first."""
+    first = results.plan.metrics[0]
+    sign = -1 if str(metrics[first]["direction"]).startswith("lower") else 1
+    worst = nsmallest(limit, results.lines(), key=lambda line: badness(line, first, sign))
+    rows = {line["row"] for line in worst}
+    pictures = {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in rows}
+    parts = page(worst, pictures, first, len(results.order))
+    path.write_text("".join(parts), "utf-8", errors="backslashreplace")
+
+
+def badness(line: Line, metric: str, sign: int) -> tuple[bool, float, int]:
+    """What sorts the worst first; rows in their order where it is the same."""
+    score = line["scores"].get(metric)
+    return score is not None, sign * (score or 0.0), line["row"]
+
+
+def bytes_of(row: Row) -> bytes:
+    """The picture's bytes, empty where there are none."""
+    try:
+        return row.read()
+    except OSError:
+        return b""
+
+
+def page(worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int) -> Iterator[str]:
+    """The page's parts."""
+    title = f"The {len(worst)} worst of {rows}" if len(worst) < rows else f"All {rows}, the worst first"
+    yield (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Scoregate: {escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n<p>By {escape(metric)}; rows without a score come first.</p>\n<main>\n"
+    )
+    for line in worst:
+        yield figure(line, pictures.get(line["row"], ""))
+    yield "</main>\n</body>\n</html>\n"
+
+
+def figure(line: Line, picture: str) -> str:
+    """A row: its picture, its prompt, its scores and its errors."""
+    prompt = safe(line["prompt"] or "")
+    image = (
+        f'<img src="{picture}" alt="{prompt}" loading="lazy">'
+        if picture
+        else '<p class="none">no picture to show</p>'
+    )
+    scores = "".join(f"<dt>{safe(m)}</dt><dd>{number(score)}</dd>" for m, score in line["scores"].items())
+    errors = "".join(
+        f'<dt>{safe(m)}</dt><dd class="bad">{safe(error["code"])}: {safe(error["detail"])}</dd>'
+        for m, error in line["errors"].items()
+    )
+    name = f"row {line['row']}" + (f", {safe(line['image'])}" if line["image"] else "")
+    caption = f"<b>{prompt}</b><dl>{scores}{errors}</dl><small>{name}</small>"
+    return f"<figure>\n{image}\n<figcaption>{caption}</figcaption>\n</figure>\n"
+
+
+def safe(text: str) -> str:
+    """*text* for HTML; what would turn or break a line is shown as an escape."""
+    return escape(shown(text))
+
+
+STYLE = """
+:root { color-scheme: light dark; --paper: #f7f7f5; --card: #fff; --ink: #24262a; --quiet: #62666d;
+  --line: #e4e4e0; --bad: #a5352c; }
+@media (prefers-color-scheme: dark) { :root { --paper: #17181b; --card: #202226; --ink: #e6e6e3;
+  --quiet: #9a9da3; --line: #33363b; --bad: #f08a80; } }
+body { margin: 2rem auto; max-width: 80rem; padding: 0 1rem; background: var(--paper); color: var(--ink);
+  font: 15px/1.45 system-ui, sans-serif; }
+h1 { margin: 0; font-size: 1.4rem; }
+main { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 1rem; }
+figure { margin: 0; padding: .75rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: 8px; overflow-wrap: anywhere; }
+img { display: block; max-width: 100%; max-height: 16rem; margin: 0 auto .5rem; }
+b { font-weight: 600; }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .1rem .75rem; margin: .4rem 0; }
+dt, small, p, .none { color: var(--quiet); }
+dd { margin: 0; font-variant-numeric: tabular-nums; }
+.bad { color: var(--bad); }
+"""

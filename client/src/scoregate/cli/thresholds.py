@@ -1,0 +1,87 @@
+"""
+Thresholds from scores, exactly: a picture is accepted where `score >= threshold`, ties included.
+
+Shares are compared as fractions of whole numbers, so no rounding moves a threshold.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, sqrt
+from typing import Any
+
+PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99)
+Z = 1.959963984540054  # the normal distribution's two-sided 95 %
+
+
+@dataclass(frozen=True)
+class Rate:
+    """*count* of *of* samples, of which there is at least one."""
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        return self.count / self.of
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The binomial 95 % interval (Wilson 1927)."""
+        centre = self.count + Z * Z / 2
+        half = Z * sqrt(self.count * (self.of - self.count) / self.of + Z * Z / 4)
+        low, high = (centre - half) / (self.of + Z * Z), (centre + half) / (self.of + Z * Z)
+        return (0.0 if self.count == 0 else low), (1.0 if self.count == self.of else high)
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        interval = list(self.interval)
+        return {"value": self.value, "count": self.count, "of": self.of, "interval_95": interval}
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.value:.4f}, {self.count} of {self.of} (95 % interval {low:.4f} to {high:.4f})"
+
+
+def accepted(ordered: Sequence[float], threshold: float) -> Rate:
+    """How many of the scores, lowest first, are at least *threshold*."""
+    return Rate(len(ordered) - bisect_left(ordered, threshold), len(ordered))
+
+
+def percentile(ordered: Sequence[float], percent: int) -> float:
+    """The lowest score that at least *percent* % of the scores do not exceed (nearest rank)."""
+    return ordered[max(0, ceil(Fraction(percent * len(ordered), 100)) - 1)]
+
+
+def for_pass_rate(scores: Iterable[float], wanted: Fraction) -> float:
+    """The highest score that, as a threshold, passes at least the *wanted* share; above 0, to 1."""
+    best_first = sorted(scores, reverse=True)
+    return best_first[ceil(wanted * len(best_first)) - 1]
+
+
+def for_false_accept_rate(bad: Sequence[float], good: Sequence[float], wanted: Fraction) -> float | None:
+    """
+    The lowest score that, as a threshold, accepts at most the *wanted* share of the *bad*.
+
+    None where even the highest score accepts more of them.
+    """
+    allowed = int(wanted * len(bad))
+    worst_last = sorted(bad, reverse=True)
+    barrier = worst_last[allowed] if allowed < len(bad) else float("-inf")
+    return min((score for score in [*bad, *good] if score > barrier), default=None)
+
+
+def roc_auc(bad: Iterable[float], good: Iterable[float]) -> float:
+    """How likely a good sample stands above a bad one, a tie counting half; both must have some."""
+    ordered, better = sorted(bad), list(good)
+    doubled = sum(bisect_left(ordered, score) + bisect_right(ordered, score) for score in better)
+    return doubled / (2 * len(ordered) * len(better))
+
+
+def roc(bad: Sequence[float], good: Sequence[float]) -> tuple[list[float], list[float]]:
+    """False-accept and true-accept rates of every threshold, from the one that accepts nothing."""
+    falls, rises = sorted(bad), sorted(good)
+    thresholds = sorted({*bad, *good}, reverse=True)
+    false = [0.0, *(accepted(falls, threshold).value for threshold in thresholds)]
+    return false, [0.0, *(accepted(rises, threshold).value for threshold in thresholds)]

@@ -1,0 +1,42 @@
+"""Pictures inside a page: small ones where Pillow is there, else the originals."""
+
+import base64
+import io
+from importlib.util import find_spec
+
+SIDE = 256  # pixels
+MAX_PIXELS = 100_000_000  # a larger picture is not decoded
+SIGNS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG\r\n": "png", b"GIF8": "gif", b"BM": "bmp"}
+
+
+def data_uri(picture: bytes) -> str:
+    """The picture as the address of an image; empty where it can't be shown."""
+    small = thumbnail(picture) if find_spec("PIL") else picture
+    return f"data:image/{kind};base64,{base64.b64encode(small).decode()}" if (kind := kind_of(small)) else ""
+
+
+def kind_of(picture: bytes) -> str:
+    """The format as browsers call it, by the first bytes; empty where they show none such."""
+    if picture[:4] == b"RIFF" and picture[8:12] == b"WEBP":
+        return "webp"
+    if picture[4:12] == b"ftypavif":
+        return "avif"
+    return next((kind for sign, kind in SIGNS.items() if picture.startswith(sign)), "")
+
+
+def thumbnail(picture: bytes) -> bytes:
+    """A small JPEG of what is scored: no orientation, no transparency.  Empty where it can't be read."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(picture)) as image:
+            if image.width * image.height > MAX_PIXELS:
+                return b""
+            image.draft("RGB", (2 * SIDE, 2 * SIDE))
+            small = image.convert("RGB")
+    except Exception:  # Pillow's readers raise whatever a broken file makes them
+        return b""
+    small.thumbnail((SIDE, SIDE))
+    file = io.BytesIO()
+    small.save(file, "JPEG", quality=85)
+    return file.getvalue()

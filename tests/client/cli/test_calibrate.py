@@ -1,0 +1,220 @@
+"""`scoregate calibrate`: what it reads, and what it says."""
+
+import csv
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scoregate.cli.main import main
+
+SCORES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+LABELS = [0, 0, 0, 1, 0, 1, 1, 1, 1, 1]
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A file of rows, as its name says."""
+
+    def write(rows, name="scores.jsonl"):
+        path = tmp_path / name
+        if path.suffix == ".parquet":
+            pq.write_table(pa.Table.from_pylist(rows), path)
+        elif path.suffix == ".csv":
+            with path.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, rows[0])
+                writer.writeheader()
+                writer.writerows(rows)
+        else:
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def calibrate(capsys):
+    """The command's exit code, and its JSON."""
+
+    def calibrate(*arguments):
+        code = main(["calibrate", *arguments, "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    return calibrate
+
+
+@pytest.fixture
+def refused(capsys):
+    """The one line with which the command refuses, with status 2."""
+
+    def refused(*arguments):
+        assert 2 == main(["calibrate", *arguments])
+        out, err = capsys.readouterr()
+        assert not out
+        [line] = err.splitlines()
+        return line
+
+    return refused
+
+
+@pytest.mark.parametrize("name", ["scores.jsonl", "scores.csv", "scores.parquet"])
+def test_the_threshold_passes_the_share_that_is_wanted(written, calibrate, name):
+    """From a file of any kind; the count is there with its interval."""
+    code, found = calibrate(
+        written([{"mine": score} for score in SCORES], name), "-m", "mine", "--pass-rate", "0.7"
+    )
+    rate = found["rates"]["pass_rate"]
+
+    assert 0 == code
+    assert 0.4 == found["threshold"]
+    assert (7, 10) == (rate["count"], rate["of"])
+    assert rate["interval_95"][0] < 0.7 < rate["interval_95"][1]
+    assert 0.5 == found["percentiles"]["50"]
+
+
+@pytest.mark.parametrize("name", ["scores.jsonl", "scores.csv", "scores.parquet"])
+@pytest.mark.parametrize("labels", [LABELS, [bool(label) for label in LABELS]])
+def test_labels_give_a_threshold_for_a_false_accept_rate(written, calibrate, name, labels):
+    """The lowest that keeps it, with the true-accept rate there and the area under the curve."""
+    rows = [{"score": score, "good": label} for score, label in zip(SCORES, labels, strict=True)]
+    code, found = calibrate(written(rows, name), "--label", "good", "--false-accept-rate", "0.25")
+
+    assert 0 == code
+    assert 0.4 == found["threshold"]
+    assert 0.25 == found["rates"]["false_accept_rate"]["value"]
+    assert 1 == found["rates"]["true_accept_rate"]["value"]
+    assert 23 / 24 == pytest.approx(found["roc_auc"])
+    assert {"good": 6, "bad": 4} == found["labels"]
+
+
+def test_the_default_false_accept_rate_is_one_percent(written, calibrate):
+    """With four bad ones that is none of them."""
+    rows = [{"score": score, "good": label} for score, label in zip(SCORES, LABELS, strict=True)]
+    _, found = calibrate(written(rows), "--label", "good")
+
+    assert 0.6 == found["threshold"]
+    assert 0 == found["rates"]["false_accept_rate"]["count"]
+
+
+def test_without_a_threshold_the_status_is_1(written, calibrate):
+    """A bad picture has the highest score."""
+    code, found = calibrate(written([{"score": 1, "good": 0}, {"score": 0.5, "good": 1}]), "--label", "good")
+
+    assert 1 == code
+    assert found["threshold"] is None
+    assert {} == found["rates"]
+
+
+def test_results_of_batch_are_read_as_they_are(written, calibrate):
+    """Scores by metric, and labels among the data set's own columns."""
+    rows = [
+        {"row": 1, "scores": {"vqascore": 0.9}, "errors": {}, "columns": {"good": "1"}},
+        {
+            "row": 2,
+            "scores": {},
+            "errors": {"vqascore": {"code": "image_undecodable"}},
+            "columns": {"good": 0},
+        },
+        {"row": 3, "scores": {"vqascore": 0.2}, "errors": {}, "columns": {"good": "false"}},
+    ]
+    _, found = calibrate(written(rows), "--label", "good")
+
+    assert "vqascore" == found["metric"]
+    assert 0.9 == found["threshold"]
+    assert {"no score": [2]} == found["left_out"]
+
+
+def test_what_is_no_score_is_counted_and_named(written, capsys):
+    """Missing, null, NaN and infinite ones, and lines that cannot be read."""
+    rows = [
+        {"score": 0.1},
+        {},
+        {"score": None},
+        {"score": float("nan")},
+        {"score": float("inf")},
+        {"score": 0.2},
+    ]
+    path = written(rows)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("{half\n")
+
+    assert 0 == main(["calibrate", path, "-m", "score"])
+    said = capsys.readouterr().out
+    assert "2 scores" in said
+    assert "2 of 7 rows left out, no score: rows 2, 3" in said
+    assert "2 of 7 rows left out, not a finite number: rows 4, 5" in said
+    assert "1 of 7 rows left out, cannot be read: row 7" in said
+
+
+def test_text_says_the_threshold_in_full(written, capsys):
+    """Rounded, it could fail the picture that it was taken from."""
+    third = 1 / 3
+    assert 0 == main(["calibrate", written([{"score": third}, {"score": 1.0}]), "--pass-rate", "1"])
+
+    assert f"threshold {third!r}:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rows", "arguments", "said"),
+    [
+        ([{"score": 0.5}] * 3, (), "all 3 scores are 0.5"),
+        ([{"score": 0.5}], (), "there is one score"),
+        ([{"score": s, "good": 1} for s in SCORES], ("--label", "good"), "all 10 labels are 1"),
+        (
+            [{"score": s} for s in SCORES],
+            ("--label", "good"),
+            "no row has a score in score and a label in good",
+        ),
+        (
+            [{"score": 0.5, "good": "maybe"}],
+            ("--label", "good"),
+            "row 1, column good: 'maybe' is not a label",
+        ),
+        ([{"score": "high"}], (), "row 1, column score: 'high' is not a number"),
+        ([{"score": True}], (), "row 1, column score: True is not a number"),
+        ([{"a": 1, "b": 2}], (), "say which scores are meant with --metric; there are a, b"),
+        ([{"scores": {"x": 1, "y": 2}}], (), "there are x, y"),
+        ([{"score": 1}], ("-m", "other"), "no row has a score in other"),
+        ([{"score": 1}], ("--false-accept-rate", "0.1"), "needs labels"),
+        ([{"score": 1}], ("--pass-rate", "0"), "passes nothing"),
+        ([{"score": 1}], ("--plot", "x.txt"), "must end in .png, .svg, .pdf"),
+    ],
+)
+def test_what_says_nothing_is_refused_with_one_line(written, refused, rows, arguments, said):
+    """The status is 2, and nothing is printed that looks like a result."""
+    assert said in refused(written(rows), *arguments)
+
+
+@pytest.mark.parametrize(("name", "said"), [("none.csv", "No such file"), ("scores.xls", "must end in")])
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, refused, name, said):
+    """It is missing, or of a kind that is not known."""
+    assert said in refused(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("text", ["1.1", "-0.1", "many", "1/0"])
+def test_a_share_is_from_0_to_1(capsys, text):
+    """Anything else is wrong usage."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["calibrate", "x.csv", f"--pass-rate={text}"])
+
+    assert "a share is a number from 0 to 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("label", [(), ("--label", "good")])
+@pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_plot_is_written(written, tmp_path, label, kind, begins):
+    """With labels and without, in the format that the name says."""
+    rows = [{"score": score, "good": label} for score, label in zip(SCORES, LABELS, strict=True)]
+    path = tmp_path / f"plot.{kind}"
+
+    assert 0 == main(["calibrate", written(rows), *label, "--plot", str(path)])
+    assert path.read_bytes().startswith(begins)
+
+
+def test_scores_too_close_to_draw_are_refused_in_one_line(written, tmp_path, capsys):
+    """The next number above 1 has no room for bars between."""
+    path = written([{"score": 1.0}, {"score": 1.0000000000000002}])
+
+    assert 2 == main(["calibrate", path, "--plot", str(tmp_path / "plot.png")])
+    assert "too close together" in capsys.readouterr().err
