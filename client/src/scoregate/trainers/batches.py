@@ -1,0 +1,66 @@
+"""Pictures as files, and how many of them go into one request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from scoregate.errors import BadImage
+from scoregate.images import encoded
+from scoregate.items import Item
+from scoregate.trainers.pictures import pictures
+
+MAX_BYTES = 16 * 2**20  # of the pictures in a request; the service takes 64 MiB unless told otherwise
+
+
+def items_of(images: Any, prompts: Sequence[str], channels: int | None) -> list[Item | BadImage]:
+    """
+    Each picture as a file with its prompt, or why there is no file.
+
+    Raises:
+        ValueError, TypeError: these are no pictures, or not as many prompts; a prompt is no text.
+    """
+    files = [in_a_file(image) for image in pictures(images, channels=channels)]
+    if isinstance(prompts, str) or len(files) != len(prompts):
+        count = "one text" if isinstance(prompts, str) else len(prompts)
+        raise ValueError(f"there must be a prompt for each of {len(files)} pictures, and there is {count}")
+    if wrong := [type(prompt).__name__ for prompt in prompts if not isinstance(prompt, str)]:
+        raise TypeError(f"a prompt is text, not {wrong[0]}")
+    # NumPy's strings are made plain
+    return [
+        file if isinstance(file, BadImage) else Item(str(prompt), file)
+        for file, prompt in zip(files, prompts, strict=True)
+    ]
+
+
+def in_a_file(image: Any) -> Any:
+    """The bytes of a picture's file, those of each frame, or why there are none."""
+    if isinstance(image, BadImage):
+        return image
+    if isinstance(image, (list, tuple)):
+        frames = [in_a_file(frame) for frame in pictures(image)]
+        return next((frame for frame in frames if isinstance(frame, BadImage)), frames)
+    try:
+        return encoded(image)
+    except BadImage as error:
+        return error
+
+
+def size_of(item: Any) -> int:
+    """Bytes of an item's picture, or of its frames."""
+    return sum(map(len, item.image)) if isinstance(item.image, list) else len(item.image)
+
+
+def in_batches(indices: Sequence[int], items: Sequence[Any], most: int) -> Iterator[list[int]]:
+    """*indices* in runs of at most *most* items and `MAX_BYTES`; a larger picture is alone."""
+    batch: list[int] = []
+    held = 0
+    for index in indices:
+        size = size_of(items[index])
+        if batch and (len(batch) == most or held + size > MAX_BYTES):
+            yield batch
+            batch, held = [], 0
+        batch.append(index)
+        held += size
+    if batch:
+        yield batch

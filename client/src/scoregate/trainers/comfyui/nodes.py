@@ -1,0 +1,117 @@
+"""Nodes that score a batch of pictures, and that let the good ones pass."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from scoregate.errors import ScoregateError
+from scoregate.trainers.reward import NoScore, Outcome, Reward
+
+COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]
+TIMEOUT_S = 60.0
+
+reward = cache(Reward)  # one for each set of settings
+
+
+def inputs(**required: Any) -> dict[str, dict[str, Any]]:
+    """What both nodes take, and *required*.  There is no key: workflows are saved in the pictures."""
+    return {
+        "required": {
+            "images": ("IMAGE",),
+            "prompt": ("STRING", {"multiline": True, "forceInput": True}),
+            "metric": ("STRING", {"default": "vqascore"}),
+            **required,
+        },
+        "optional": {"url": ("STRING", {"default": "", "tooltip": "empty: SCOREGATE_BASE_URL"})},
+    }
+
+
+def outcomes_of(images: Any, prompt: str, metric: str, url: str) -> list[Outcome]:
+    """The score of each picture, or its error."""
+    scorer = reward(metric, base_url=url or None, priority="interactive", timeout_s=TIMEOUT_S)
+    return scorer.outcomes(images, [prompt] * len(images), channels=COLOURS)
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """A line for each picture, for a node that shows text."""
+    shown = [one.code if isinstance(one, ScoregateError) else f"{one:.4f}" for one in outcomes]
+    return "\n".join(f"{index}: {text}" for index, text in enumerate(shown))
+
+
+class ScoregateScore:
+    """How well each picture shows the prompt; a picture without a score is an error."""
+
+    CATEGORY = "scoregate"
+    FUNCTION = "score"
+    RETURN_TYPES = ("FLOAT", "STRING")
+    RETURN_NAMES = ("scores", "text")
+    OUTPUT_IS_LIST = (True, False)
+
+    @classmethod
+    def INPUT_TYPES(cls) -> dict[str, dict[str, Any]]:
+        return inputs()
+
+    def score(self, images: Any, prompt: str, metric: str, url: str = "") -> tuple[list[float], str]:
+        outcomes = outcomes_of(images, prompt, metric, url)
+        scores = [one for one in outcomes if not isinstance(one, ScoregateError)]
+        if len(scores) < len(outcomes):
+            raise NoScore.among(outcomes)
+        return scores, table(outcomes)
+
+
+class ScoregateFilter:
+    """The pictures that reach the threshold, best first; where none does, the workflow stops."""
+
+    CATEGORY = "scoregate"
+    FUNCTION = "filter"
+    RETURN_TYPES = ("IMAGE", "FLOAT", "STRING")
+    RETURN_NAMES = ("images", "scores", "text")
+    OUTPUT_IS_LIST = (False, True, False)
+
+    @classmethod
+    def INPUT_TYPES(cls) -> dict[str, dict[str, Any]]:
+        return inputs(
+            threshold=("FLOAT", {"default": 0.5, "min": -100.0, "max": 100.0, "step": 0.01}),
+            count=("INT", {"default": 1, "min": 1, "max": 4096, "tooltip": "most pictures that pass"}),
+            on_error=(["raise", "block"], {"tooltip": "block: a picture without a score does not pass"}),
+        )
+
+    def filter(
+        self,
+        images: Any,
+        prompt: str,
+        metric: str,
+        threshold: float,
+        count: int,
+        on_error: str = "raise",
+        url: str = "",
+    ) -> tuple[Any, list[float], str]:
+        outcomes = outcomes_of(images, prompt, metric, url)
+        scored = {index: one for index, one in enumerate(outcomes) if not isinstance(one, ScoregateError)}
+        if len(scored) < len(outcomes) and (on_error == "raise" or not scored):
+            raise NoScore.among(outcomes)
+        passed = sorted(
+            (index for index in scored if scored[index] >= threshold), key=lambda index: -scored[index]
+        )
+        if not passed:
+            raise stop(f"no picture reaches {threshold:g}\n{table(outcomes)}")
+        passed = passed[:count]
+        return images[passed], [scored[index] for index in passed], table(outcomes)
+
+
+def stop(reason: str) -> BaseException:
+    """What ends a workflow quietly in ComfyUI, which has no empty batch; elsewhere, an error."""
+    try:
+        from comfy.model_management import (  # type: ignore[import-not-found]
+            InterruptProcessingException,
+        )
+    except ImportError:
+        return ScoregateError(reason, code="none_passed")
+    print(f"scoregate: {reason}")
+    interrupt: BaseException = InterruptProcessingException()
+    return interrupt
+
+
+NODE_CLASS_MAPPINGS = {"ScoregateScore": ScoregateScore, "ScoregateFilter": ScoregateFilter}
+NODE_DISPLAY_NAME_MAPPINGS = {"ScoregateScore": "Scoregate Score", "ScoregateFilter": "Scoregate Filter"}

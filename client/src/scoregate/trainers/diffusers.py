@@ -1,0 +1,93 @@
+"""diffusers: the best of several pictures, and which of them may be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scoregate.errors import ScoregateError
+from scoregate.trainers.reward import NoScore, Reward
+
+ON_ERROR = ("raise", "pass", "block")
+INTERACTIVE = Reward(priority="interactive", timeout_s=30.0)  # somebody waits for the picture
+
+
+@dataclass(frozen=True)
+class Best:
+    """
+    The picture with the highest score.
+
+    Attributes:
+        image: as the pipeline gave it.
+        scores: of all pictures, None where there is none.
+    """
+
+    image: Any
+    index: int
+    score: float
+    scores: Sequence[float | None]
+
+
+def best_of_n(output: Any, prompt: str, *, reward: Reward = INTERACTIVE) -> Best:
+    """
+    The best of a pipeline's pictures for one prompt.
+
+    Args:
+        output: what the pipeline returned, or its `images`: PIL images, an array or a tensor.
+
+    Raises:
+        NoScore: no picture has a score.  One that has none cannot win.
+    """
+    images = images_of(output)
+    outcomes = reward.outcomes(images, prompts_for(images, prompt))
+    scores = [None if isinstance(one, ScoregateError) else one for one in outcomes]
+    scored = {index: score for index, score in enumerate(scores) if score is not None}
+    if not scored:
+        raise NoScore.among(outcomes)
+    index = max(scored, key=lambda index: scored[index])
+    return Best(images[index], index, scored[index], scores)
+
+
+def gate(
+    output: Any,
+    prompt: str | Sequence[str],
+    threshold: float,
+    *,
+    on_error: str = "raise",
+    reward: Reward = INTERACTIVE,
+) -> list[bool]:
+    """
+    Whether each picture may be shown: its score is at least *threshold*.
+
+    Args:
+        output: as for `best_of_n`.
+        prompt: one, or as many as the pipeline was given; each has its pictures one after the other.
+        on_error: what becomes of a picture without a score: `pass` shows it, `block` does not, and `raise`
+            raises.  This holds for every reason, also where the service is away.
+
+    Raises:
+        NoScore: a picture has no score, and *on_error* is `raise`.
+    """
+    if on_error not in ON_ERROR:
+        raise ValueError(f"on_error is one of {', '.join(ON_ERROR)}, not {on_error!r}")
+    images = images_of(output)
+    prompts = prompts_for(images, prompt)
+    if on_error == "raise":
+        return [score >= threshold for score in reward(images, prompts)]
+    outcomes = reward.outcomes(images, prompts)
+    return [on_error == "pass" if isinstance(one, ScoregateError) else one >= threshold for one in outcomes]
+
+
+def images_of(output: Any) -> Any:
+    """The pictures of what a pipeline returned."""
+    return getattr(output, "images", output)
+
+
+def prompts_for(images: Any, prompt: str | Sequence[str]) -> list[str]:
+    """A prompt for each picture, in the order in which a pipeline returns them."""
+    prompts = [prompt] if isinstance(prompt, str) else list(prompt)
+    each, left = divmod(len(images), len(prompts) or 1)
+    if left or not prompts:
+        raise ValueError(f"{len(images)} pictures cannot be shared evenly by {len(prompts)} prompts")
+    return [one for one in prompts for _ in range(each)]

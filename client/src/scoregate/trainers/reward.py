@@ -1,0 +1,199 @@
+"""What all adapters share: pictures and prompts in, and a score or an error for each of them out."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from scoregate.aio import AsyncClient
+from scoregate.client import shut
+from scoregate.errors import Invalid, ScoregateError, Timeout, TooLarge, UnknownMetric
+from scoregate.items import Item
+from scoregate.portal import Portals
+from scoregate.trainers.batches import in_batches, items_of
+from scoregate.trainers.patience import passing, pause_s
+
+AT_ONCE = 8  # requests of one call
+
+Outcome = float | ScoregateError
+
+
+class NoScore(ScoregateError):
+    """
+    Some pictures have no score.
+
+    Attributes:
+        missing: the error of each such picture, by its index.
+    """
+
+    code = "no_score"
+    missing: Mapping[int, ScoregateError] = {}
+
+    @classmethod
+    def among(cls, outcomes: Sequence[Outcome]) -> NoScore:
+        """The error of those of *outcomes* that are errors; it tells the first."""
+        missing = {index: one for index, one in enumerate(outcomes) if isinstance(one, ScoregateError)}
+        index, first = next(iter(missing.items()))
+        count = f"{len(missing)} of {len(outcomes)} pictures have no score"
+        error = cls(f"{count}; picture {index}: {first.code}: {first.detail}", request_id=first.request_id)
+        error.missing, error.__cause__ = missing, first
+        return error
+
+
+@dataclass(eq=False)
+class Reward:
+    """
+    Scores for trainers, from any number of threads, event loops and processes.
+
+    Nothing is opened before the first call, and each process opens connections of its own.  So it can be made
+    at import, before a fork, and pickled for a process that is spawned.
+
+    Attributes:
+        metric: what is scored.
+        logit: log-odds in place of a probability; only `vqascore` has them.
+        options: those of the metric.
+        base_url, api_key: as the client's; by default those of its environment variables.
+        priority: the lane, `bulk` or `interactive`.
+        timeout_s: of one call, with all that is tried again.
+        batch: most pictures of a request, which also holds no more than 16 MiB of them.
+        transport: of httpx, for tests.
+    """
+
+    metric: str = "vqascore"
+    logit: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    priority: str = "bulk"
+    timeout_s: float = 300.0
+    batch: int = 32
+    transport: Any = None
+
+    def __post_init__(self) -> None:
+        self._portals = Portals()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __call__(
+        self, images: Any, prompts: Sequence[str], *, fill: float | None = None, channels: int | None = None
+    ) -> list[float]:
+        """
+        The score of each picture with its prompt.
+
+        Args:
+            images, channels: as `scoregate.trainers.pictures.pictures` takes them.
+            prompts: one for each.
+            fill: what stands for a picture that cannot be scored, by its own fault or its prompt's.  Without
+                it, such a picture is an error.
+
+        Raises:
+            NoScore: a picture has no score, and nothing stands for it.
+            ValueError, TypeError: these are no pictures, or not as many prompts.
+        """
+        outcomes = self.outcomes(images, prompts, channels=channels)
+        if fill is not None:
+            outcomes = [fill if isinstance(one, Invalid) else one for one in outcomes]
+        scores = [one for one in outcomes if not isinstance(one, ScoregateError)]
+        if len(scores) < len(outcomes):
+            raise NoScore.among(outcomes)
+        return scores
+
+    def outcomes(self, images: Any, prompts: Sequence[str], *, channels: int | None = None) -> list[Outcome]:
+        """The score of each picture, or its error: a broken picture costs the others nothing."""
+        items = items_of(images, prompts, channels)
+        return self._portals.here().run(self._outcomes(items))
+
+    async def outcomes_soon(
+        self, images: Any, prompts: Sequence[str], *, channels: int | None = None
+    ) -> list[Outcome]:
+        """`outcomes` for callers with an event loop, which may end without closing any connection."""
+        items = await asyncio.to_thread(items_of, images, prompts, channels)
+        return await asyncio.wrap_future(self._portals.here().submit(self._outcomes(items)))
+
+    def check(self) -> None:
+        """
+        Return if the service is there and serves the metric.
+
+        Raises:
+            ScoregateError: it does not, or could not be reached.
+        """
+        served = self._portals.here().run(self._client().models())["metrics"]
+        if self.metric not in served:
+            raise UnknownMetric(f"the service has no metric {self.metric!r}, but {', '.join(sorted(served))}")
+
+    def close(self) -> None:
+        """Close this process's connections; a further call opens new ones."""
+        shut(self._portals, self._client())
+
+    def _client(self) -> AsyncClient:
+        made: AsyncClient | None = self.__dict__.get("_made")
+        if made is None:  # of two threads that are here at once, both get the first one's
+            client = AsyncClient(
+                self.base_url, api_key=self.api_key, timeout_s=self.timeout_s, transport=self.transport
+            )
+            made = self.__dict__.setdefault("_made", client)
+            weakref.finalize(self, shut, self._portals, made)
+        return made
+
+    async def _outcomes(self, items: Sequence[Item | ScoregateError]) -> list[Outcome]:
+        """The outcome of each item, asked for until it is no passing error, or the time is up."""
+        clock = asyncio.get_running_loop().time
+        deadline, places, attempt = clock() + self.timeout_s, asyncio.Semaphore(AT_ONCE), 0
+        outcomes: list[Any] = list(items)
+        left = [index for index, item in enumerate(items) if isinstance(item, Item)]
+        while True:
+            attempt += 1
+            batches = list(in_batches(left, items, self.batch))
+            asked = (self._ask([items[index] for index in batch], deadline, places) for batch in batches)
+            answers = await asyncio.gather(*asked)
+            for index, outcome in zip(chain(*batches), chain(*answers), strict=True):
+                if attempt == 1 or not isinstance(outcome, Timeout):  # the error before it says more
+                    outcomes[index] = outcome
+            left = [index for index in left if passing(outcomes[index], attempt)]
+            pause = pause_s([outcomes[index] for index in left], attempt)
+            if not left or clock() + pause > deadline:
+                return outcomes
+            await asyncio.sleep(pause)
+
+    async def _ask(self, items: Sequence[Any], deadline: float, places: asyncio.Semaphore) -> list[Outcome]:
+        """
+        The outcome of each of *items*, in one request.
+
+        Where it is refused for its size, or for items that the refusal names, each half is asked for alone.
+        """
+        options = {**self.options, **({"output": "logit"} if self.logit else {})}
+        try:
+            async with places:
+                report = await self._client().score_items(
+                    items,
+                    [self.metric],
+                    options={self.metric: options} if options else None,
+                    priority=self.priority,
+                    timeout_s=max(0.001, deadline - asyncio.get_running_loop().time()),
+                )
+        except ScoregateError as error:
+            if len(items) == 1 or not concerns_some(error):
+                return [error] * len(items)
+            half = len(items) // 2
+            return [
+                *await self._ask(items[:half], deadline, places),
+                *await self._ask(items[half:], deadline, places),
+            ]
+        return [result.errors.get(self.metric) or result.scores[self.metric] for result in report]
+
+
+def concerns_some(error: ScoregateError) -> bool:
+    """Whether a request was refused for its size, or for items that the refusal names."""
+    places = [str(each.get("pointer", "")) for each in error.errors]
+    return isinstance(error, TooLarge) or (
+        bool(places) and all(place.startswith("/items") for place in places)
+    )

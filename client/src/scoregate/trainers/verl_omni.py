@@ -1,0 +1,46 @@
+"""
+verl-omni: a reward function for `+reward.reward_functions.NAME.path=pkg://scoregate.trainers.verl_omni`.
+
+The trainer calls it by keyword, once for each sample, and hundreds of times at once on the event loop of each
+reward worker (`verl_omni/reward_loop/reward_manager/multi.py`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from scoregate.errors import ScoregateError
+from scoregate.trainers.reward import Reward
+
+reward = cache(Reward)  # one for each set of settings; it opens connections per process and event loop
+
+
+async def compute_score(
+    solution_image: Any,
+    ground_truth: str,
+    server_url: str | None = None,
+    metric: str = "vqascore",
+    logit: bool = False,
+    timeout_s: float = 300.0,
+    **_: Any,
+) -> dict[str, float]:
+    """
+    The reward of one sample, as `{"score": ...}`.
+
+    Args:
+        solution_image: uint8 CHW; or TCHW, the frames of a video, whose mean is the score.
+        ground_truth: the prompt.
+        server_url: the service; by default SCOREGATE_BASE_URL.  This and what follows are keys of the reward
+            function in the trainer's configuration.
+        timeout_s: for this sample, with all that is tried again and the wait for a connection.
+
+    Raises:
+        ScoregateError: there is no score.  With `required=true` verl-omni stops; without, it counts a 0.
+    """
+    picture = solution_image if solution_image.ndim == 3 else list(solution_image)
+    scorer = reward(metric, logit, base_url=server_url, timeout_s=timeout_s)
+    [outcome] = await scorer.outcomes_soon([picture], [ground_truth])
+    if isinstance(outcome, ScoregateError):
+        raise outcome
+    return {"score": outcome}
