@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm redis prometheus nginx helm image train-demo figures quality bench loadtest bench-demo soak fuzz ray-chaos
+.PHONY: help demo serve test check vllm redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo soak fuzz ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,11 +18,11 @@ watched = while sleep $(TICK_S) >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/server: pyproject.toml requirements.lock
+$(VENV)/server: pyproject.toml client/pyproject.toml requirements.lock
 	@echo "Setting up $(VENV), once: some minutes, downloads 3 GB, takes 6 GB on disk"
 	$(PYTHON) -m venv $(VENV)
 	@$(call watched,$(VENV)) $(BIN)/pip install --disable-pip-version-check -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable . --editable client
 	@touch $@
 
 $(VENV)/dev: $(VENV)/server requirements-dev.lock requirements-ray.lock
@@ -42,7 +42,7 @@ demo: $(VENV)/server ## Score the sample pictures, print a table, write build/de
 serve: $(VENV)/server ## Serve the demo models, or CONFIG=profile.toml, on 127.0.0.1:8000
 	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)")
 
-test: check vllm redis prometheus nginx helm ## Lint, types, all tests
+test: check vllm redis prometheus nginx chromium helm ## Lint, types, all tests
 	$(BIN)/pytest
 
 check: $(VENV)/dev ## Lint and types only
@@ -63,6 +63,13 @@ prometheus: ## Install the Prometheus that the tests start, where there is none 
 nginx: ## Install the nginx that the tests start, where there is none (Debian, as root)
 	@PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || { apt-get update && apt-get install -y --no-install-recommends nginx-light; } \
 		|| { echo "make nginx: the tests need nginx, and apt-get can't install it here" >&2; exit 1; }
+
+chromium: ## Install the Chromium that the tests drive, where there is none (Debian, as root)
+	@command -v chromium >/dev/null || { apt-get update && apt-get install -y --no-install-recommends chromium fonts-inter; } \
+		|| { echo "make chromium: the tests need chromium, and apt-get can't install it here" >&2; exit 1; }
+
+screenshots: $(VENV)/dev chromium ## Draw the pictures of the playground anew, to docs/images
+	$(BIN)/python -m tests.playground.screenshots
 
 helm: ## Build the helm that the tests run, where there is none (with Go; some minutes)
 	@command -v build/bin/helm >/dev/null || command -v helm >/dev/null \

@@ -25,6 +25,8 @@ def project(tmp_path: Path) -> Path:
     """The Makefile in a folder of its own."""
     for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-vllm.lock"):
         shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "client").mkdir()
+    shutil.copy(ROOT / "client" / "pyproject.toml", tmp_path / "client")
     return tmp_path
 
 

@@ -1,0 +1,251 @@
+"""The client of those who have an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from time import perf_counter
+from typing import Any
+from urllib.parse import quote
+
+from scoregate.answers import (
+    question_set_of,
+    question_sets_of,
+    ranking_of,
+    report_of,
+    score_of,
+    understood,
+)
+from scoregate.connection import Connection, api_key_of, base_url_of
+from scoregate.items import Files, Item
+from scoregate.many import Many
+from scoregate.multipart import form
+from scoregate.progress import Progress
+from scoregate.requests import Asked, given, names_of
+from scoregate.results import QuestionSet, Ranking, Report, Result, Score
+from scoregate.resume import Resume
+
+
+class AsyncClient:
+    """
+    As `scoregate.Client`, whose methods are described there; here they are awaited.
+
+    It can be used from several event loops, one after the other or at once: each gets connections of its own.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        api_key: str | None = None,
+        timeout_s: float = 60.0,
+        retries: int = 4,
+        max_connections: int = 64,
+        priority: str = "interactive",
+        allow_urls: bool = False,
+        transport: Any = None,
+    ) -> None:
+        self.timeout_s, self.priority, self.allow_urls = timeout_s, priority, allow_urls
+        self._connection = Connection(
+            base_url_of(base_url), api_key_of(api_key), retries, max_connections, transport
+        )
+
+    @property
+    def base_url(self) -> str:
+        """The service's address."""
+        return self._connection.base_url
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_url!r})"
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections of this event loop."""
+        await self._connection.close()
+
+    async def score(
+        self,
+        image: Any,
+        prompt: str,
+        metric: str = "vqascore",
+        *,
+        options: Mapping[str, Any] | None = None,
+        explain: bool = False,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Score:
+        """See `Client.score`."""
+        asked = Asked([metric], options, explain, priority or self.priority)
+        report = await self._report([Item(prompt, image)], asked, timeout_s)
+        return score_of(report, metric)
+
+    async def score_items(
+        self,
+        items: Iterable[Item | tuple[Any, str]],
+        metrics: Sequence[str] | str = ("vqascore",),
+        *,
+        options: Mapping[str, Any] | None = None,
+        explain: bool = False,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Report:
+        """See `Client.score_items`."""
+        asked = Asked(names_of(metrics), options, explain, priority or self.priority)
+        return await self._report([Item.of(item) for item in items], asked, timeout_s)
+
+    async def score_many(
+        self,
+        pairs: Iterable[Item | tuple[Any, str]],
+        metrics: Sequence[str] | str = ("vqascore",),
+        *,
+        options: Mapping[str, Any] | None = None,
+        explain: bool = False,
+        concurrency: int = 8,
+        batch: int = 32,
+        progress: bool = False,
+        resume: str | PathLike[str] | None = None,
+        priority: str = "bulk",
+    ) -> AsyncIterator[Result]:
+        """See `Client.score_many`."""
+        many = self._many(pairs, metrics, options, explain, concurrency, batch, progress, resume, priority)
+        pending: deque[asyncio.Task[list[Result]]] = deque()
+        try:
+            for each in many.batches():
+                pending.append(asyncio.create_task(many.score(each)))
+                if len(pending) > many.ahead:
+                    for result in many.finish(await pending.popleft()):
+                        yield result
+            while pending:
+                for result in many.finish(await pending.popleft()):
+                    yield result
+        finally:
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
+            many.close()
+
+    def _many(
+        self,
+        pairs: Iterable[Item | tuple[Any, str]],
+        metrics: Sequence[str] | str,
+        options: Mapping[str, Any] | None,
+        explain: bool,
+        concurrency: int,
+        batch: int,
+        progress: bool,
+        resume: str | PathLike[str] | None,
+        priority: str,
+    ) -> Many:
+        """One run of `score_many`, for whoever drives it."""
+        asked = Asked(names_of(metrics), options, explain, priority)
+        shown = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
+        kept = None if resume is None else Resume(resume, asked)
+        return Many(self._report_packed, pairs, asked, concurrency, batch, shown, kept, self.allow_urls)
+
+    async def rank(
+        self,
+        prompt: str,
+        images: Iterable[Any],
+        *,
+        metric: str = "vqascore",
+        top_k: int | None = None,
+        threshold: float | None = None,
+        cascade: Mapping[str, Any] | None = None,
+        on_error: str = "raise",
+        on_deadline: str = "fail",
+        options: Mapping[str, Any] | None = None,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Ranking:
+        """See `Client.rank`."""
+        pictures = list(images)
+
+        def filled(files: Files) -> dict[str, Any]:
+            return given(
+                prompt=prompt,
+                images=[files.add(image, f"/images/{index}") for index, image in enumerate(pictures)],
+                metric=metric,
+                top_k=top_k,
+                threshold=threshold,
+                cascade=cascade,
+                on_error=on_error,
+                on_deadline=on_deadline,
+                options=options,
+                priority=priority or self.priority,
+            )
+
+        raw = await self._send("/rank", Files(allow_urls=self.allow_urls), filled, timeout_s)
+        return understood(lambda: ranking_of(raw, len(pictures)))
+
+    async def questions(
+        self,
+        prompts: Sequence[str] | str,
+        style: str = "dsg",
+        *,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> list[QuestionSet]:
+        """See `Client.questions`."""
+        wanted = [prompts] if isinstance(prompts, str) else list(prompts)
+        content = json.dumps({"prompts": wanted, "style": style, "priority": priority or self.priority})
+        time_s = self.timeout_s if timeout_s is None else timeout_s
+        raw = await self._connection.call("POST", "/questions", time_s, content.encode())
+        return understood(lambda: question_sets_of(raw, len(wanted)))
+
+    async def question_set(self, id: str) -> QuestionSet:
+        """See `Client.question_set`."""
+        raw = await self._get(f"/questions/{quote(id, safe='')}")
+        return understood(lambda: question_set_of(raw))
+
+    async def models(self) -> dict[str, Any]:
+        """See `Client.models`."""
+        return await self._get("/models")
+
+    async def health(self) -> dict[str, Any]:
+        """See `Client.health`."""
+        return await self._get("/health")
+
+    async def ready(self) -> tuple[bool, dict[str, Any]]:
+        """See `Client.ready`."""
+        return await self._connection.probe("/readyz", self.timeout_s)
+
+    async def _get(self, path: str) -> dict[str, Any]:
+        raw = await self._connection.call("GET", path, self.timeout_s)
+        return understood(lambda: dict(raw))
+
+    async def _report(self, items: Sequence[Item], asked: Asked, timeout_s: float | None = None) -> Report:
+        """What the service says of *items*.  Raises `ScoregateError`."""
+        files = Files(allow_urls=self.allow_urls)
+
+        def filled(files: Files) -> dict[str, Any]:
+            return asked.request([files.item(item, f"/items/{index}") for index, item in enumerate(items)])
+
+        raw = await self._send("/score", files, filled, timeout_s)
+        return report_of(raw, asked.metrics, [(item.prompt, files.picture(item.image)) for item in items])
+
+    async def _report_packed(self, wire: Sequence[Mapping[str, Any]], files: Files, asked: Asked) -> Report:
+        """The same of items that are in *files* already, as a request names them."""
+        raw = await self._send("/score", files, lambda _: asked.request(wire), None)
+        return report_of(raw, asked.metrics, [(item["prompt"], None) for item in wire])
+
+    async def _send(
+        self,
+        path: str,
+        files: Files,
+        filled: Callable[[Files], Mapping[str, Any]],
+        timeout_s: float | None,
+    ) -> Any:
+        """POST what *filled* says with its files, encoded in a thread; the JSON of the answer."""
+        began = perf_counter()
+        time_s = self.timeout_s if timeout_s is None else timeout_s
+        kind, content = await asyncio.to_thread(lambda: form(filled(files), files.parts))
+        left = time_s - (perf_counter() - began)
+        return await self._connection.call("POST", path, left, content, kind)

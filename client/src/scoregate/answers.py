@@ -1,0 +1,128 @@
+"""
+The service's answers as results, checked.
+
+Every metric of every item has a finite number or an error; an answer without is an error itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from scoregate.errors import ScoregateError, error_of
+from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
+
+T = TypeVar("T")
+
+
+def understood(read: Callable[[], T]) -> T:
+    """What *read* makes of an answer.  Raises `ScoregateError` where it has another shape."""
+    try:
+        return read()
+    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        raise ScoregateError(f"the service's answer has an unknown shape: {exc!r}") from exc
+
+
+def wrong(what: str, raw: Mapping[str, Any]) -> ScoregateError:
+    """The error for an answer that does not say what was asked."""
+    return ScoregateError(f"the service's answer is wrong: {what}", request_id=str(raw.get("request_id", "")))
+
+
+def results_of(raw: Mapping[str, Any], metrics: Sequence[str], count: int) -> list[Result]:
+    """The results of `POST /score`, for *count* items.  Raises `ScoregateError`."""
+    entries = raw["results"]
+    if len(entries) != count:
+        raise wrong(f"{len(entries)} results for {count} items", raw)
+    return [result_of(entry, metrics, index, raw) for index, entry in enumerate(entries)]
+
+
+def result_of(entry: Mapping[str, Any], metrics: Sequence[str], index: int, raw: Mapping[str, Any]) -> Result:
+    """The result of the item at *index*.  Raises `ScoregateError`."""
+    scores, errors = entry["scores"], entry.get("errors") or {}
+    if entry["index"] != index:
+        raise wrong(f"item {entry['index']} stands where item {index} belongs", raw)
+    for metric in metrics:
+        if metric not in errors and not is_number(scores.get(metric)):
+            raise wrong(f"item {index} has neither a number nor an error for {metric}", raw)
+    request_id = str(raw.get("request_id", ""))
+    return Result(
+        index,
+        entry.get("id"),
+        {metric: float(scores[metric]) for metric in metrics if metric not in errors},
+        {metric: error_of(error, request_id=request_id) for metric, error in errors.items()},
+        entry.get("details") or {},
+        entry.get("cache") or {},
+        request_id,
+    )
+
+
+def is_number(value: Any) -> bool:
+    """Whether a score is one."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def ranking_of(raw: Mapping[str, Any], count: int) -> Ranking:
+    """The answer of `POST /rank`, for *count* pictures.  Raises `ScoregateError`."""
+    ranking = [ranked_of(entry, raw) for entry in raw["ranking"]]
+    if sorted(ranked.index for ranked in ranking) != list(range(count)):
+        raise wrong(f"it does not rank each of {count} pictures once", raw)
+    return Ranking(ranking, raw)
+
+
+def ranked_of(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> Ranked:
+    """One picture of a ranking.  Raises `ScoregateError`."""
+    index, error = int(entry["index"]), entry.get("error")
+    if not error and not is_number(entry.get("score")):
+        raise wrong(f"picture {index} has neither a number nor an error", raw)
+    return Ranked(
+        index,
+        None if error else float(entry["score"]),
+        bool(entry["accepted"]),
+        entry.get("decided_by"),
+        error_of(error, request_id=str(raw.get("request_id", ""))) if error else None,
+    )
+
+
+def question_sets_of(raw: Mapping[str, Any], count: int) -> list[QuestionSet]:
+    """The answer of `POST /questions`, for *count* prompts.  Raises `ScoregateError`."""
+    if len(raw["sets"]) != count:
+        raise wrong(f"{len(raw['sets'])} question sets for {count} prompts", raw)
+    return [question_set_of(entry, str(raw.get("request_id", ""))) for entry in raw["sets"]]
+
+
+def question_set_of(entry: Mapping[str, Any], request_id: str = "") -> QuestionSet:
+    """One of them, or the answer of `GET /questions/{id}`."""
+    error = entry.get("error")
+    return QuestionSet(
+        entry["prompt"],
+        entry["style"],
+        entry.get("id"),
+        entry.get("cached"),
+        entry.get("questions") or (),
+        error_of(error, request_id=request_id) if error else None,
+    )
+
+
+def report_of(
+    raw: Mapping[str, Any], metrics: Sequence[str], sent: Sequence[tuple[str, bytes | None]]
+) -> Report:
+    """The answer of `POST /score`, for items with these prompts and pictures.  Raises `ScoregateError`."""
+    return understood(lambda: Report(results_of(raw, metrics, len(sent)), raw, sent))
+
+
+def score_of(report: Report, metric: str) -> Score:
+    """The score of a report's only item.  Raises the metric's error where it has none."""
+    [result], [(prompt, picture)] = report, report.shown
+    if error := result.errors.get(metric):
+        raise error
+    return Score(
+        result.scores[metric],
+        metric,
+        ", ".join(report.models.values()),
+        result.details.get(metric) or {},
+        result.request_id,
+        prompt,
+        result.cache.get(metric, ""),
+        picture,
+    )

@@ -1,0 +1,176 @@
+"""HTTP: one call is an answer, or one of our errors; within its time, however often it is tried."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from scoregate.errors import ConnectionFailed, ScoregateError, Timeout, error_of
+from scoregate.waits import told_s, wait_s, worth_a_retry
+
+CONNECT_S = 10.0  # for one attempt to connect; a host that is gone does not answer at all
+IDLE_S = 30.0  # a connection that nobody uses; less than the service's 75 s, so that it is we who close it
+LONGEST_MS = 600_000  # that the service takes for one request
+
+
+class Connection:
+    """
+    A pool of connections to one service.
+
+    Connections belong to the event loop that they were made in, so each loop gets a pool.  A forked process
+    cannot go on with its parent's loop; its own gets a pool too, and the parent's connections stay untouched.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        retries: int,
+        max_connections: int,
+        transport: Any,
+    ) -> None:
+        self.base_url = base_url
+        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._retries = retries
+        self._limits = httpx.Limits(
+            max_connections=max_connections,
+            max_keepalive_connections=max_connections,
+            keepalive_expiry=IDLE_S,
+        )
+        self._transport = transport
+        self._pools: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As it travels to another process: without connections."""
+        return {**self.__dict__, "_pools": {}}
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        timeout_s: float,
+        content: bytes | None = None,
+        content_type: str = "application/json",
+    ) -> Any:
+        """
+        The JSON of the answer.
+
+        Raises:
+            Timeout: *timeout_s* passed; the service may have done some of the work.
+            ConnectionFailed: no attempt got an answer.
+            ScoregateError: what the service said; where it was busy, at the last attempt.
+        """
+        loop = asyncio.get_running_loop()
+        deadline, attempts = loop.time() + timeout_s, 0
+        while True:
+            attempts += 1
+            left = deadline - loop.time()
+            try:
+                return await self._attempt(method, path, left, content, content_type)
+            except ScoregateError as exc:
+                wait = wait_s(exc, attempts)
+                late = loop.time() + wait >= deadline
+                if attempts > self._retries or late or not worth_a_retry(exc):
+                    raise
+            await asyncio.sleep(wait)
+
+    async def probe(self, path: str, timeout_s: float) -> tuple[bool, Any]:
+        """Whether one GET is answered with 200, and the JSON.  Raises `ConnectionFailed`, `Timeout`."""
+        response = await self._send("GET", path, timeout_s, None, {})
+        return response.status_code == 200, content_of(response)
+
+    async def close(self) -> None:
+        """Close the connections of this event loop."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.aclose()
+
+    async def _attempt(
+        self, method: str, path: str, left: float, content: bytes | None, content_type: str
+    ) -> Any:
+        headers = {"X-Request-Timeout-Ms": str(of_the_service_ms(left))}
+        if content is not None:
+            headers["Content-Type"] = content_type
+        response = await self._send(method, path, left, content, headers)
+        if response.status_code != 200:
+            raise failure(response)
+        return content_of(response)
+
+    async def _send(
+        self, method: str, path: str, left: float, content: bytes | None, headers: Mapping[str, str]
+    ) -> httpx.Response:
+        timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
+        sent = self._pool().request(method, path, content=content, headers=headers, timeout=timeout)
+        try:
+            return await asyncio.wait_for(sent, left)
+        except httpx.ConnectTimeout as exc:
+            raise ConnectionFailed(
+                f"cannot connect to {self.base_url} within {timeout.connect:.0f} s"
+            ) from exc
+        except (asyncio.TimeoutError, httpx.TimeoutException) as exc:
+            raise Timeout(f"no answer from {self.base_url}{path} in time") from exc
+        except httpx.RequestError as exc:
+            raise ConnectionFailed(f"{self.base_url}: {exc or type(exc).__name__}") from exc
+
+    def _pool(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            for other in [other for other in list(self._pools) if other.is_closed()]:
+                self._pools.pop(other, None)
+            self._pools[loop] = httpx.AsyncClient(
+                base_url=self.base_url,
+                headers=self._headers,
+                limits=self._limits,
+                transport=self._transport,
+                trust_env=False,  # no proxy and no .netrc of the environment
+                verify=self.base_url.startswith(
+                    "https"
+                ),  # without TLS, reading certificates is 30 ms for nothing
+            )
+        return self._pools[loop]
+
+
+def of_the_service_ms(left: float) -> int:
+    """What the service may take of the time that is left: a little less, so that its answer still comes."""
+    return max(1, min(LONGEST_MS, int(1000 * (left - min(1.0, left / 20)))))
+
+
+def content_of(response: httpx.Response) -> Any:
+    """The JSON of an answer.  Raises `ScoregateError`."""
+    try:
+        return response.json()
+    except ValueError as exc:
+        status = response.status_code
+        raise ScoregateError(f"{response.request.url} answered {status} without JSON", status=status) from exc
+
+
+def failure(response: httpx.Response) -> ScoregateError:
+    """The error of an answer that is not a 200; one that is no problem of the service's, too."""
+    status, request_id = response.status_code, response.headers.get("x-request-id", "")
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict) or "code" not in problem:
+        problem = {"detail": f"HTTP {status} from {response.request.url}, and not in the service's form"}
+    error = error_of(problem, status=status, request_id=request_id)
+    if error.retry_after_s is None:
+        error.retry_after_s = told_s(response.headers)
+    return error
+
+
+def base_url_of(given: str | None) -> str:
+    """The service's address: as given, of the environment, or the default.  Raises `ValueError`."""
+    url = (given or os.environ.get("SCOREGATE_BASE_URL") or "http://127.0.0.1:8000").rstrip("/")
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"base_url must begin with http:// or https://, and is {url!r}")
+    return url
+
+
+def api_key_of(given: str | None) -> str:
+    """The key: as given, of the environment, or none."""
+    return os.environ.get("SCOREGATE_API_KEY", "") if given is None else given

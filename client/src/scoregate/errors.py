@@ -1,0 +1,298 @@
+"""
+Everything that can go wrong, as one tree that mirrors the service's codes.
+
+The service's `docs/errors.md` says when each happens.  A whole request fails with one of these, and so does
+one metric of one item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class ScoregateError(Exception):
+    """
+    Base of the tree; as itself, a fault of the service or an answer that nobody expects.
+
+    Attributes:
+        code: the service's code, or one of the client's own.
+        detail: one sentence for people.
+        status: the HTTP status; 0 where there was no answer, or where the error is one metric's of one item.
+        request_id: names the request in the service's log; empty where it never arrived.
+        errors: the wrong places of a request, each with `pointer`, `code` and `detail`.
+        retry_after_s: seconds after which the service expects to take such a request.
+    """
+
+    code = "internal"
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        code: str = "",
+        status: int = 0,
+        request_id: str = "",
+        errors: Sequence[Mapping[str, Any]] = (),
+        retry_after_s: float | None = None,
+    ) -> None:
+        self.code = code or type(self).code
+        self.detail = detail or self.code
+        self.status = status
+        self.request_id = request_id
+        self.errors = tuple(errors)
+        self.retry_after_s = retry_after_s
+        super().__init__(self.detail)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it travels between processes."""
+        return remade, (type(self), self.__dict__)
+
+    def at(self, place: str) -> ScoregateError:
+        """The same error, whose detail begins with *place*."""
+        return remade(type(self), {**self.__dict__, "detail": f"{place}: {self.detail}"})
+
+
+def remade(kind: type[ScoregateError], state: Mapping[str, Any]) -> ScoregateError:
+    """An error that says *state*."""
+    error = kind(state["detail"])
+    error.__dict__.update(state)
+    return error
+
+
+# --- what the client finds by itself ------------------------------------------------------------
+
+
+class ConnectionFailed(ScoregateError):
+    """The service could not be reached, or broke the connection."""
+
+    code = "connection_failed"
+
+
+class Timeout(ScoregateError):
+    """The call's time ran out before an answer came."""
+
+    code = "timeout"
+
+
+# --- what the service says ----------------------------------------------------------------------
+
+
+class Malformed(ScoregateError):
+    """The body cannot be read at all."""
+
+    code = "malformed"
+
+
+class Unauthorized(ScoregateError):
+    """The service wants a key, and this is none."""
+
+    code = "unauthorized"
+
+
+class Forbidden(ScoregateError):
+    """The key may not do this."""
+
+    code = "forbidden"
+
+
+class NotFound(ScoregateError):
+    """No such path."""
+
+    code = "not_found"
+
+
+class UnknownQuestionSet(NotFound):
+    """No question set is stored under that id."""
+
+    code = "unknown_question_set"
+
+
+class MethodNotAllowed(ScoregateError):
+    """The path exists, the method doesn't."""
+
+    code = "method_not_allowed"
+
+
+class RequestTimeout(ScoregateError):
+    """The request came too slowly."""
+
+    code = "request_timeout"
+
+
+class TooLarge(ScoregateError):
+    """The request is over a limit, and will never fit."""
+
+    code = "too_large"
+
+
+class LargerThanQuota(TooLarge):
+    """More pairs of an item and a metric than the key's quota ever holds."""
+
+    code = "larger_than_quota"
+
+
+class UnsupportedMediaType(ScoregateError):
+    """Neither JSON nor multipart."""
+
+    code = "unsupported_media_type"
+
+
+class Invalid(ScoregateError):
+    """The request says something that is not allowed."""
+
+    code = "invalid"
+
+
+class UnknownMetric(Invalid):
+    """A metric that the service does not serve."""
+
+    code = "unknown_metric"
+
+
+class ImageFailed(Invalid):
+    """A picture of a ranking has no score, and `on_error` is `raise`."""
+
+    code = "image_failed"
+
+
+class BadImage(Invalid):
+    """An image cannot be used; the client raises it for one that it cannot encode."""
+
+    code = "bad_image"
+
+
+class NotBase64(BadImage):
+    """The image's text is not base64."""
+
+    code = "not_base64"
+
+
+class ImageUndecodable(BadImage):
+    """The bytes are empty, no image, or a broken one."""
+
+    code = "image_undecodable"
+
+
+class ImageTooLarge(BadImage):
+    """More pixels or bytes than the service takes."""
+
+    code = "image_too_large"
+
+
+class UrlNotAllowed(BadImage):
+    """An image by URL where the operator, or this client, allows none."""
+
+    code = "url_not_allowed"
+
+
+class UrlFailed(BadImage):
+    """The service could not fetch the image."""
+
+    code = "url_failed"
+
+
+class NoQuestions(Invalid):
+    """Nothing was found to ask about a prompt."""
+
+    code = "no_questions"
+
+
+class Unanswered(Invalid):
+    """The questions were asked, and none of the answers says anything."""
+
+    code = "unanswered"
+
+
+class NoText(Invalid):
+    """Nothing says which text an image should show."""
+
+    code = "no_text"
+
+
+class CallRefused(Invalid):
+    """A model cannot take this call, whatever its load."""
+
+    code = "call_refused"
+
+
+class LaneFull(ScoregateError):
+    """The interactive lane is full, or would not be served in time."""
+
+    code = "lane_full"
+
+
+class QuotaExceeded(ScoregateError):
+    """The key has used up its quota of this minute."""
+
+    code = "quota_exceeded"
+
+
+class Overloaded(ScoregateError):
+    """The bulk lane is full."""
+
+    code = "overloaded"
+
+
+class ModelFault(ScoregateError):
+    """A model broke its contract."""
+
+    code = "model_fault"
+
+
+class UpstreamFailed(ScoregateError):
+    """A model that another process serves did not answer, or badly."""
+
+    code = "upstream_failed"
+
+
+class QuestionLLMFailed(ScoregateError):
+    """The question LLM answered badly or not at all."""
+
+    code = "question_llm_failed"
+
+
+class NotReady(ScoregateError):
+    """A model that is needed is not serving."""
+
+    code = "not_ready"
+
+
+class Replaced(NotReady):
+    """The model was replaced before it answered."""
+
+    code = "model_replaced"
+
+
+class Draining(NotReady):
+    """The service is shutting down."""
+
+    code = "draining"
+
+
+class DeadlineExceeded(ScoregateError):
+    """The request's time ran out before this was scored."""
+
+    code = "deadline_exceeded"
+
+
+def tree(root: type[ScoregateError] = ScoregateError) -> list[type[ScoregateError]]:
+    """*root* and everything below it."""
+    return [root, *(kind for child in root.__subclasses__() for kind in tree(child))]
+
+
+OWN = (ConnectionFailed, Timeout)
+KINDS = {kind.code: kind for kind in tree()}
+
+
+def error_of(entry: Mapping[str, Any], *, status: int = 0, request_id: str = "") -> ScoregateError:
+    """The error of a problem or of one metric; a code of a newer service is kept in the base class."""
+    code = str(entry.get("code", ""))
+    return KINDS.get(code, ScoregateError)(
+        str(entry.get("detail", "")),
+        code=code,
+        status=status,
+        request_id=request_id or str(entry.get("request_id", "")),
+        errors=entry.get("errors") or (),
+        retry_after_s=entry.get("retry_after_s"),
+    )

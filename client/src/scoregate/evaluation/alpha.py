@@ -1,0 +1,184 @@
+"""
+Krippendorff's alpha: how well raters agree, 1 perfectly and 0 as by chance.
+
+Krippendorff 2011, "Computing Krippendorff's alpha-reliability".  Extreme disagreement and bootstrap as in
+the paper on skill-aligned annotation (Eldesokey et al. 2026, section 4.1).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scoregate.evaluation.arrays import Codes, Floats, Names, coded, floats
+from scoregate.evaluation.errors import BadColumn
+from scoregate.evaluation.scale import Scale, inside
+
+LEVELS = ("nominal", "ordinal", "interval")
+EXTREME = 0.4  # of the scale, between the highest and the lowest rating of a unit
+BAND = (2.5, 97.5)  # percentiles
+
+Coefficients = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Alpha:
+    """
+    Attributes:
+        nominal, ordinal, interval: ratings as names, as an order, as numbers.
+        units: those with two ratings or more; *single* counts the others, which say nothing.
+        ratings: of those units.
+        extreme_disagreement: the share of units whose ratings span 40 % of the scale or more.
+        intervals: 95 %, by level, from units drawn again with replacement; None without a bootstrap.
+    """
+
+    nominal: float | None
+    ordinal: float | None
+    interval: float | None
+    units: int
+    ratings: int
+    raters: int
+    single: int
+    out_of_scale: int
+    extreme_disagreement: float
+    intervals: dict[str, tuple[float, float]] | None
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Ratings inside the scale: the unit, the rater and the number of each."""
+
+    units: Codes
+    raters: Codes
+    values: Floats
+    names: list[str]  # of the raters
+    out_of_scale: int
+
+
+def ratings_of(unit: Names, rater: Names, rating: Any, scale: Scale | None = None) -> Ratings:
+    """
+    The ratings to compare.
+
+    Raises:
+        BadColumn: no rating is inside the scale, there is one rater, or one rated a unit twice.
+    """
+    values = floats(rating, "rating")
+    kept = inside(values, scale, "rating")
+    units, unit_codes = coded([name for name, keep in zip(unit, kept, strict=True) if keep])
+    raters, rater_codes = coded([name for name, keep in zip(rater, kept, strict=True) if keep])
+    if len(raters) < 2:
+        raise BadColumn("rater", f"there is one rater, {raters[0]}, and agreement needs two")
+    cells, count = np.unique(unit_codes * len(raters) + rater_codes, return_counts=True)
+    if count.max() > 1:
+        unit_at, rater_at = divmod(int(cells[count.argmax()]), len(raters))
+        raise BadColumn(
+            "unit",
+            f"{raters[rater_at]} rated {units[unit_at]} {count.max()} times; a unit is what is rated once",
+        )
+    return Ratings(unit_codes, rater_codes, values[kept], raters, int((~kept).sum()))
+
+
+def alpha(
+    unit: Names, rater: Names, rating: Any, *, scale: Scale | None = None, bootstrap: int = 0, seed: int = 0
+) -> Alpha:
+    """
+    Alpha at three levels of measurement, with intervals from *bootstrap* drawings.
+
+    Raises:
+        BadColumn: as `ratings_of`; no unit has two ratings; or all ratings are the same.
+    """
+    found = ratings_of(unit, rater, rating, scale)
+    units, values = paired(found.units, found.values)
+    if not len(units):
+        raise BadColumn("unit", "no unit has two ratings")
+    if values.min() == values.max():
+        raise BadColumn("rating", f"all {len(values)} ratings are {values[0]:g}")
+    low = np.full(units.max() + 1, np.inf)
+    high = -low
+    np.minimum.at(low, units, values)
+    np.maximum.at(high, units, values)
+    span = scale.high - scale.low if scale else float(np.ptp(values))
+    return Alpha(
+        **coefficients(units, values),
+        units=len(low),
+        ratings=len(values),
+        raters=len(found.names),
+        single=len(np.unique(found.units)) - len(low),
+        out_of_scale=found.out_of_scale,
+        extreme_disagreement=float(np.mean(high - low >= EXTREME * span * (1 - 1e-9))),
+        intervals=intervals(units, values, bootstrap, seed) if bootstrap else None,
+    )
+
+
+def paired(units: Codes, values: Floats) -> tuple[Codes, Floats]:
+    """The ratings of units with two or more, and those units numbered anew."""
+    kept = np.bincount(units)[units] > 1
+    return np.unique(units[kept], return_inverse=True)[1].astype(np.intp), values[kept]
+
+
+def coefficients(units: Codes, values: Floats, weights: Floats | None = None) -> Coefficients:
+    """
+    Alpha at each level, from the ratings of units with two or more; None where nothing differs.
+
+    The ordinal distance of two values is that of their middle ranks, so it is the interval distance of
+    ranks, and neither needs a table of all pairs of values.
+
+    Args:
+        weights: how often each unit counts.
+    """
+    _, kinds = np.unique(values, return_inverse=True)
+    sizes = np.bincount(units)
+    weights = np.ones(len(sizes)) if weights is None else weights
+    counts = np.bincount(kinds, weights=weights[units])
+    ranks = np.cumsum(counts) - counts / 2
+    shares = weights / (sizes - 1)
+    return {
+        "nominal": nominal(units, kinds, counts, shares),
+        "ordinal": squared(units, ranks[kinds], weights, shares),
+        "interval": squared(units, values, weights, shares),
+    }
+
+
+def nominal(units: Codes, kinds: Codes, counts: Floats, shares: Floats) -> float | None:
+    n = counts.sum()
+    cells, equal = np.unique(units * (kinds.max() + 1) + kinds, return_counts=True)
+    sizes = np.bincount(units)
+    same = np.bincount(cells // (kinds.max() + 1), weights=equal.astype(float) ** 2)
+    return ratio(float((shares * (sizes**2 - same)).sum()), float((n**2 - (counts**2).sum()) / (n - 1)))
+
+
+def squared(units: Codes, values: Floats, weights: Floats, shares: Floats) -> float | None:
+    """Alpha with squared distances."""
+    each = weights[units]
+    n = each.sum()
+    values = values - (each * values).sum() / n
+    sums, squares = np.bincount(units, values), np.bincount(units, values**2)
+    observed = 2 * (shares * (np.bincount(units) * squares - sums**2)).sum()
+    return ratio(float(observed), float(2 * n * (each * values**2).sum() / (n - 1)))
+
+
+def ratio(observed: float, expected: float) -> float | None:
+    return 1 - observed / expected if expected > 0 else None
+
+
+def intervals(units: Codes, values: Floats, times: int, seed: int) -> dict[str, tuple[float, float]]:
+    """The middle 95 % of alpha over units drawn with replacement, by level."""
+    drawn: dict[str, list[float]] = {level: [] for level in LEVELS}
+    for weights in drawings(int(units.max()) + 1, times, seed):
+        for level, value in coefficients(units, values, weights).items():
+            if value is not None:
+                drawn[level].append(value)
+    return {level: band(each) for level, each in drawn.items() if each}
+
+
+def drawings(units: int, times: int, seed: int) -> Iterator[Floats]:
+    """How often each unit is drawn."""
+    random = np.random.default_rng(seed)
+    for _ in range(times):
+        yield np.bincount(random.integers(units, size=units), minlength=units).astype(np.float64)
+
+
+def band(values: list[float]) -> tuple[float, float]:
+    low, high = np.percentile(values, BAND)
+    return float(low), float(high)

@@ -1,0 +1,60 @@
+"""Columns as arrays: their types, names as numbers, and values without the noise of floats."""
+
+from collections.abc import Sequence
+from math import lcm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scoregate.evaluation.errors import BadColumn
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Names = Sequence[str]
+
+# Decimals of up to nine places, and fractions with a denominator up to 20, such as shares of questions.
+SCALES = (*(10**places for places in range(10)), lcm(*range(1, 21)))
+LARGEST = 2.0**50  # whole numbers below it have exact differences
+NOISE = 1e-5
+
+
+def coded(names: Names) -> tuple[list[str], Codes]:
+    """The distinct *names* in order, and for each row the place of its name there."""
+    distinct, codes = np.unique(np.asarray(names, dtype=object), return_inverse=True)
+    return [str(name) for name in distinct], codes.astype(np.intp)
+
+
+def exact(values: Floats) -> tuple[Floats, int]:
+    """
+    The values as whole numbers and the scale that makes them so, so that equal differences are equal.
+
+    0.3 - 0.2 and 0.2 - 0.1 differ as floats, and 3 - 2 and 2 - 1 do not.  Values that are neither short
+    decimals nor simple fractions come back as they are, with scale 1.
+    """
+    for scale in SCALES:
+        scaled = values * scale
+        whole = np.rint(scaled)
+        if np.abs(whole).max(initial=0) > LARGEST:
+            break
+        if np.all(np.abs(scaled - whole) < NOISE):
+            return whole + 0.0, scale  # + 0.0: no negative zero
+    return values, 1
+
+
+def floats(values: Any, role: str) -> Floats:
+    """*values* as an array of finite numbers.  Raises `BadColumn` where there is none or one is not."""
+    found = np.asarray(values, dtype=np.float64)
+    if not found.size:
+        raise BadColumn(role, "no row has a value")
+    if not np.isfinite(found).all():
+        raise BadColumn(role, "a value is no finite number")
+    return found
+
+
+def varied(values: Any, role: str) -> Floats:
+    """The same.  Raises `BadColumn` where all are equal, too."""
+    found = floats(values, role)
+    if found.min() == found.max():
+        raise BadColumn(role, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value")
+    return found

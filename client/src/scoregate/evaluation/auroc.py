@@ -1,0 +1,51 @@
+"""The area under the ROC curve: how likely a right picture has a higher score than a wrong one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from scoregate.evaluation.arrays import Floats, floats
+from scoregate.evaluation.errors import BadColumn
+
+
+@dataclass(frozen=True)
+class Auroc:
+    """A tie of a right and a wrong picture counts half; *tied* is how many such pairs there are."""
+
+    auroc: float
+    n: int
+    positive: int
+    negative: int
+    tied: int
+
+
+def auroc(metric: Any, label: Any) -> Auroc:
+    """
+    Args:
+        label: 1 for a right picture, 0 for a wrong one.
+
+    Raises:
+        BadColumn: the labels are not both there, or something else.
+    """
+    metric, label = floats(metric, "metric"), floats(label, "label")
+    if not np.isin(label, (0, 1)).all():
+        raise BadColumn("label", "a label is 0 or 1")
+    good, bad = metric[label == 1], metric[label == 0]
+    if not (len(good) and len(bad)):
+        raise BadColumn("label", f"all {len(label)} labels are {label[0]:g}")
+    ranks = rankdata(metric)[label == 1].sum() - len(good) * (len(good) + 1) / 2
+    ordered = np.sort(bad)
+    tied = (np.searchsorted(ordered, good, "right") - np.searchsorted(ordered, good)).sum()
+    return Auroc(float(ranks / (len(good) * len(bad))), len(metric), len(good), len(bad), int(tied))
+
+
+def roc(metric: Floats, label: Floats) -> tuple[Floats, Floats]:
+    """The shares of wrong and of right pictures at or above each threshold, from 0 to 1."""
+    shares = []
+    thresholds = np.append(np.inf, np.unique(metric)[::-1])
+    for kind in (0, 1):
+        scores = np.sort(metric[label == kind])
+        shares.append(1 - np.searchsorted(scores, thresholds) / len(scores))
+    return shares[0], shares[1]

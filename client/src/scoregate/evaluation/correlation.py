@@ -1,0 +1,39 @@
+"""Correlation of a metric with people's ratings."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from scoregate.evaluation.arrays import varied
+from scoregate.evaluation.errors import BadColumn
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """
+    Attributes:
+        pearson: how well a line describes the two, -1 to 1.
+        spearman: the same of their ranks, ties at the middle rank.
+        kendall: tau-b, from pairs in the same order and in the opposite one, corrected for ties.
+    """
+
+    n: int
+    pearson: float
+    spearman: float
+    kendall: float
+
+
+def correlation(metric: Any, human: Any) -> Correlation:
+    """All three, over one pool.  Raises `BadColumn` for a column whose values are all the same."""
+    metric, human = varied(metric, "metric"), varied(human, "human")
+    if len(metric) != len(human):
+        raise BadColumn("human", f"{len(human)} values for {len(metric)} of the metric")
+    ranks = stats.rankdata(metric), stats.rankdata(human)
+    return Correlation(
+        len(metric),
+        float(np.corrcoef(metric, human)[0, 1]),
+        float(np.corrcoef(*ranks)[0, 1]),
+        float(stats.kendalltau(metric, human).statistic),
+    )

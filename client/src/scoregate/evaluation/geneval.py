@@ -1,0 +1,74 @@
+"""GenEval's summary (Ghosh et al. 2023): the share of correct pictures, by task and over prompts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scoregate.evaluation.arrays import Floats, Names, coded, floats
+from scoregate.evaluation.errors import BadColumn
+
+TASKS = ("single_object", "two_object", "counting", "colors", "position", "color_attr")
+
+
+@dataclass(frozen=True)
+class GenEval:
+    """
+    Attributes:
+        tasks: the share of correct pictures of each of the six; None for a task without pictures.
+        overall: the mean of the six tasks; None where one of them has no pictures.
+        prompts_correct: the share of prompts with a correct picture.
+        kappa: Cohen's, of the verdicts with people's; None without these, or where all are the same.
+        kappa_by_task: the same within each task.
+    """
+
+    tasks: dict[str, float | None]
+    overall: float | None
+    prompts_correct: float
+    kappa: float | None
+    kappa_by_task: dict[str, float | None]
+    images: int
+    prompts: int
+
+
+def geneval(tag: Names, prompt: Names, correct: Any, human: Any = None) -> GenEval:
+    """
+    Args:
+        correct: 1 for a picture that GenEval found correct, else 0; *human* the same from people.
+
+    Raises:
+        BadColumn: a task that GenEval does not have, or a verdict that is neither 0 nor 1.
+    """
+    verdicts = truths(correct, "correct")
+    people = None if human is None else truths(human, "human")
+    if unknown := [name for name in tag if name not in TASKS]:
+        raise BadColumn("tag", f"{unknown[0]!r} is no task of GenEval: {', '.join(TASKS)}")
+    tags = np.asarray(tag, dtype=object)
+    tasks = {task: float(verdicts[tags == task].mean()) if (tags == task).any() else None for task in TASKS}
+    shares = [share for share in tasks.values() if share is not None]
+    names, codes = coded([f"{task}\0{text}" for task, text in zip(tag, prompt, strict=True)])
+    by_task = {}
+    if people is not None:
+        by_task = {task: kappa(verdicts[tags == task], people[tags == task]) for task in dict.fromkeys(tag)}
+    return GenEval(
+        tasks,
+        float(np.mean(shares)) if len(shares) == len(TASKS) else None,
+        float((np.bincount(codes, verdicts) > 0).mean()),
+        None if people is None else kappa(verdicts, people),
+        by_task,
+        len(verdicts),
+        len(names),
+    )
+
+
+def truths(values: Any, role: str) -> Floats:
+    found = floats(values, role)
+    if not np.isin(found, (0, 1)).all():
+        raise BadColumn(role, "a verdict is 0 or 1")
+    return found
+
+
+def kappa(a: Floats, b: Floats) -> float | None:
+    """Cohen's kappa of two columns of 0 and 1; None where chance alone agrees always."""
+    by_chance = a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())
+    return None if by_chance == 1 else float(((a == b).mean() - by_chance) / (1 - by_chance))

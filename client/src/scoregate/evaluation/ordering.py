@@ -1,0 +1,199 @@
+"""
+Which generator is better, where the difference is significant.
+
+The model ordering of Gecko (Wiles et al. 2024, arXiv 2404.16820, section 4.2): Wilcoxon's signed-rank test
+for each pair of generators.
+"""
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import erfc, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import rankdata
+
+from scoregate.evaluation.arrays import Floats, Names, coded, exact, floats
+from scoregate.evaluation.errors import BadColumn
+from scoregate.evaluation.scale import Scale, inside
+
+ALPHA = 0.001
+DIGITS = 1e-12  # of the largest difference: what is closer to another one is equal to it
+
+ZeroMethod = Literal["wilcox", "pratt"]
+
+
+@dataclass(frozen=True)
+class SignedRank:
+    """
+    Attributes:
+        n: differences other than 0; *zeros* are the others.
+        w_plus: sum of the ranks of positive differences; *w_minus* of negative ones.
+        z, p: of the normal approximation, two-sided, with ties corrected and without continuity correction.
+    """
+
+    n: int
+    zeros: int
+    w_plus: float
+    w_minus: float
+    z: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Pair(SignedRank):
+    """Two generators; *relation* is `>` where *a* is significantly better, `<` where *b* is, else `=`."""
+
+    a: str
+    b: str
+    relation: str
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """
+    Attributes:
+        order: generators by mean value, the best first.
+        tiers: groups without a significant difference, the best first; None where `=` is not transitive.
+        ratings: values that were averaged to one for each generator and item.
+        unpaired: items that lack a generator; they count in the pairs that have both.
+    """
+
+    pairs: list[Pair]
+    order: list[str]
+    means: dict[str, float]
+    tiers: list[list[str]] | None
+    items: int
+    unpaired: int
+    ratings: int
+    out_of_scale: int
+    agreement: float | None = None
+    human: "Ordering | None" = field(default=None)
+
+
+def ordering(
+    value: Any,
+    model: Names,
+    item: Names,
+    *,
+    scale: Scale | None = None,
+    alpha: float = ALPHA,
+    zero_method: ZeroMethod = "wilcox",
+    human: Any = None,
+) -> Ordering:
+    """
+    The relation of each pair of generators, from values for the same items.
+
+    Args:
+        scale: of the ratings: those of *human* where it is given, else of *value*.
+        human: people's ratings of the same rows; *agreement* is the share of pairs with their relation.
+
+    Raises:
+        BadColumn: there is one generator, or two of them share no item.
+    """
+    if human is None:
+        return ordered(floats(value, "value"), model, item, scale, alpha, zero_method, "value")
+    found = ordered(floats(value, "value"), model, item, None, alpha, zero_method, "value")
+    people = ordered(floats(human, "human"), model, item, scale, alpha, zero_method, "human")
+    if set(people.order) != set(found.order):
+        raise BadColumn("human", "a generator has no rating inside the scale")
+    same = sum(a.relation == b.relation for a, b in zip(found.pairs, people.pairs, strict=True))
+    more = {"agreement": same / len(found.pairs), "human": people, "out_of_scale": people.out_of_scale}
+    return Ordering(**(vars(found) | more))
+
+
+def ordered(
+    values: Floats,
+    model: Names,
+    item: Names,
+    scale: Scale | None,
+    alpha: float,
+    zero_method: ZeroMethod,
+    role: str,
+) -> Ordering:
+    kept = inside(values, scale, role)
+    models, rows = coded([name for name, keep in zip(model, kept, strict=True) if keep])
+    items, columns = coded([name for name, keep in zip(item, kept, strict=True) if keep])
+    if len(models) < 2:
+        raise BadColumn("model", f"there is one generator, {models[0]}, and an order needs two")
+    count = np.zeros((len(models), len(items)))
+    total = np.zeros_like(count)
+    np.add.at(count, (rows, columns), 1)
+    np.add.at(total, (rows, columns), values[kept])
+    cells = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    if np.nanmin(cells) == np.nanmax(cells):
+        raise BadColumn(role, f"all values are {np.nanmin(cells):g}")
+    cells, means = exact_cells(cells), np.nanmean(cells, axis=1)
+    pairs = [
+        compared(cells, models, a, b, alpha, zero_method) for a, b in combinations(range(len(models)), 2)
+    ]
+    order = sorted(range(len(models)), key=lambda place: -means[place])
+    return Ordering(
+        pairs,
+        [models[place] for place in order],
+        {models[place]: float(means[place]) for place in order},
+        tiers([models[place] for place in order], pairs),
+        len(items),
+        int((count == 0).any(axis=0).sum()),
+        int(kept.sum()),
+        int((~kept).sum()),
+    )
+
+
+def exact_cells(cells: Floats) -> Floats:
+    """The cells as whole numbers, where they are decimals or means of a few ratings."""
+    there = ~np.isnan(cells)
+    found = cells.copy()
+    found[there], _ = exact(cells[there])
+    return found
+
+
+def compared(cells: Floats, models: list[str], a: int, b: int, alpha: float, zero_method: ZeroMethod) -> Pair:
+    both = ~np.isnan(cells[a]) & ~np.isnan(cells[b])
+    if not both.any():
+        raise BadColumn("item", f"{models[a]} and {models[b]} share no item")
+    found = signed_rank(cells[a][both] - cells[b][both], zero_method)
+    relation = "=" if found.p >= alpha else ">" if found.w_plus > found.w_minus else "<"
+    return Pair(**vars(found), a=models[a], b=models[b], relation=relation)
+
+
+def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedRank:
+    """
+    Wilcoxon's signed-rank test; without a difference p is 1.
+
+    Args:
+        zero_method: `wilcox` leaves differences of 0 out, `pratt` ranks them and then leaves them out.
+    """
+    given = np.asarray(differences, dtype=np.float64)
+    largest = np.abs(given).max(initial=0)
+    if largest:
+        given = np.rint(given / (largest * DIGITS))
+    zeros = int((given == 0).sum())
+    ranked = given if zero_method == "pratt" else given[given != 0]
+    ranks = rankdata(np.abs(ranked))
+    plus, minus = float(ranks[ranked > 0].sum()), float(ranks[ranked < 0].sum())
+    n, left_out = len(ranked), zeros if zero_method == "pratt" else 0
+    mean = (n * (n + 1) - left_out * (left_out + 1)) / 4
+    _, ties = np.unique(ranks[ranked != 0], return_counts=True)
+    variance = (
+        n * (n + 1) * (2 * n + 1)
+        - left_out * (left_out + 1) * (2 * left_out + 1)
+        - float((ties.astype(float) ** 3 - ties).sum()) / 2
+    ) / 24
+    z = (plus - mean) / sqrt(variance) if variance > 0 else 0.0
+    return SignedRank(len(given) - zeros, zeros, plus, minus, z, erfc(abs(z) / sqrt(2)))
+
+
+def tiers(order: list[str], pairs: list[Pair]) -> list[list[str]] | None:
+    """Neighbours in *order* without a significant difference, if that splits all pairs without conflict."""
+    known = {(pair.a, pair.b): pair.relation for pair in pairs}
+    known |= {(b, a): {"<": ">", ">": "<", "=": "="}[relation] for (a, b), relation in known.items()}
+    found = [[order[0]]]
+    for name in order[1:]:
+        if known[found[-1][-1], name] == "=":
+            found[-1].append(name)
+        else:
+            found.append([name])
+    place = {name: number for number, tier in enumerate(found) for name in tier}
+    fits = all(known[a, b] == ("=" if place[a] == place[b] else ">") for a, b in combinations(order, 2))
+    return found if fits else None

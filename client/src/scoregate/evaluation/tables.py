@@ -1,0 +1,156 @@
+"""Tables from CSV, JSON Lines and Parquet files, also with `.gz`, read by column."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite, isnan, nan
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from scoregate.cli.exits import UsageFault
+from scoregate.cli.records import Record, records
+from scoregate.evaluation.arrays import Floats
+from scoregate.evaluation.errors import BadInput
+
+LABELS = {"1": 1.0, "1.0": 1.0, "true": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0}
+NESTED = ("scores", "columns")  # of a line that `scoregate batch` wrote
+
+Cell = TypeVar("Cell")
+
+
+@dataclass
+class Table:
+    """
+    The rows of a file.
+
+    Attributes:
+        dropped: rows that `complete` left out, for an empty cell.
+        unquoted: numbers that stood in quotes inside their cell.
+    """
+
+    path: Path
+    records: list[Record]
+    dropped: int = 0
+    unquoted: int = 0
+
+    def numbers(self, column: str) -> Floats:
+        """The column as numbers, NaN where a cell is empty or NaN.  Raises `BadInput`."""
+        return np.array(self.each(column, self.number), dtype=np.float64)
+
+    def labels(self, column: str) -> Floats:
+        """The same for truth values: 1 and true, 0 and false."""
+        return np.array(self.each(column, label), dtype=np.float64)
+
+    def texts(self, column: str) -> list[str | None]:
+        """The column as texts, None where a cell is empty."""
+        return self.each(column, text)
+
+    def names(self, column: str) -> list[str]:
+        """The same.  Raises `BadInput` where a cell is empty."""
+        return self.each(column, name)
+
+    def complete(self, *columns: Floats | list[str | None]) -> list[Any]:
+        """*columns* without the rows that lack a cell in one of them; those are counted."""
+        whole = [
+            place
+            for place, cells in enumerate(zip(*columns, strict=True))
+            if not any(cell is None or cell != cell for cell in cells)
+        ]
+        self.dropped = len(self.records) - len(whole)
+        return [
+            column[whole] if isinstance(column, np.ndarray) else [column[place] for place in whole]
+            for column in columns
+        ]
+
+    def each(self, column: str, read: Callable[[Any], Cell]) -> list[Cell]:
+        """What *read* makes of every cell of *column*."""
+        cells = [cell(record.values, column) for record in self.records]
+        if not any(held(record.values, column) for record in self.records):
+            offered = ", ".join(dict.fromkeys(name for record in self.records for name in record.values))
+            raise BadInput(f"{self.path}: no column {column}; there are {offered}")
+        return [self.one(*row, column, read) for row in zip(self.records, cells, strict=True)]
+
+    def one(self, record: Record, content: Any, column: str, read: Callable[[Any], Cell]) -> Cell:
+        try:
+            return read(content)
+        except ValueError as exc:
+            raise BadInput(f"{self.path}, row {record.number}, column {column}: {exc}") from exc
+
+    def number(self, cell: Any) -> float:
+        """The number in a cell, also in quotes; NaN where there is none."""
+        if isinstance(cell, str) and '"' in cell:
+            cell = cell.replace('"', "")
+            self.unquoted += 1
+        if empty(cell):
+            return nan
+        if isinstance(cell, bool) or not isinstance(cell, int | float | str):
+            raise ValueError(f"{cell!r} is not a number")
+        try:
+            value = float(cell)
+        except (ValueError, OverflowError) as exc:
+            raise ValueError(f"{cell!r} is not a number") from exc
+        if not isfinite(value) and not isnan(value):
+            raise ValueError(f"{cell!r} is not finite")
+        return value
+
+
+def read(path: Path | str) -> Table:
+    """
+    All rows of a file whose name ends in .csv, .jsonl, .ndjson or .parquet, with or without .gz.
+
+    A line of `scoregate batch` is a row with the columns that its `scores` and `columns` name.
+
+    Raises:
+        BadInput: the file is of another kind, has a row that cannot be read, or no row at all.
+        OSError: it can't be read.
+    """
+    path = Path(path)
+    try:
+        rows = list(records(path))
+    except UsageFault as exc:
+        raise BadInput(str(exc)) from exc
+    for row in rows:
+        if row.fault:
+            raise BadInput(f"{path}, row {row.number}: {row.fault}")
+    if not rows:
+        raise BadInput(f"{path}: there is no row")
+    return Table(path, rows)
+
+
+def cell(values: Mapping[str, Any], column: str) -> Any:
+    """A row's cell, also where `scoregate batch` put it; None where there is none."""
+    places = [values, *(values[name] for name in NESTED if isinstance(values.get(name), Mapping))]
+    return next((place[column] for place in places if column in place), None)
+
+
+def held(values: Mapping[str, Any], column: str) -> bool:
+    """Whether a row has the column, or `scoregate batch` says that its score is missing."""
+    places = [values, *(values.get(name) for name in (*NESTED, "errors"))]
+    return any(isinstance(place, Mapping) and column in place for place in places)
+
+
+def empty(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def text(cell: Any) -> str | None:
+    """A cell as text; None where it is empty, or NaN."""
+    return None if empty(cell) or cell != cell else str(cell)
+
+
+def name(cell: Any) -> str:
+    found = text(cell)
+    if found is None:
+        raise ValueError("the cell is empty")
+    return found
+
+
+def label(cell: Any) -> float:
+    """1 for 1 and true, 0 for 0 and false; NaN where the cell is empty."""
+    if empty(cell) or cell != cell:
+        return nan
+    value = LABELS.get(str(cell).strip().lower())
+    if value is None:
+        raise ValueError(f"{cell!r} is not a label, which is 0, 1, true or false")
+    return value

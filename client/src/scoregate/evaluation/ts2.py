@@ -1,0 +1,209 @@
+"""
+T2IscoreScore: does a metric fall with each error, over graphs of pictures with known errors?
+
+Saxon et al. 2024 (arXiv 2404.04251).  A graph belongs to one prompt.  Its nodes hold pictures with the same
+errors, and the digits that a node's name begins with say how many.  A walk takes nodes from level to level.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations, pairwise, product
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import rankdata
+
+from scoregate.evaluation.arrays import Floats, Names, coded, varied
+from scoregate.evaluation.errors import BadColumn
+
+MOST_WALKS = 100_000  # of one graph
+PARTITIONS = (("synth", 0, 110), ("nat", 111, 135), ("real", 136, 10**9))  # ids of the data set's graphs
+
+Version = Literal["paper", "current"]
+Nodes = dict[str, Floats]  # the scores of a graph's pictures; NaN where there is none
+Values = tuple[float, float, float]  # rank, separation, delta
+
+
+@dataclass(frozen=True)
+class Means:
+    """Over graphs: how well a metric orders levels, keeps them apart, and by how much."""
+
+    rank: float
+    sep: float
+    delta: float
+    delta_raw: float
+    graphs: int
+
+
+@dataclass(frozen=True)
+class Ts2(Means):
+    """
+    Attributes:
+        delta: of the paper's version `delta_raw / std`, of the current one `delta_raw`.
+        std: sample standard deviation of all scores, those of skipped graphs too.
+        images: all, those without a score too.
+        dropped: images without a score.
+        undefined: graphs without a walk of two scores; they are in no mean.
+        partitions: the data set's three parts, where ids are whole numbers.
+    """
+
+    std: float
+    images: int
+    dropped: int
+    undefined: int
+    partitions: dict[str, dict[str, float]]
+
+
+def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collection[str] = ()) -> Ts2:
+    """
+    The three figures of a metric.
+
+    Args:
+        metric: a score for each picture, NaN where there is none.
+        skip: graphs that are left out of the means.  The paper's tables leave out 164.
+
+    Raises:
+        BadColumn: the scores are constant, a node's name begins with no digit, or a graph is unknown.
+    """
+    scores = np.asarray(metric, dtype=np.float64)
+    there = scores[~np.isnan(scores)]
+    std = float(varied(there, "metric").std(ddof=1))
+    graphs = graphs_of(scores, graph, node)
+    if unknown := [name for name in skip if name not in graphs]:
+        raise BadColumn("graph", f"there is no graph {unknown[0]} to skip")
+    of_graph = of_paper if version == "paper" else of_current
+    values = {name: of_graph(name, nodes) for name, nodes in graphs.items() if name not in skip}
+    defined = {name: each for name, each in values.items() if not np.isnan(each).any()}
+    if not defined:
+        raise BadColumn("graph", "no graph has a walk with two scores")
+    divisor = std if version == "paper" else 1.0
+    return Ts2(
+        **asdict(means(list(defined.values()), divisor)),
+        std=std,
+        images=len(scores),
+        dropped=len(scores) - len(there),
+        undefined=len(values) - len(defined),
+        partitions=partitions(defined, divisor),
+    )
+
+
+def graphs_of(scores: Floats, graph: Names, node: Names) -> dict[str, Nodes]:
+    """The nodes of every graph, in the order of their levels."""
+    names, codes = coded(graph)
+    found = {}
+    for place, name in enumerate(names):
+        rows = np.flatnonzero(codes == place)
+        at = sorted({node[row] for row in rows}, key=lambda each: (level(each), each))
+        found[name] = {each: scores[[row for row in rows if node[row] == each]] for each in at}
+    return found
+
+
+def level(node: str) -> int:
+    """How many errors a node's pictures have."""
+    digits = re.match(r"\d+", node)
+    if not digits:
+        raise BadColumn("node", f"{node!r} does not begin with its number of errors")
+    return int(digits[0])
+
+
+def means(values: Sequence[Values], divisor: float) -> Means:
+    rank, sep, delta = (float(each) for each in np.mean(values, axis=0))
+    return Means(rank, sep, delta / divisor, delta, len(values))
+
+
+def partitions(values: dict[str, Values], divisor: float) -> dict[str, dict[str, float]]:
+    """The means of synthetic errors, natural images and real errors, by the ids of the released data."""
+    if not all(re.fullmatch(r"\d+", name) for name in values):
+        return {}
+    found = {}
+    for part, first, last in PARTITIONS:
+        if chosen := [each for name, each in values.items() if first <= int(name) <= last]:
+            found[part] = asdict(means(chosen, divisor))
+    return found
+
+
+def of_paper(name: str, nodes: Nodes) -> Values:
+    """
+    A graph's values in the paper's version: everything is a mean over walks, weighted by their scores.
+
+    Its walks visit level 0 twice, as the released code of the time did.
+    """
+    levels = by_level(nodes)
+    if 0 not in levels:
+        raise BadColumn("node", f"graph {name} has no node of level 0")
+    walks = [points(walk, nodes) for walk in walked(name, [levels[0], *levels.values()])]
+    weights = np.array([len(scores) for _, scores in walks], dtype=np.float64)
+    ranks = np.array([rank(*walk) for walk in walks])
+    if not np.any(defined := ~np.isnan(ranks)):
+        return np.nan, np.nan, np.nan
+    seps, deltas = zip(*(steps(*walk) for walk in walks), strict=True)
+    return (
+        float(np.average(ranks[defined], weights=weights[defined])),
+        float(np.average(seps, weights=weights)),
+        float(np.average(deltas, weights=weights)),
+    )
+
+
+def of_current(name: str, nodes: Nodes) -> Values:
+    """A graph's values in the current version: walks for the rank, pairs of nodes for the others."""
+    walks = [points(walk, nodes) for walk in walked(name, list(by_level(nodes).values()))]
+    ranks = np.array([rank(*walk) for walk in walks])
+    weights = np.array([len(scores) for _, scores in walks], dtype=np.float64)
+    if not np.any(defined := ~np.isnan(ranks)):
+        return np.nan, np.nan, np.nan
+    whole = [each for each, scores in nodes.items() if not np.isnan(scores).any()]
+    apart = [(nodes[a], nodes[b]) for a, b in combinations(whole, 2) if level(a) < level(b)]
+    return (
+        float(np.average(ranks[defined], weights=weights[defined])),
+        float(np.mean([separation(a, b) for a, b in apart])) if apart else 0.0,
+        float(np.mean([a.mean() - b.mean() for a, b in apart])) if apart else 0.0,
+    )
+
+
+def by_level(nodes: Nodes) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for node in nodes:
+        found.setdefault(level(node), []).append(node)
+    return found
+
+
+def walked(name: str, steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Every choice of one node from each step."""
+    count = prod(map(len, steps))
+    if count > MOST_WALKS:
+        raise BadColumn("graph", f"graph {name} has {count} walks, and {MOST_WALKS} are the most")
+    return list(product(*steps))
+
+
+def points(walk: tuple[str, ...], nodes: Nodes) -> tuple[Floats, Floats]:
+    """Level and score of the pictures on a walk, those without a score left out."""
+    scores = np.concatenate([nodes[node] for node in walk])
+    levels = np.repeat([float(level(node)) for node in walk], [len(nodes[node]) for node in walk])
+    return levels[~np.isnan(scores)], scores[~np.isnan(scores)]
+
+
+def rank(levels: Floats, scores: Floats) -> float:
+    """Spearman's rank correlation with its sign turned; 0 where one side is constant, NaN below two."""
+    if len(scores) < 2:
+        return np.nan
+    if np.ptp(levels) == 0 or np.ptp(scores) == 0:
+        return 0.0
+    return -float(np.corrcoef(rankdata(levels), rankdata(scores))[0, 1])
+
+
+def steps(levels: Floats, scores: Floats) -> tuple[float, float]:
+    """The mean separation of a walk's levels, and the mean fall from each to the next; 0 without a pair."""
+    groups = [scores[levels == each] for each in np.unique(levels)]
+    if len(groups) < 2:
+        return 0.0, 0.0
+    apart = [separation(a, b) for a, b in combinations(groups, 2)]
+    return float(np.mean(apart)), float(np.mean([a.mean() - b.mean() for a, b in pairwise(groups)]))
+
+
+def separation(a: Floats, b: Floats) -> float:
+    """The two-sample Kolmogorov-Smirnov statistic: the largest gap between two distributions."""
+    every = np.concatenate([a, b])
+    below = [np.searchsorted(np.sort(each), every, side="right") / len(each) for each in (a, b)]
+    return float(np.abs(below[0] - below[1]).max())

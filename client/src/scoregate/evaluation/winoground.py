@@ -1,0 +1,65 @@
+"""
+Winoground: two captions of the same words and two pictures; which belongs to which?
+
+Thrush et al. 2022.  Caption 0 belongs to picture 0, and caption 1 to picture 1.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scoregate.evaluation.arrays import Names, coded, floats
+from scoregate.evaluation.errors import BadColumn
+
+CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}
+
+
+@dataclass(frozen=True)
+class Winoground:
+    """
+    Shares of the complete items.  Equal scores are wrong.
+
+    Attributes:
+        text: for each picture the right caption has the higher score.
+        image: for each caption the right picture has.
+        group: both.
+        incomplete: items that lack one of the four scores.
+    """
+
+    text: float
+    image: float
+    group: float
+    items: int
+    incomplete: int
+
+
+def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winoground:
+    """
+    Args:
+        caption, image: `0` or `1`; the four combinations of an item are four rows.
+
+    Raises:
+        BadColumn: another caption or image, two scores of one combination, or no complete item.
+    """
+    metric = floats(metric, "metric")
+    names, rows = coded(item)
+    scores = np.full((len(names), 2, 2), np.nan)
+    for score, row, of_caption, of_image in zip(metric, rows, caption, image, strict=True):
+        for role, value in (("caption", of_caption), ("image", of_image)):
+            if value not in ("0", "1"):
+                raise BadColumn(role, f"{value!r} is neither 0 nor 1")
+        place = row, int(of_caption), int(of_image)
+        if not np.isnan(scores[place]):
+            raise BadColumn(
+                "item", f"{names[row]} has two scores of caption {of_caption} with image {of_image}"
+            )
+        scores[place] = score
+    whole = scores[~np.isnan(scores).any(axis=(1, 2))]
+    if not len(whole):
+        raise BadColumn("item", "no item has all four scores")
+    right, wrong = np.diagonal(whole, axis1=1, axis2=2), whole[:, [1, 0], [0, 1]]
+    text = (right > wrong).all(axis=1)  # the same picture, the other caption
+    images = (right > wrong[:, ::-1]).all(axis=1)  # the same caption, the other picture
+    shares = [float(each.mean()) for each in (text, images, text & images)]
+    return Winoground(shares[0], shares[1], shares[2], len(whole), len(names) - len(whole))

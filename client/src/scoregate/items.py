@@ -1,0 +1,108 @@
+"""What is to be scored, and how it is written into a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+from scoregate.errors import BadImage
+from scoregate.images import encoded, is_url
+
+
+@dataclass(frozen=True)
+class Item:
+    """
+    One picture and the prompt that it is judged against.
+
+    Attributes:
+        image: in any form that `scoregate.images.encoded` takes; a list of them is frames of one scene.
+        id: comes back with the scores.
+        options: of this item alone, by metric, over those of the request.
+        references: 0 to 3 other pictures, for metrics that compare with them.
+        source: the picture before an edit, for metrics that look at it.
+    """
+
+    prompt: str
+    image: Any
+    id: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    references: Sequence[Any] = ()
+    source: Any = None
+
+    @classmethod
+    def of(cls, pair: Item | tuple[Any, str]) -> Item:
+        """An item, or a pair of a picture and its prompt.  Raises `TypeError` for anything else."""
+        if isinstance(pair, Item):
+            return pair
+        if isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str):
+            return cls(pair[1], pair[0])
+        raise TypeError("give scoregate.Item or a pair (image, prompt)")
+
+
+class Files:
+    """
+    The files of one request; a picture that several items name is read and sent once.
+
+    Args:
+        allow_urls: whether the service is told URLs; else they are errors.
+
+    Attributes:
+        parts: the files by name.
+        size: their bytes.
+    """
+
+    def __init__(self, *, allow_urls: bool = False) -> None:
+        self._allow_urls = allow_urls
+        self._named: dict[Any, tuple[str, Any]] = {}  # with the picture, so that no other gets its id
+        self.parts: dict[str, bytes] = {}
+        self.size = 0
+
+    def item(self, item: Item, place: str) -> dict[str, Any]:
+        """An item of a request.  Raises `BadImage`."""
+        wire: dict[str, Any] = {"prompt": item.prompt, "image": self.add(item.image, f"{place}/image")}
+        if item.id is not None:
+            wire["id"] = item.id
+        if item.options:
+            wire["options"] = dict(item.options)
+        if item.references:
+            wire["references"] = self.add(list(item.references), f"{place}/references")
+        if item.source is not None:
+            wire["source"] = self.add(item.source, f"{place}/source")
+        return wire
+
+    def add(self, image: Any, place: str) -> Any:
+        """
+        How the request names *image*, or each of a list of frames.
+
+        Raises:
+            BadImage: it cannot be encoded; the error begins with *place*, a JSON pointer.
+        """
+        if isinstance(image, (list, tuple)):
+            return [self.add(frame, f"{place}/{index}") for index, frame in enumerate(image)]
+        if self._allow_urls and is_url(image):
+            return {"url": image}
+        key = key_of(image)
+        if key not in self._named:
+            try:
+                data = encoded(image)
+            except BadImage as exc:
+                fault = {"pointer": place, "code": exc.code, "detail": exc.detail}
+                raise type(exc)(f"{place}: {exc.detail}", errors=[fault]) from exc
+            name = f"image{len(self._named)}"
+            self._named[key] = name, image
+            self.parts[name] = data
+            self.size += len(data)
+        return {"part": self._named[key][0]}
+
+    def picture(self, image: Any) -> bytes | None:
+        """The file of a picture that was added, the first of several frames; None for a URL."""
+        first = image[0] if isinstance(image, (list, tuple)) else image
+        name, _ = self._named.get(key_of(first), ("", None))
+        return self.parts.get(name)
+
+
+def key_of(image: Any) -> Any:
+    """What is the same for one picture that is given twice: its path, or the object itself."""
+    return image if isinstance(image, (str, PathLike)) else id(image)

@@ -1,0 +1,157 @@
+"""Many items, request after request: what `score_many` does beside waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scoregate.errors import KINDS, BadImage, Invalid, ScoregateError
+from scoregate.items import Files, Item
+from scoregate.progress import Progress
+from scoregate.requests import Asked
+from scoregate.results import Report, Result
+from scoregate.resume import Resume
+
+MAX_BYTES = 32 * 2**20  # of pictures in a request, so that one more still fits the service's 64 MB
+OF_AN_ITEM = re.compile(r"/items/(\d+)(?:/(.*))?")
+
+Send = Callable[[Sequence[Mapping[str, Any]], Files, Asked], Awaitable[Report]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One item and its place; with its result, if an earlier run left it."""
+
+    index: int
+    item: Item
+    known: Result | None
+
+
+class Many:
+    """
+    One run of `score_many`.
+
+    Whoever drives it starts `score` for each of `batches`, at most `ahead` before the first ends, and hands
+    what comes out to `finish`, in order.
+
+    Args:
+        send: asks the service about items that are written and encoded.
+        concurrency: requests at once.
+        batch: items of a request.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        pairs: Iterable[Item | tuple[Any, str]],
+        asked: Asked,
+        concurrency: int,
+        batch: int,
+        progress: Progress | None,
+        resume: Resume | None,
+        allow_urls: bool,
+    ) -> None:
+        if concurrency < 1 or batch < 1:
+            raise ValueError("concurrency and batch must be at least 1")
+        self._send, self._pairs, self._asked, self._batch = send, pairs, asked, batch
+        self._progress, self._resume, self._allow_urls = progress, resume, allow_urls
+        self._turns = asyncio.Semaphore(concurrency)
+        self.ahead = 2 * concurrency  # so that one slow request leaves work for the others
+
+    def batches(self) -> Iterator[list[Entry]]:
+        """The items in order, cut where a request is full."""
+        entries: list[Entry] = []
+        for index, pair in enumerate(self._pairs):
+            item = Item.of(pair)
+            known = self._resume.known(index, item) if self._resume else None
+            entries.append(Entry(index, item, known))
+            if len(entries) == self._batch:
+                yield entries
+                entries = []
+        if entries:
+            yield entries
+
+    async def score(self, entries: Sequence[Entry]) -> list[Result]:
+        """
+        The results of a batch.
+
+        An item that cannot be sent, or that the service refuses by its place, gets the error; the others
+        are sent without it.
+
+        Raises:
+            ScoregateError: what concerns all items.
+        """
+        results = {entry.index: entry.known for entry in entries if entry.known}
+        async with self._turns:
+            while left := [entry for entry in entries if entry.index not in results]:
+                files = Files(allow_urls=self._allow_urls)
+                wire, sent, broken = await asyncio.to_thread(self._pack, left, files)
+                results.update(broken)
+                if sent:
+                    results.update(await self._ask(wire, sent, files))
+        return [result for entry in entries if (result := results.get(entry.index))]
+
+    def finish(self, results: list[Result]) -> list[Result]:
+        """Note the next results, in order; returns them."""
+        if self._resume:
+            self._resume.write(results)
+        if self._progress:
+            self._progress.add(results)
+        return results
+
+    def close(self) -> None:
+        """End the file and the line of progress."""
+        if self._resume:
+            self._resume.close()
+        if self._progress:
+            self._progress.close()
+
+    def _pack(
+        self, entries: Sequence[Entry], files: Files
+    ) -> tuple[list[dict[str, Any]], list[Entry], dict[int, Result]]:
+        """As many items as fit a request, written and encoded; and the results of those that cannot be."""
+        wire: list[dict[str, Any]] = []
+        sent: list[Entry] = []
+        broken: dict[int, Result] = {}
+        for entry in entries:
+            if files.size > MAX_BYTES:
+                break
+            try:
+                wire.append(files.item(entry.item, f"/items/{len(wire)}"))
+                sent.append(entry)
+            except BadImage as exc:
+                broken[entry.index] = self._failed(entry, exc.errors[0], exc)
+        return wire, sent, broken
+
+    async def _ask(
+        self, wire: Sequence[Mapping[str, Any]], sent: Sequence[Entry], files: Files
+    ) -> dict[int, Result]:
+        try:
+            report = await self._send(wire, files, self._asked)
+        except Invalid as exc:
+            places = [place_of(fault, len(sent)) for fault in exc.errors]
+            refused = [sent[place] for place in places if place is not None]
+            if not refused or len(refused) < len(places):
+                raise
+            faults = zip(refused, exc.errors, strict=True)
+            return {entry.index: self._failed(entry, fault, exc) for entry, fault in faults}
+        pairs = zip(sent, report, strict=True)
+        return {entry.index: replace(result, index=entry.index) for entry, result in pairs}
+
+    def _failed(self, entry: Entry, fault: Mapping[str, Any], exc: ScoregateError) -> Result:
+        """The result of an item that has the same error under every metric."""
+        kind = KINDS.get(str(fault.get("code")), type(exc))
+        at = OF_AN_ITEM.fullmatch(str(fault.get("pointer")))
+        detail = ": ".join(filter(None, [at and at[2], str(fault.get("detail"))]))
+        error = kind(detail, status=exc.status, request_id=exc.request_id)
+        errors = dict.fromkeys(self._asked.metrics, error)
+        return Result(entry.index, entry.item.id, {}, errors, {}, {}, exc.request_id)
+
+
+def place_of(fault: Mapping[str, Any], count: int) -> int | None:
+    """The place of the item that a fault of a request is about, if it is about one."""
+    found = OF_AN_ITEM.match(str(fault.get("pointer")))
+    return int(found[1]) if found and int(found[1]) < count else None

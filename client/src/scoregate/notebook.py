@@ -1,0 +1,94 @@
+"""Results as HTML, as notebooks show them.  Every text is escaped."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from scoregate.bmp import smaller
+
+if TYPE_CHECKING:
+    from scoregate.results import Ranking, Report, Score
+
+MAX_BYTES = 2 * 2**20  # of one picture; larger ones would make the notebook's file too large
+KINDS = {
+    b"\xff\xd8\xff": "jpeg",
+    b"\x89PNG": "png",
+    b"GIF8": "gif",
+    b"BM": "bmp",
+    b"RIFF": "webp",
+}
+
+
+def of_score(score: Score) -> str:
+    """The picture beside prompt, score and questions."""
+    head = f"<b>{escape(score.metric)} {score.value:.4f}</b><br>{escape(score.prompt)}"
+    below = f"<br><small>{escape(score.model)}</small>{questions(score.details)}"
+    return row_table([[picture(score.picture), head + below]])
+
+
+def of_report(report: Report) -> str:
+    """A row for each item whose picture was kept, and how many there are beside."""
+    rows = []
+    for result, (prompt, shown) in zip(report[: len(report.shown)], report.shown, strict=True):
+        cells = [f"{escape(name)} <b>{score:.4f}</b>" for name, score in result.scores.items()]
+        cells += [f"{escape(name)} {failed(error)}" for name, error in result.errors.items()]
+        asked = [questions(details) for details in result.details.values()]
+        rows.append([picture(shown), "<br>".join([escape(prompt), *cells]) + "".join(asked)])
+    more = len(report) - len(rows)
+    return row_table(rows) + (f"<small>and {more} more</small>" if more else "")
+
+
+def of_ranking(ranking: Ranking) -> str:
+    """A row for each picture, best first."""
+    rows = [["", "picture", "score", "decided by", "accepted"]]
+    for place, ranked in enumerate(ranking, 1):
+        score = failed(ranked.error) if ranked.score is None else f"{ranked.score:.4f}"
+        accepted = "yes" if ranked.accepted else "no"
+        rows.append([str(place), str(ranked.index), score, escape(ranked.decided_by or ""), accepted])
+    return row_table(rows)
+
+
+def questions(details: Any) -> str:
+    """The questions of a metric's details with their answers and scores, if it asks any."""
+    asked = details.get("questions") if isinstance(details, Mapping) else None
+    if not asked:
+        return ""
+    rows = [
+        [escape(str(each.get(name, ""))) for name in ("text", "answer")] + [number(each)] for each in asked
+    ]
+    return row_table([["question", "answer", "score"], *rows])
+
+
+def number(question: Mapping[str, Any]) -> str:
+    """A question's score, if it has one."""
+    score = question.get("score")
+    return f"{score:.3f}" if isinstance(score, (int, float)) else ""
+
+
+def failed(error: Any) -> str:
+    """An error in place of a score."""
+    return f"<span style='color:#c00'>{escape(error.code)}: {escape(error.detail)}</span>" if error else ""
+
+
+def picture(file: bytes | None) -> str:
+    """The picture, 160 pixels wide at most; empty where there is none to show."""
+    if not file:
+        return ""
+    kind = next((name for start, name in KINDS.items() if file.startswith(start)), "")
+    if kind == "bmp":
+        file = smaller(file)
+    if not kind or len(file) > MAX_BYTES:
+        return f"<small>{len(file):,} bytes</small>"
+    data = base64.b64encode(file).decode()
+    return f"<img alt='' style='max-width:160px;max-height:160px' src='data:image/{kind};base64,{data}'>"
+
+
+def row_table(rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are HTML already."""
+    lines = (
+        "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return "<table>" + "".join(lines) + "</table>"

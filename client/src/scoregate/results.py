@@ -1,0 +1,183 @@
+"""What callers get: frozen results, which show themselves in notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
+
+from scoregate import notebook
+from scoregate.errors import ScoregateError
+
+T = TypeVar("T")
+SHOWN = 16  # pictures that a report keeps
+MetricError = ScoregateError
+"""Why a metric of an item has no score: the same classes as those of a whole request."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """
+    One metric's score of one picture; `float(score)` is its value.
+
+    Attributes:
+        model: the `id@revision` of each model that the request used, joined by commas.
+        details: what the value is made of, if `explain` was asked for.
+        cache: `hit`, `miss` or `coalesced`; empty where the service says nothing.
+        picture: the file that was sent, for notebooks; None where the picture was a URL.
+    """
+
+    value: float
+    metric: str
+    model: str
+    details: Mapping[str, Any]
+    request_id: str
+    prompt: str
+    cache: str
+    picture: bytes | None = field(default=None, repr=False, compare=False)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def _repr_html_(self) -> str:
+        return notebook.of_score(self)
+
+
+@dataclass(frozen=True)
+class Result:
+    """
+    The scores of one item by metric, and an error for each metric without one.
+
+    Attributes:
+        index: the item's place in what was asked.
+        details: what each score is made of, by metric, if `explain` was asked for.
+        cache: `hit`, `miss` or `coalesced`, by metric, where the service says so.
+    """
+
+    index: int
+    id: str | None
+    scores: Mapping[str, float]
+    errors: Mapping[str, MetricError]
+    details: Mapping[str, Any]
+    cache: Mapping[str, str]
+    request_id: str
+
+    def score(self, metric: str) -> float:
+        """The score of *metric*.  Raises its error where there is none, `KeyError` if not asked for."""
+        if metric in self.errors:
+            raise self.errors[metric].at(f"item {self.index}, {metric}")
+        return self.scores[metric]
+
+
+class Entries(Sequence[T]):
+    """A list of what an answer holds, with the rest of the answer."""
+
+    def __init__(self, entries: Sequence[T], raw: Mapping[str, Any]) -> None:
+        self._entries = tuple(entries)
+        self.raw = raw
+        self.models: Mapping[str, str] = raw.get("models", {})
+        self.timings_ms: Mapping[str, float] = raw.get("timings_ms", {})
+        self.request_id = str(raw.get("request_id", ""))
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._entries[index]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self._entries)!r})"
+
+
+class Report(Entries[Result]):
+    """
+    The results of one request, in the order of its items.
+
+    Attributes:
+        partial: whether some metric of some item has no score.
+        warnings: that a text was cut, for example.
+        models: the `id@revision` of each model in use, by its configured name.
+        raw: the service's answer.
+        shown: prompt and picture of the first items, for notebooks.
+    """
+
+    def __init__(
+        self, results: Sequence[Result], raw: Mapping[str, Any], sent: Sequence[tuple[str, bytes | None]]
+    ) -> None:
+        super().__init__(results, raw)
+        self.partial = any(result.errors for result in results)
+        self.warnings: Sequence[str] = tuple(raw.get("warnings") or ())
+        self.shown = tuple(sent[:SHOWN])
+
+    def raise_for_errors(self) -> None:
+        """Raise the first error of any item, if there is one."""
+        for result in self:
+            for metric in result.errors:
+                result.score(metric)
+
+    def _repr_html_(self) -> str:
+        return notebook.of_report(self)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """
+    One picture of a ranking.
+
+    Attributes:
+        index: its place in what was asked.
+        score: by the metric `decided_by`; None where it failed.
+        accepted: within `top_k`, and not below `threshold`.
+        decided_by: the metric that its place comes from.
+        error: why it has no score.
+    """
+
+    index: int
+    score: float | None
+    accepted: bool
+    decided_by: str | None
+    error: MetricError | None
+
+
+class Ranking(Entries[Ranked]):
+    """Pictures, best first.  `raw` is the service's answer."""
+
+    @property
+    def best(self) -> Ranked:
+        """The first with a score.  Raises the first error where none has one."""
+        for ranked in self:
+            if ranked.score is not None:
+                return ranked
+        error = next((ranked.error for ranked in self if ranked.error), None)
+        raise error or ScoregateError("the ranking is empty")
+
+    @property
+    def accepted(self) -> Sequence[Ranked]:
+        """Those that were accepted, best first."""
+        return [ranked for ranked in self if ranked.accepted]
+
+    def _repr_html_(self) -> str:
+        return notebook.of_ranking(self)
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """
+    The questions about one prompt, or the error that says why there are none.
+
+    Attributes:
+        id: a hash of the content, to score with exactly these questions again.
+        cached: whether the set was there before; None where the service says nothing.
+        questions: each with `id`, `text`, `kind`, `depends_on`, `expected`.
+    """
+
+    prompt: str
+    style: str
+    id: str | None
+    cached: bool | None
+    questions: Sequence[Mapping[str, Any]]
+    error: MetricError | None

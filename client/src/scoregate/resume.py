@@ -1,0 +1,118 @@
+"""A file of results, one JSON line each, from which a run that was stopped goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any
+
+from scoregate.errors import Invalid, NotFound, ScoregateError, TooLarge, UrlFailed, error_of
+from scoregate.items import Item
+from scoregate.requests import Asked
+from scoregate.results import Result
+
+LASTING = (Invalid, NotFound, TooLarge)  # the same item would get them again
+
+
+class Resume:
+    """
+    The results of earlier runs, and the file that those of this one are added to.
+
+    A last line that was not finished is cut off, and its item is scored again.  So is an item whose error
+    may pass: it gets no line.
+
+    Raises:
+        OSError: the file cannot be read or written.
+        ValueError: a line of it is none of ours.
+    """
+
+    def __init__(self, path: str | PathLike[str], asked: Asked) -> None:
+        self._path, self._asked = path, asked
+        self._known: dict[int, Mapping[str, Any]] = {}
+        self._keys: dict[int, str] = {}  # of the items that this run came to
+        self._file = open(path, "a+b")  # noqa: SIM115, closed by `close`
+        try:
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def known(self, index: int, item: Item) -> Result | None:
+        """
+        The result that an earlier run left for an item.
+
+        Raises:
+            ValueError: that run had another item there, or asked something else about it.
+        """
+        self._keys[index] = key = key_of(item, self._asked)
+        line = self._known.get(index)
+        if line is None:
+            return None
+        if line["key"] != key:
+            raise ValueError(
+                f"{fspath(self._path)}: item {index} is another one there, or was asked something else;"
+                " name another file for another run"
+            )
+        request_id = line["request_id"]
+        errors = {name: error_of(entry, request_id=request_id) for name, entry in line["errors"].items()}
+        return Result(index, line["id"], line["scores"], errors, line["details"], line["cache"], request_id)
+
+    def write(self, results: Sequence[Result]) -> None:
+        """Add a line for each result that is new and will stay."""
+        for result in results:
+            key = self._keys.pop(result.index)
+            if result.index not in self._known and all(map(lasts, result.errors.values())):
+                self._file.write(line_of(result, key))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        whole = 0
+        for number, line in enumerate(self._file, 1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                entry = json.loads(line)
+                self._known[entry["index"]] = {name: entry[name] for name in FIELDS}
+            except (ValueError, LookupError, TypeError) as exc:
+                raise ValueError(f"{fspath(self._path)}, line {number}: not a line of score_many") from exc
+            whole += len(line)
+        self._file.truncate(whole)
+
+
+FIELDS = ("key", "id", "scores", "errors", "details", "cache", "request_id")
+
+
+def key_of(item: Item, asked: Asked) -> str:
+    """What tells one item and what is asked about it from others; of a picture, only its path."""
+    path = fspath(item.image) if isinstance(item.image, (str, PathLike)) else ""
+    said: list[Any] = [item.prompt, item.id, dict(item.options), str(path)]
+    said += [list(asked.metrics), dict(asked.options or {}), asked.explain]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def lasts(error: ScoregateError) -> bool:
+    """Whether an error of the service will stay; what the client could not read may be there next time."""
+    told = isinstance(error, LASTING) and not isinstance(error, UrlFailed)
+    return told and bool(error.request_id)
+
+
+def line_of(result: Result, key: str) -> bytes:
+    """A result as it stands in the file."""
+    entry = {
+        "index": result.index,
+        "key": key,
+        "id": result.id,
+        "scores": dict(result.scores),
+        "errors": {name: {"code": e.code, "detail": e.detail} for name, e in result.errors.items()},
+        "details": result.details,
+        "cache": result.cache,
+        "request_id": result.request_id,
+    }
+    return json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"

@@ -1,0 +1,211 @@
+"""The client, asking a real service around fakes."""
+
+import asyncio
+import inspect
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import scoregate
+from scoregate import (
+    AsyncClient,
+    Client,
+    ConnectionFailed,
+    ImageUndecodable,
+    Item,
+    Score,
+    UnknownMetric,
+    UnknownQuestionSet,
+)
+from tests.client.conftest import scored
+from tests.conftest import png
+
+pytestmark = pytest.mark.integration
+
+NOISE = np.random.default_rng(0).integers(0, 255, (8, 16, 16, 3), np.uint8)
+
+
+def test_a_score_says_what_it_is_and_where_from(client):
+    """A frozen value, which counts as its number."""
+    score = client.score(png(), "a red square", explain=True)
+
+    assert 0 <= score.value == float(score) <= 1
+    assert ("vqascore", "a red square") == (score.metric, score.prompt)
+    assert "fake-vqa@1" == score.model
+    assert score.value == score.details["likelihood"]
+    assert score.request_id
+    with pytest.raises(AttributeError):
+        score.value = 1.0
+
+
+def test_the_same_score_comes_for_the_same_file_in_any_form(client, tmp_path):
+    """A path and its bytes."""
+    (tmp_path / "p.png").write_bytes(png())
+    forms = [png(), tmp_path / "p.png", str(tmp_path / "p.png"), (tmp_path / "p.png").open("rb")]
+    scores = {client.score(form, "a red square").value for form in forms}
+    forms[-1].close()
+
+    assert 1 == len(scores)
+
+
+def test_items_keep_their_order_ids_and_options(client):
+    """With every metric's score, and a model for each role."""
+    own = {"vqascore": {"output": "logit"}}
+    items = [Item("a red square", png(), id="a", options=own), (png(), "a red square")]
+    report = client.score_items(items, ["vqascore", "clipscore", "dsg"], explain=True)
+
+    assert [("a", 0), (None, 1)] == [(result.id, result.index) for result in report]
+    assert [report[0].details["vqascore"]["logit"]] == [report[0].score("vqascore")]
+    assert report[0].scores["clipscore"] == report[1].scores["clipscore"]
+    assert {"vqa", "clip", "questions"} == report.models.keys()
+    assert not report.partial
+    assert report.raw["request_id"] == report.request_id
+    report.raise_for_errors()
+
+
+def test_a_partial_failure_is_not_hidden(client):
+    """The broken picture's error is of the class of its code, and the other one has its score."""
+    report = client.score_items([(png(), "x"), (png()[:40], "y")])
+
+    assert report.partial
+    assert 0 <= report[0].score("vqascore") <= 1
+    assert {} == report[1].scores
+    assert isinstance(report[1].errors["vqascore"], ImageUndecodable)
+    for fails in (report.raise_for_errors, lambda: report[1].score("vqascore")):
+        with pytest.raises(ImageUndecodable, match=r"^item 1, vqascore: "):
+            fails()
+    with pytest.raises(ImageUndecodable):
+        client.score(png()[:40], "y")
+
+
+def test_a_metric_that_was_not_asked_for_has_no_score(client):
+    """Which is no error of the service."""
+    [result] = client.score_items([(png(), "x")])
+
+    with pytest.raises(KeyError):
+        result.score("clipscore")
+
+
+def test_frames_are_one_item(client):
+    """As many as there are in the list."""
+    score = client.score(list(NOISE[:3]), "x", explain=True)
+
+    assert 3 == score.details["frames_used"]
+
+
+def test_a_mistake_in_the_request_is_named(client):
+    """With the place, the status, and the request's name in the log."""
+    with pytest.raises(UnknownMetric, match="/metrics/0") as raised:
+        client.score(png(), "x", "beauty")
+
+    assert 422 == raised.value.status
+    assert raised.value.request_id
+    assert "/metrics/0" == raised.value.errors[0]["pointer"]
+
+
+def test_question_sets_can_be_written_and_found_again(client):
+    """The second time they are there; an id that is not there is an error."""
+    [first] = client.questions("a red cat")
+    again, other = client.questions(["a red cat", "a green dog"], "dsg", priority="bulk")
+
+    assert first.id == again.id != other.id
+    assert again.cached
+    assert "a red cat" in first.questions[0]["text"]
+    assert first.questions == client.question_set(first.id).questions
+    with pytest.raises(UnknownQuestionSet):
+        client.question_set("sha256:" + "0" * 64)
+
+
+def test_the_service_tells_of_itself(client):
+    """Its models, its health, and whether it is ready."""
+    assert {"clip", "vqa", "questions"} == {model["name"] for model in client.models()["models"]}
+    assert "vqascore" in client.health()["rewards"]
+    assert (True, True) == (client.ready()[0], client.ready()[1]["ready"])
+
+
+def test_a_service_that_is_not_ready_says_why(answered):
+    """Without retries and without an exception: that is an answer, too."""
+    detail = {"detail": "vqa is loading", "code": "not_ready"}
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        return scoregate.connection.httpx.Response(503, json=detail)
+
+    assert (False, detail) == answered(answer).ready()
+    assert 1 == len(asked)
+
+
+def test_threads_share_a_client(client):
+    """Each gets the score of its own picture."""
+    pairs = [(NOISE[number % 8], f"a square {number}") for number in range(64)]
+    alone = [client.score(*pair).value for pair in pairs]
+    with ThreadPoolExecutor(16) as threads:
+        together = list(threads.map(lambda pair: client.score(*pair).value, pairs))
+
+    assert alone == together
+    assert len(set(alone)) > 60
+
+
+def test_a_client_that_was_closed_opens_again(client):
+    """So that nobody has to know who closes it last."""
+    client.close()
+    client.close()
+
+    assert client.health()
+
+
+def test_a_client_that_is_closed_leaves_nobody_waiting(answered):
+    """A thread that has asked gets an error, not silence."""
+    asked = threading.Event()
+
+    async def never(request):
+        asked.set()
+        await asyncio.Event().wait()
+
+    client = answered(never)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(client.score, png(), "x")
+        asked.wait(60)
+        client.close()
+        with pytest.raises(ConnectionFailed, match="closed meanwhile"):
+            waiting.result(60)
+
+
+def test_a_process_ends_although_nobody_closed_its_client(service):
+    """Without a word on stderr."""
+    code = f"import scoregate; client = scoregate.Client({service!r}); print(client.ready()[0])"
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=60
+    )
+
+    assert (0, "True\n", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_both_clients_have_the_same_methods():
+    """With the same arguments; what one returns, the other has awaited."""
+
+    def methods(kind):
+        return {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
+
+    shared = methods(Client)
+    assert {"score", "score_items", "score_many", "rank", "questions", "models", "health"} <= shared
+    assert shared <= methods(AsyncClient)
+    for name in [*shared, "__init__"]:
+        ours, theirs = inspect.signature(getattr(Client, name)), inspect.signature(getattr(AsyncClient, name))
+        assert ours.parameters == theirs.parameters, name
+
+
+def test_results_travel_between_processes(answered):
+    """As a DataLoader's workers return them."""
+    score = answered(scored).score(png(), "x")
+    report = answered(scored).score_items([(png(), "x")])
+
+    assert score == pickle.loads(pickle.dumps(score))
+    assert isinstance(score, Score)
+    assert list(report) == list(pickle.loads(pickle.dumps(report)))

@@ -1,0 +1,44 @@
+"""The client's errors are those of the service."""
+
+import pickle
+
+import scoregate
+from scoregate.errors import KINDS, OWN, ScoregateError, error_of, tree
+from service import errors
+
+
+def test_every_code_of_the_service_is_a_class_of_the_same_name():
+    """And below the same class, so that who catches `BadImage` catches every bad image."""
+    theirs = {kind.code: kind for kind in tree(errors.ScoregateError)}
+    ours = {code: kind for code, kind in KINDS.items() if kind not in OWN}
+
+    assert theirs.keys() == ours.keys()
+    for code, kind in theirs.items():
+        assert kind.__name__ == ours[code].__name__
+        if code != ScoregateError.code:
+            assert kind.__base__.__name__ == ours[code].__base__.__name__
+
+
+def test_every_error_can_be_named_after_one_import():
+    """`except scoregate.LaneFull`."""
+    assert [] == [kind for kind in tree() if getattr(scoregate, kind.__name__, None) is not kind]
+    assert len(tree()) == len(KINDS)
+
+
+def test_a_code_that_nobody_knows_is_kept():
+    """That of a newer service."""
+    error = error_of({"code": "on_strike", "detail": "no models today"}, status=503)
+
+    assert ScoregateError is type(error)
+    assert ("on_strike", "no models today", 503) == (error.code, error.detail, error.status)
+
+
+def test_an_error_travels_between_processes():
+    """With all that it says."""
+    entry = {"code": "lane_full", "detail": "full", "retry_after_s": 1.5}
+    error = error_of(entry, status=429, request_id="r")
+    copy = pickle.loads(pickle.dumps(error))
+
+    assert type(error) is type(copy)
+    assert error.__dict__ == copy.__dict__
+    assert "full" == str(copy)
