@@ -31,14 +31,14 @@ def measure(report: Report, size: Size) -> None:
         )
         local = stack.enter_context(servers.timed(MODEL))
         ratios = [rate(two, report, "2", seed) / rate(one, report, "1", seed) for seed in range(size.rounds)]
-        report.add("two_replicas_over_one", median(ratios), note="items/s, 4 requests of 128 images at once")
+        report.add("two_replicas_over_one", median(ratios), note="items/s, 8 requests of 128 images at once")
         added = [latency(one, size, seed) - latency(local, size, seed) for seed in range(size.rounds)]
         report.add("hop_ms", 1000 * median(added), "ms", "added to a single request by one replica on Ray")
 
 
 def rate(server: Server, report: Report, replicas: str, seed: int) -> float:
     """Items a second."""
-    outcomes = server.run(Spec("whole", seed=seed))
+    outcomes = server.run(Spec("whole", seed=seed, scale=2))
     return throughput(report.keep("replicas", replicas, outcomes))
 
 
