@@ -210,6 +210,24 @@ class NoText(Invalid):
     code = "no_text"
 
 
+class NoTask(Invalid):
+    """Nothing says which objects an image should show."""
+
+    code = "no_task"
+
+
+class UnknownClass(Invalid):
+    """An object of a class that the detector does not know."""
+
+    code = "unknown_class"
+
+
+class NoMasks(Invalid):
+    """Colours are asked for, and the detector does not say which pixels belong to an object."""
+
+    code = "no_masks"
+
+
 class CallRefused(Invalid):
     """A model cannot take this call, whatever its load."""
 

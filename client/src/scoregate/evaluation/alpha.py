@@ -119,7 +119,7 @@ def paired(units: Codes, values: Floats) -> tuple[Codes, Floats]:
 
 def coefficients(units: Codes, values: Floats, weights: Floats | None = None) -> Coefficients:
     """
-    Alpha at each level, from the ratings of units with two or more; None where nothing differs.
+    Alpha at each level, from the ratings of units with two or more; None where all are the same.
 
     The ordinal distance of two values is that of their middle ranks, so it is the interval distance of
     ranks, and neither needs a table of all pairs of values.
@@ -130,11 +130,13 @@ def coefficients(units: Codes, values: Floats, weights: Floats | None = None) ->
     _, kinds = np.unique(values, return_inverse=True)
     sizes = np.bincount(units)
     weights = np.ones(len(sizes)) if weights is None else weights
-    counts = np.bincount(kinds, weights=weights[units])
+    counts = np.bincount(kinds, weights=weights[units]).astype(np.float64)
+    if np.count_nonzero(counts) < 2:
+        return dict.fromkeys(LEVELS)
     ranks = np.cumsum(counts) - counts / 2
     shares = weights / (sizes - 1)
     return {
-        "nominal": nominal(units, kinds, counts, shares),
+        "nominal": nominal(units, kinds.astype(np.intp), counts, shares),
         "ordinal": squared(units, ranks[kinds], weights, shares),
         "interval": squared(units, values, weights, shares),
     }

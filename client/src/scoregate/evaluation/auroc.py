@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import Floats, floats
+from scoregate.evaluation.arrays import Floats, floats, varied
 from scoregate.evaluation.errors import BadColumn
 
 
@@ -27,9 +27,9 @@ def auroc(metric: Any, label: Any) -> Auroc:
         label: 1 for a right picture, 0 for a wrong one.
 
     Raises:
-        BadColumn: the labels are not both there, or something else.
+        BadColumn: all scores or all labels are the same, or a label is something else.
     """
-    metric, label = floats(metric, "metric"), floats(label, "label")
+    metric, label = varied(metric, "metric"), floats(label, "label")
     if not np.isin(label, (0, 1)).all():
         raise BadColumn("label", "a label is 0 or 1")
     good, bad = metric[label == 1], metric[label == 0]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Floats, Names, coded, floats
+from scoregate.evaluation.arrays import Floats, Names, floats
 from scoregate.evaluation.errors import BadColumn
 
 TASKS = ("single_object", "two_object", "counting", "colors", "position", "color_attr")
@@ -46,18 +46,20 @@ def geneval(tag: Names, prompt: Names, correct: Any, human: Any = None) -> GenEv
     tags = np.asarray(tag, dtype=object)
     tasks = {task: float(verdicts[tags == task].mean()) if (tags == task).any() else None for task in TASKS}
     shares = [share for share in tasks.values() if share is not None]
-    names, codes = coded([f"{task}\0{text}" for task, text in zip(tag, prompt, strict=True)])
+    prompts: dict[tuple[str, str], bool] = {}
+    for each, verdict in zip(zip(tag, prompt, strict=True), verdicts, strict=True):
+        prompts[each] = prompts.get(each, False) or bool(verdict)
     by_task = {}
     if people is not None:
         by_task = {task: kappa(verdicts[tags == task], people[tags == task]) for task in dict.fromkeys(tag)}
     return GenEval(
         tasks,
         float(np.mean(shares)) if len(shares) == len(TASKS) else None,
-        float((np.bincount(codes, verdicts) > 0).mean()),
+        sum(prompts.values()) / len(prompts),
         None if people is None else kappa(verdicts, people),
         by_task,
         len(verdicts),
-        len(names),
+        len(prompts),
     )
 
 

@@ -5,7 +5,7 @@ The model ordering of Gecko (Wiles et al. 2024, arXiv 2404.16820, section 4.2): 
 for each pair of generators.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import erfc, sqrt
 from typing import Any, Literal
@@ -41,11 +41,21 @@ class SignedRank:
 
 
 @dataclass(frozen=True)
-class Pair(SignedRank):
-    """Two generators; *relation* is `>` where *a* is significantly better, `<` where *b* is, else `=`."""
+class Pair:
+    """
+    The test of two generators, as in `SignedRank`.
+
+    *relation* is `>` where *a* is significantly better, `<` where *b* is, else `=`.
+    """
 
     a: str
     b: str
+    n: int
+    zeros: int
+    w_plus: float
+    w_minus: float
+    z: float
+    p: float
     relation: str
 
 
@@ -55,8 +65,9 @@ class Ordering:
     Attributes:
         order: generators by mean value, the best first.
         tiers: groups without a significant difference, the best first; None where `=` is not transitive.
-        ratings: values that were averaged to one for each generator and item.
         unpaired: items that lack a generator; they count in the pairs that have both.
+        ratings: rows; several of a generator and an item were averaged.
+        agreement: the share of pairs with people's relation, *human_pairs* and *human_order*.
     """
 
     pairs: list[Pair]
@@ -68,7 +79,8 @@ class Ordering:
     ratings: int
     out_of_scale: int
     agreement: float | None = None
-    human: "Ordering | None" = field(default=None)
+    human_pairs: list[Pair] | None = None
+    human_order: list[str] | None = None
 
 
 def ordering(
@@ -98,8 +110,13 @@ def ordering(
     if set(people.order) != set(found.order):
         raise BadColumn("human", "a generator has no rating inside the scale")
     same = sum(a.relation == b.relation for a, b in zip(found.pairs, people.pairs, strict=True))
-    more = {"agreement": same / len(found.pairs), "human": people, "out_of_scale": people.out_of_scale}
-    return Ordering(**(vars(found) | more))
+    return replace(
+        found,
+        out_of_scale=people.out_of_scale,
+        agreement=same / len(found.pairs),
+        human_pairs=people.pairs,
+        human_order=people.order,
+    )
 
 
 def ordered(
@@ -154,7 +171,7 @@ def compared(cells: Floats, models: list[str], a: int, b: int, alpha: float, zer
         raise BadColumn("item", f"{models[a]} and {models[b]} share no item")
     found = signed_rank(cells[a][both] - cells[b][both], zero_method)
     relation = "=" if found.p >= alpha else ">" if found.w_plus > found.w_minus else "<"
-    return Pair(**vars(found), a=models[a], b=models[b], relation=relation)
+    return Pair(models[a], models[b], **vars(found), relation=relation)
 
 
 def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedRank:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Names, coded, varied
+from scoregate.evaluation.arrays import Names, coded, exact, varied
 from scoregate.evaluation.errors import BadColumn
 from scoregate.evaluation.ties import counts
 
@@ -42,7 +42,7 @@ def preference(metric: Any, human: Any, group: Names) -> Preference:
     Raises:
         BadColumn: a column is constant, or no group has two pictures that people rated differently.
     """
-    metric, human = varied(metric, "metric"), varied(human, "human")
+    (metric, _), (human, _) = exact(varied(metric, "metric")), exact(varied(human, "human"))
     names, groups = coded(group)
     order = np.lexsort((metric, groups))
     right, wrong, human_only, tied, both = map(int, counts((metric[order], human[order], groups[order]), 0.0))

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Floats, Names, coded, floats
+from scoregate.evaluation.arrays import Codes, Floats, Names, coded, varied
 from scoregate.evaluation.errors import BadColumn
 from scoregate.evaluation.scale import Scale, inside
 
 THRESHOLD = 0.5
+NOISE = 1e-9  # of a variance: half of the largest one is not below half of it
 
 
 @dataclass(frozen=True)
@@ -70,37 +71,35 @@ def reliable(
             over them.  None where ratings are about the picture as a whole.
 
     Raises:
-        BadColumn: no rating is inside the scale, or nothing was rated twice.
+        BadColumn: all ratings are the same or outside the scale, or nothing was rated twice.
     """
-    values = floats(rating, "rating")
+    values = varied(rating, "rating")
     kept = inside(values, scale, "rating")
     prompts, rows = coded(prompt)
     asked = [""] * len(values) if template is None else template
-    parts, places = coded([f"{each}\0{how}" for each, how in zip(model, asked, strict=True)])
+    pairs = list(zip(model, asked, strict=True))
+    number = {pair: place for place, pair in enumerate(sorted(set(pairs)))}
+    places = np.array([number[pair] for pair in pairs])
     things = coded([""] * len(values) if unit is None else unit)[1]
     held = np.ones(len(prompts), bool)
     measured = held.copy()
     found = []
-    for place, name in enumerate(parts):
+    for (name, how), place in number.items():
         chosen = kept & (places == place)
         disagreement = disagreements(rows[chosen], things[chosen], values[chosen], len(prompts))
         there = ~np.isnan(disagreement)
         if not there.any():
-            raise BadColumn(
-                "rating", f"{' with '.join(filter(None, name.split(chr(0))))}: nothing has two ratings"
-            )
+            raise BadColumn("rating", f"{name} {how}".strip() + ": nothing has two ratings")
         largest = float(np.nanmax(disagreement))
-        below = there & (disagreement < threshold * largest) if largest else there
+        below = there & (disagreement < threshold * largest * (1 - NOISE)) if largest else there
         held &= below
         measured &= there
-        found.append(Part(*name.split("\0"), int(there.sum()), largest, int(below.sum())))
+        found.append(Part(name, how, int(there.sum()), largest, int(below.sum())))
     ids = [name for name, keep in zip(prompts, held, strict=True) if keep]
     return Reliable(len(prompts), len(ids), threshold, int((~measured).sum()), found, ids, int((~kept).sum()))
 
 
-def disagreements(
-    rows: np.ndarray[Any, Any], things: np.ndarray[Any, Any], values: Floats, prompts: int
-) -> Floats:
+def disagreements(rows: Codes, things: Codes, values: Floats, prompts: int) -> Floats:
     """For each prompt the variance of ratings, averaged over what was rated; NaN without two ratings."""
     cells, places = np.unique(np.stack([rows, things]), axis=1, return_inverse=True)
     places = places.reshape(-1)

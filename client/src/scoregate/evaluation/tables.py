@@ -136,6 +136,8 @@ def empty(cell: Any) -> bool:
 
 def text(cell: Any) -> str | None:
     """A cell as text; None where it is empty, or NaN."""
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)  # Parquet has whole numbers as floats where a cell is empty
     return None if empty(cell) or cell != cell else str(cell)
 
 

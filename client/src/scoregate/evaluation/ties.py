@@ -141,7 +141,9 @@ def best_distance(rows: Rows) -> float:
 
 def bins_of(distance: Floats, lowest: int) -> npt.NDArray[np.int64]:
     """The bits of a positive float are in the order of its value."""
-    return np.maximum((np.ascontiguousarray(distance).view(np.int64) >> MANTISSA) - lowest, 0)
+    bits = np.ascontiguousarray(distance).view(np.int64) >> MANTISSA
+    bins: npt.NDArray[np.int64] = np.maximum(bits - lowest, 0)
+    return bins
 
 
 def best_within(
@@ -154,7 +156,7 @@ def best_within(
         every = np.concatenate([distances, distance[kept]])
         gain = np.concatenate([gains, np.where(order[kept] == 0, 1.0, -1.0)])
         distances, places = np.unique(every, return_inverse=True)
-        gains = np.bincount(places, weights=gain, minlength=len(distances))
+        gains = np.bincount(places, weights=gain, minlength=len(distances)).astype(np.float64)
     if not len(distances):
         return 0.0
     bins = bins_of(distances, lowest)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import Floats, Names, coded, varied
+from scoregate.evaluation.arrays import Floats, Names, varied
 from scoregate.evaluation.errors import BadColumn
 
 MOST_WALKS = 100_000  # of one graph
@@ -91,13 +91,13 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
 
 def graphs_of(scores: Floats, graph: Names, node: Names) -> dict[str, Nodes]:
     """The nodes of every graph, in the order of their levels."""
-    names, codes = coded(graph)
-    found = {}
-    for place, name in enumerate(names):
-        rows = np.flatnonzero(codes == place)
-        at = sorted({node[row] for row in rows}, key=lambda each: (level(each), each))
-        found[name] = {each: scores[[row for row in rows if node[row] == each]] for each in at}
-    return found
+    rows: dict[str, dict[str, list[int]]] = {}
+    for row, (name, each) in enumerate(zip(graph, node, strict=True)):
+        rows.setdefault(name, {}).setdefault(each, []).append(row)
+    return {
+        name: {each: scores[nodes[each]] for each in sorted(nodes, key=lambda each: (level(each), each))}
+        for name, nodes in rows.items()
+    }
 
 
 def level(node: str) -> int:

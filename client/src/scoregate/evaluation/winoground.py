@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Names, coded, floats
+from scoregate.evaluation.arrays import Names, coded, varied
 from scoregate.evaluation.errors import BadColumn
 
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}
@@ -40,9 +40,10 @@ def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winogr
         caption, image: `0` or `1`; the four combinations of an item are four rows.
 
     Raises:
-        BadColumn: another caption or image, two scores of one combination, or no complete item.
+        BadColumn: all scores are the same, another caption or image, two scores of one combination, or no
+            complete item.
     """
-    metric = floats(metric, "metric")
+    metric = varied(metric, "metric")
     names, rows = coded(item)
     scores = np.full((len(names), 2, 2), np.nan)
     for score, row, of_caption, of_image in zip(metric, rows, caption, image, strict=True):

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
 
     table = read(arguments.table)
     described(table)
+    once(table)
     human = arguments.human
     if human is None and any(held(record.values, "human") for record in table.records):
         human = "human"
@@ -46,10 +48,21 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
     return outcome(table, draw, found)
 
 
+def once(table: "Table") -> None:
+    """Raise `BadInput` where two rows are about the same file."""
+    from scoregate.evaluation import BadInput
+
+    seen = Counter(record.values["filename"] for record in table.records if "filename" in record.values)
+    if repeated := [name for name, count in seen.items() if count > 1]:
+        raise BadInput(f"{table.path}, column filename: {repeated[0]} has {seen[repeated[0]]} rows")
+
+
 def described(table: "Table") -> None:
     """Take `tag` and `prompt` from `metadata`, an object or its JSON, where a row has them there alone."""
+    from scoregate.evaluation.tables import cell
+
     for place, record in enumerate(table.records):
-        metadata = record.values.get("metadata")
+        metadata = cell(record.values, "metadata")
         if isinstance(metadata, str):
             try:
                 metadata = json.loads(metadata)

@@ -24,7 +24,9 @@ def outcome(table: "Table", draw: Callable[[Any], None], *figures: Any) -> Outco
     content: dict[str, Any] = {}
     for each in figures:
         content |= asdict(each)
-    return Outcome({"dropped": table.dropped} | content | {"unquoted": table.unquoted}, draw)
+    return Outcome(
+        {**content, "unquoted": table.unquoted, "dropped": content.get("dropped", table.dropped)}, draw
+    )
 
 
 def add_table(parser: argparse.ArgumentParser, flag: str = "--scores") -> None:

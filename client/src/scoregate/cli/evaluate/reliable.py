@@ -49,8 +49,7 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
     def draw(axes: Any) -> None:
         names = [label(" ".join(filter(None, (part.model, part.template)))) for part in found.parts]
         axes.barh([*names, "all"], [*(part.reliable for part in found.parts), found.reliable])
-        axes.axvline(found.prompts, color="black", linestyle="--", label=f"{found.prompts} prompts")
-        axes.set_xlabel("reliable prompts")
-        axes.legend()
+        axes.set_xlim(0, found.prompts)
+        axes.set_xlabel(f"reliable of {found.prompts} prompts")
 
     return outcome(table, draw, found)

@@ -6,6 +6,7 @@ from typing import Any
 from scoregate.cli.text import number, table
 
 NONE = "–"
+MOST = 20  # names that are shown in a line
 
 
 def as_text(content: Mapping[str, Any]) -> str:
@@ -51,7 +52,10 @@ def cell(value: Any) -> str:
     if value is None:
         return NONE
     if isinstance(value, float):
-        return f"{value:.3g}" if 0 < abs(value) < 0.001 else number(value)
+        digits = ".3g" if 0 < abs(value) < 0.001 else ".8g" if abs(value) >= 1000 else ""
+        return format(value, digits) if digits else number(value)
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return " > ".join(" = ".join(map(cell, tier)) for tier in value)
     if isinstance(value, list | tuple):
-        return ", ".join(cell(each) for each in value)
+        return ", ".join(map(cell, value)) if len(value) <= MOST else f"{len(value)}: see --json"
     return str(value)
