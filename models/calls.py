@@ -115,6 +115,25 @@ class ReadCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class DetectCall(Call):
+    """
+    Find objects in an image.  The outcome is a `Detections`.
+
+    Attributes:
+        labels: what to look for.  A model that knows certain labels only is given none, and looks for all.
+        threshold: an object counts as found if its score is larger.
+    """
+
+    image: Image
+    labels: tuple[str, ...] = ()
+    threshold: float = 0.3
+
+    def content(self) -> tuple[Any, ...]:
+        """The image's digest, the labels and the threshold."""
+        return ("detect", self.image.digest, self.labels, self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
 class GenerateCall(Call):
     """
     Answer a chat of one system and one user message.  The outcome is the model's `Text`.

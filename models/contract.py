@@ -60,6 +60,8 @@ class ModelInfo:
         logit_scale: what a CLIP's training multiplied cosines by.
         question: how a VQA model is best asked whether it sees a text, unless a request says otherwise.
         choice_question: how it is best asked a question that has choices, unless a request says otherwise.
+        labels: the only objects that a detector finds; empty: any that a call names.
+        masks: whether it says which pixels belong to an object.
         generates: a call takes as long as many batches, since the model writes text.  It gets a thread of
             its own on its device, and one call at a time.
         repeatable: the same call always gets the same outcome, so a bad one is not asked for again.
@@ -75,6 +77,8 @@ class ModelInfo:
     logit_scale: float | None = None
     question: str = QUESTION
     choice_question: str = CHOICE_QUESTION
+    labels: tuple[str, ...] = ()
+    masks: bool = False
     generates: bool = False
     repeatable: bool = False
 

@@ -8,7 +8,7 @@ for as long as a real model would: what is left is queueing.
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import cos, log, sin
 from typing import Any
 
@@ -19,6 +19,7 @@ from pydantic import Field
 from models.calls import (
     Call,
     ChoiceCall,
+    DetectCall,
     EntailmentCall,
     FirstTokenCall,
     GenerateCall,
@@ -33,6 +34,8 @@ from models.family import Family, Plan
 from models.image import Image
 from models.outcomes import (
     Choices,
+    Detection,
+    Detections,
     Embedding,
     Entailment,
     FirstToken,
@@ -42,6 +45,7 @@ from models.outcomes import (
     Reading,
     Text,
 )
+from models.outcomes.detections import packed
 from models.settings import Batch, PlacedSettings
 
 COST = 10  # tokens of every call
@@ -52,6 +56,7 @@ EXAMPLES: dict[str, Call] = {
     "questions": GenerateCall("", "style: example\nprompt: a grey square"),
     "nli": EntailmentCall("a grey square", "Is it grey? yes"),
     "ocr": ReadCall(GREY),
+    "detector": DetectCall(GREY, ("square",)),
 }
 
 
@@ -82,6 +87,7 @@ class FakeModel:
             dtype="float32",
             device="cpu",
             logit_scale=100.0 if role == "clip" else None,
+            masks=role == "detector",
             generates=role == "questions",
         )
         self._fixed_s, self._per_call_s = fixed_s, per_call_s
@@ -124,6 +130,8 @@ def answer(call: Call) -> Outcome:
         case ReadCall(image):
             corners = ((0.0, 0.0), (8.0, 0.0), (8.0, 8.0), (0.0, 8.0))
             return Reading((Line(f"read in {image.digest[:8]}", corners, chance(image.digest)),))
+        case DetectCall(image, labels, threshold):
+            return Detections(tuple(found(image, labels, threshold)))
         case GenerateCall(user=user, schema=schema):
             return Text(written(user, schema or YES_NO_QUESTIONS))
         case ImageCall(image):
@@ -133,6 +141,16 @@ def answer(call: Call) -> Outcome:
         case _:
             raise TypeError(f"a fake has no answer to a {type(call).__name__}")
     return Embedding(np.array([cos(angle), sin(angle)], np.float32))
+
+
+def found(image: Image, labels: Sequence[str], threshold: float) -> Iterator[Detection]:
+    """An object for each label that scores more than the threshold, the surest first; all of it is object."""
+    width, height = image.size
+    mask = packed(np.ones((height, width), bool))
+    scores = {label: chance(image.digest, label) for label in labels}
+    for label in sorted(scores, key=lambda label: -scores[label]):
+        if scores[label] > threshold:
+            yield Detection(label, scores[label], (0.0, 0.0, float(width), float(height)), mask)
 
 
 def chance(*parts: str) -> float:

@@ -8,7 +8,7 @@ entry points of the group `scoregate.models`.  No weights and no torch are neede
 from collections.abc import Mapping
 from functools import cache
 
-from models import clip, clip_flant5, fake, nli, ocr, openai, question_llm
+from models import clip, clip_flant5, detector, fake, nli, ocr, openai, question_llm
 from models.family import Family
 from models.plugins import with_plugins
 
@@ -21,6 +21,8 @@ OWN = (
     openai.LLM,
     nli.FAMILY,
     ocr.FAMILY,
+    detector.MASK2FORMER,
+    detector.OWLV2,
     fake.FAMILY,
 )
 

@@ -4,14 +4,17 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     ScoregateError                      500 internal
     + Malformed                         400 malformed
     + Unauthorized                      401 unauthorized
+    + Forbidden                         403 forbidden
     + NotFound                          404 not_found
     | + UnknownQuestionSet              404 unknown_question_set
     + MethodNotAllowed                  405 method_not_allowed
     + RequestTimeout                    408 request_timeout
     + TooLarge                          413 too_large
+    | + LargerThanQuota                 413 larger_than_quota
     + UnsupportedMediaType              415 unsupported_media_type
     + Invalid                           422 invalid
     | + UnknownMetric                   422 unknown_metric
+    | + ImageFailed                     422 image_failed        (of /rank, which names the image)
     | + BadImage                        422 bad_image           (an item's error, in a 200)
     |   + NotBase64                     422 not_base64
     |   + ImageUndecodable              422 image_undecodable
@@ -20,8 +23,12 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     |   + UrlFailed                     422 url_failed
     | + NoQuestions                     422 no_questions        (a metric's error, in a 200)
     | + NoText                          422 no_text             (a metric's error, in a 200)
+    | + NoTask                          422 no_task             (a metric's error, in a 200)
+    | + UnknownClass                    422 unknown_class       (a metric's error, in a 200)
+    | + NoMasks                         422 no_masks            (a metric's error, in a 200)
     | + CallRefused                     422 call_refused        (a metric's error, in a 200)
     + LaneFull                          429 lane_full           Retry-After (interactive)
+    + QuotaExceeded                     429 quota_exceeded      Retry-After
     + ModelFault                        500 model_fault
     + UpstreamFailed                    502 upstream_failed     (a metric's error, in a 200)
     + QuestionLLMFailed                 502 question_llm_failed
@@ -35,64 +42,11 @@ Raise the most telling leaf.  What happens to one item or one metric never fails
 engine turns it into an entry of the answer; only what concerns the whole request becomes its status.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Sequence
 
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One place of a request that is wrong: a JSON pointer, a code and a sentence."""
-
-    pointer: str
-    code: str
-    detail: str
-
-
-class ScoregateError(Exception):
-    """Base of the tree; its own meaning is "a fault of ours"."""
-
-    status = 500
-    code = "internal"
-    title = "Internal error"
-    detail = "internal error; the log of the service has more under this request id"
-
-    def __init__(
-        self,
-        detail: str = "",
-        *,
-        faults: Sequence[Fault] = (),
-        retry_after_s: float | None = None,
-    ) -> None:
-        self.detail = detail or type(self).detail
-        self.faults = tuple(faults)
-        self.retry_after_s = retry_after_s
-        super().__init__(self.detail)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """As it travels between our processes: the class and what it says, not how it was made."""
-        return remade, (type(self), self.__dict__)
-
-    def of_part(self, name: str) -> Self:
-        """The same error, whose detail says which part of a whole it is from; several may share this one."""
-        error = type(self).__new__(type(self))
-        error.__dict__ |= self.__dict__
-        error.detail = f"{name}: {self.detail}"
-        error.args = (error.detail,)
-        return error
-
-
-def remade(kind: type[ScoregateError], state: Mapping[str, Any]) -> ScoregateError:
-    """An error that says *state*."""
-    error = kind.__new__(kind, state["detail"])
-    error.__dict__ |= state
-    return error
-
-
-def bare(error: ScoregateError) -> ScoregateError:
-    """The error without the frames that it came through, which hold pictures for as long as it is held."""
-    error.__traceback__ = error.__cause__ = error.__context__ = None
-    return error
+from service.fault import Fault as Fault
+from service.fault import ScoregateError as ScoregateError
+from service.fault import bare as bare
 
 
 class Malformed(ScoregateError):
@@ -106,6 +60,12 @@ class Unauthorized(ScoregateError):
 
     status, code, title = 401, "unauthorized", "Key missing or unknown"
     detail = "no valid key; send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
+
+
+class Forbidden(ScoregateError):
+    """The key is known and has no right to this."""
+
+    status, code, title = 403, "forbidden", "Forbidden"
 
 
 class NotFound(ScoregateError):
@@ -140,6 +100,12 @@ class TooLarge(ScoregateError):
     status, code, title = 413, "too_large", "Request too large"
 
 
+class LargerThanQuota(TooLarge):
+    """More pairs of an item and a metric than the key's quota ever holds."""
+
+    code, title = "larger_than_quota", "Larger than the key's quota"
+
+
 class UnsupportedMediaType(ScoregateError):
     """Neither JSON nor multipart."""
 
@@ -157,6 +123,12 @@ class UnknownMetric(Invalid):
     """A metric this server does not serve."""
 
     code, title = "unknown_metric", "Unknown metric"
+
+
+class ImageFailed(Invalid):
+    """A picture of a ranking has no score, and the request asked to be refused then."""
+
+    code, title = "image_failed", "Image without a score"
 
 
 class BadImage(Invalid):
@@ -213,6 +185,24 @@ class NoText(Invalid):
     code, title = "no_text", "No text asked for"
 
 
+class NoTask(Invalid):
+    """Nothing says which objects an image should show."""
+
+    code, title = "no_task", "No objects asked for"
+
+
+class UnknownClass(Invalid):
+    """An object of a class that the detector does not know."""
+
+    code, title = "unknown_class", "Unknown class of objects"
+
+
+class NoMasks(Invalid):
+    """Colours are asked for, and the detector does not say which pixels belong to an object."""
+
+    code, title = "no_masks", "Detector without masks"
+
+
 class CallRefused(Invalid):
     """A model cannot take this call, whatever its load."""
 
@@ -223,6 +213,13 @@ class LaneFull(ScoregateError):
     """The interactive lane is full, or would not be served before the deadline."""
 
     status, code, title = 429, "lane_full", "Lane full"
+
+
+class QuotaExceeded(ScoregateError):
+    """The key has used up its quota for now; the wait is exact."""
+
+    status, code, title = 429, "quota_exceeded", "Quota exceeded"
+    exact_wait = True
 
 
 class Overloaded(ScoregateError):

@@ -4,7 +4,7 @@ The one stable import for packages that bring metrics or families of models alon
 Everything else below `service` and `models` may change from one version to the next.
 """
 
-from models.calls import Call, GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.calls import Call, DetectCall, GenerateCall, ImageCall, LikelihoodCall, TextCall
 from models.contract import (
     CheckpointError,
     Model,
@@ -17,7 +17,7 @@ from models.contract import (
 )
 from models.family import Family, Plan
 from models.image import Image, ImageError
-from models.outcomes import Embedding, Likelihood, Outcome, Text
+from models.outcomes import Detection, Detections, Embedding, Likelihood, Outcome, Text
 from models.settings import LocalSettings, ModelSettings, RemoteSettings
 from service.errors import CallRefused, Invalid, ModelFault, NotReady
 from service.metrics.contract import Item, Metric, MetricOptions, Score
@@ -31,6 +31,9 @@ __all__ = [
     "CallRefused",
     "CheckpointError",
     "Demand",
+    "DetectCall",
+    "Detection",
+    "Detections",
     "Embedding",
     "Family",
     "GenerateCall",

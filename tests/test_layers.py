@@ -25,7 +25,10 @@ LAYERS = [
     ["service.http", "service.dialects"],
     ["service.bootstrap", "service.settings.load"],
     [
+        "service.cascade",
+        "service.ranking",
         "service.engine",
+        "service.offer",
         "service.workload",
         "service.report",
         "service.folding",

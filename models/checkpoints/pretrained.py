@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer
-from transformers import AutoConfig
+from transformers import AutoConfig, AutoTokenizer
 
 from models.contract import CheckpointError
 from models.dry_run import is_dry
@@ -46,6 +46,19 @@ def from_config(kind: Any, directory: Path, dtype: torch.dtype) -> Any:
     config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     make = kind._from_config if hasattr(kind, "_from_config") else kind.from_config  # one class, or an Auto
     return make(config, dtype=dtype)
+
+
+def load_words(directory: Path) -> tuple[Tokenizer, int]:
+    """The tokenizer, thread-safe, and the most tokens that it says fit.  Raises `CheckpointError`."""
+    try:
+        loaded = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    except Exception as exc:  # transformers and tokenizers raise many kinds for a broken file
+        raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {in_short(exc)}") from exc
+    if not loaded.is_fast:
+        raise CheckpointError(f"{directory}: needs a fast tokenizer")
+    words = thread_safe(loaded)
+    words.encode_special_tokens = True  # "[SEP]" in a prompt is text
+    return words, loaded.model_max_length
 
 
 def thread_safe(tokenizer: Any) -> Tokenizer:

@@ -9,8 +9,9 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 from models.checkpoints.files import CONFIG
+from models.checkpoints.pretrained import load_words
 from models.contract import CheckpointError
-from models.nli.loading import load_network, load_words
+from models.nli.loading import load_network
 from models.nli.text import LENGTH, Text
 
 ENTAILMENT = "entailment"

@@ -1,17 +1,15 @@
-"""Load an NLI checkpoint of transformers: its network with every weight, and its tokenizer."""
+"""Load an NLI checkpoint of transformers: its network with every weight."""
 
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from tokenizers import Tokenizer
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, T5ForConditionalGeneration
+from transformers import AutoModelForSequenceClassification, T5ForConditionalGeneration
 
 from models.checkpoints.configuration import read_json
 from models.checkpoints.files import CONFIG, weight_files
-from models.checkpoints.pretrained import load_pretrained, thread_safe
+from models.checkpoints.pretrained import load_pretrained
 from models.contract import CheckpointError
-from models.reason import in_short
 
 Kind = Literal["classifier", "true"]
 
@@ -41,16 +39,3 @@ def load_network(directory: Path, kind: Kind, dtype: torch.dtype) -> Any:
     if absent:
         raise CheckpointError(f"{files[0]}: weights are missing or of another shape: {', '.join(absent[:4])}")
     return network
-
-
-def load_words(directory: Path) -> tuple[Tokenizer, int]:
-    """The tokenizer, thread-safe, and the most tokens that it says fit.  Raises `CheckpointError`."""
-    try:
-        loaded = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
-    except Exception as exc:  # transformers and tokenizers raise many kinds for a broken file
-        raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {in_short(exc)}") from exc
-    if not loaded.is_fast:
-        raise CheckpointError(f"{directory}: needs a fast tokenizer")
-    words = thread_safe(loaded)
-    words.encode_special_tokens = True  # "[SEP]" in a prompt is text
-    return words, loaded.model_max_length

@@ -9,8 +9,9 @@ from pathlib import Path
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from models.checkpoints.pretrained import load_words
 from models.contract import CheckpointError
-from models.nli.loading import load_network, load_words
+from models.nli.loading import load_network
 from models.nli.text import LENGTH, Text
 
 FOLLOWS = "1"

@@ -7,6 +7,7 @@ again, to the last bit.  Outcomes are never pickled.
 
 from models.outcomes.choices import Choices, FirstToken
 from models.outcomes.contract import Outcome
+from models.outcomes.detections import Detection, Detections
 from models.outcomes.embedding import Embedding
 from models.outcomes.entailment import Entailment
 from models.outcomes.likelihood import Likelihood
@@ -15,6 +16,8 @@ from models.outcomes.text import Text
 
 __all__ = [
     "Choices",
+    "Detection",
+    "Detections",
     "Embedding",
     "Entailment",
     "FirstToken",

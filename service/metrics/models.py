@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from models.calls import Call, EntailmentCall, ImageCall, LikelihoodCall, ReadCall, TextCall
+from models.calls import Call, DetectCall, EntailmentCall, ImageCall, LikelihoodCall, ReadCall, TextCall
 from models.image import Image
-from models.outcomes import Entailment, Likelihood, Reading
+from models.outcomes import Detections, Entailment, Likelihood, Reading
 from service.context import Context, Found
 from service.errors import ModelFault, ScoregateError
 from service.questions.sets import QuestionSet
@@ -65,6 +65,35 @@ class Ocr:
         [reading] = results(await self._handle.ask([ReadCall(image)], self._context))
         found: Reading = reading
         return found
+
+
+class Detector:
+    """A detector on behalf of one request."""
+
+    def __init__(self, handle: Handle, context: Context) -> None:
+        self._handle, self._context = handle, context
+
+    @property
+    def name(self) -> str:
+        """What the settings call it."""
+        return self._handle.name
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The only objects that it finds; empty: any that it is told to look for."""
+        return self._handle.info.labels
+
+    @property
+    def masks(self) -> bool:
+        """Whether it says which pixels belong to an object."""
+        return self._handle.info.masks
+
+    async def find(self, image: Image, labels: Sequence[str], threshold: float) -> Detections:
+        """Objects that score more than *threshold*: of its own labels, or of *labels* where it has none."""
+        wanted = () if self.labels else tuple(labels)
+        [found] = results(await self._handle.ask([DetectCall(image, wanted, threshold)], self._context))
+        detections: Detections = found
+        return detections
 
 
 class Clip:
@@ -156,6 +185,11 @@ class Models:
     def ocr(self) -> Ocr:
         """The OCR model."""
         return Ocr(self._handle("ocr"), self._context)
+
+    @property
+    def detector(self) -> Detector:
+        """The detector."""
+        return Detector(self._handle("detector"), self._context)
 
     @property
     def questions(self) -> Questions:

@@ -13,7 +13,7 @@ from service.fields import Prompt, Template, TextOrTemplate
 from service.metrics.registry import own
 from tests.conftest import b64, item, png
 from tests.http.test_bad_input import PLACES
-from tests.support.fakes import FakeClip, FakeOcr
+from tests.support.fakes import FakeClip, FakeDetector, FakeOcr
 
 
 @pytest.fixture
@@ -137,11 +137,13 @@ async def test_keys_are_described_and_asked_for_where_there_are_some(serve, docu
 @pytest.mark.parametrize("image", [b64(png()), [b64(png()), b64(png("blue"))]], ids=["one", "frames"])
 async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     """Every field, and no other; with several images, in `frames`."""
-    fakes |= {"picks": FakeClip(), "prefers": FakeClip(), "ocr": FakeOcr()}
+    fakes |= {"picks": FakeClip(), "prefers": FakeClip(), "ocr": FakeOcr(), "detector": FakeDetector()}
     tables = {"pickscore": {"model": "picks"}, "hpsv2": {"model": "prefers"}}
     roles = {"picks": "clip", "prefers": "clip"}
     models = {name: {"family": "fake", "role": roles.get(name, name)} for name in fakes}
-    body = {"items": [item('a red dog with "hi"', image)], "metrics": list(own()), "explain": True}
+    task = {"tag": "colors", "include": [{"class": "dog", "count": 1, "color": "red"}]}
+    wanted = item('a red dog with "hi"', image, options={"geneval": task})
+    body = {"items": [wanted], "metrics": list(own()), "explain": True}
     async with serve(models=models, metrics=tables) as client:
         answer = (await client.post("/score", json=body)).json()
         document = (await client.get("/openapi.json")).json()

@@ -6,6 +6,7 @@ import pytest
 
 from models.calls import (
     ChoiceCall,
+    DetectCall,
     EntailmentCall,
     FirstTokenCall,
     GenerateCall,
@@ -31,7 +32,7 @@ def score(model, *calls):
     return model.score([model.prepare(call) for call in calls])
 
 
-@pytest.mark.parametrize("role", ["clip", "vqa", "questions", "nli", "ocr"])
+@pytest.mark.parametrize("role", ["clip", "vqa", "questions", "nli", "ocr", "detector"])
 def test_a_fake_of_each_role_answers_its_example(role):
     """And says what it is."""
     model = fake(role)
@@ -76,6 +77,8 @@ def test_every_kind_of_call_has_an_answer_that_its_content_decides():
     [first] = score(fake("vqa"), FirstTokenCall(GREY, "Which?", ("a", "A", " a")))
     entailed = score(fake("nli"), EntailmentCall("a dog", "b"), EntailmentCall("a dog", "c"))
     [reading] = score(fake("ocr"), ReadCall(GREY))
+    [seen] = score(fake("detector"), DetectCall(GREY, ("dog", "cat", "bed", "cup"), 0.0))
+    [sure] = score(fake("detector"), DetectCall(GREY, ("dog", "cat", "bed", "cup"), seen.found[1].score))
 
     assert [3, 3] == [len(outcome.log_probs) for outcome in choices]
     assert choices[0] != choices[1]
@@ -83,6 +86,8 @@ def test_every_kind_of_call_has_an_answer_that_its_content_decides():
     assert 0 < first.probability <= 1
     assert all(0 < outcome.probability < 1 for outcome in entailed)
     assert entailed[0] != entailed[1]
+    assert {"dog", "cat", "bed", "cup"} == {each.label for each in seen.found}
+    assert seen.found[:1] == sure.found
     assert "read in grey" == reading.lines[0].text
 
 

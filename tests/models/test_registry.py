@@ -51,6 +51,8 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "openai": "questions",
         "transformers_nli": "nli",
         "rapidocr": "ocr",
+        "mask2former": "detector",
+        "owlv2": "detector",
         "fake": "",
     }
     assert {"transformers", "openai"} == {name for name, family in families().items() if not family.required}

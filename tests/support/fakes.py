@@ -67,6 +67,12 @@ class FakeOcr(FakeModel):
     role = "ocr"
 
 
+class FakeDetector(FakeModel):
+    """Finds each of its labels or not, by the image's digest."""
+
+    role = "detector"
+
+
 class FakeQuestionLLM(FakeModel):
     """Asks for every noun after an article; `texts` overrides what it writes for a prompt."""
 

@@ -8,11 +8,23 @@ only the number of tokens counts.
 import shutil
 from pathlib import Path
 
-from transformers import CLIPConfig, DebertaV2Config, PretrainedConfig, Qwen3Config, T5Config
+from transformers import (
+    CLIPConfig,
+    DebertaV2Config,
+    Mask2FormerConfig,
+    Mask2FormerImageProcessor,
+    Owlv2Config,
+    Owlv2ImageProcessor,
+    PretrainedConfig,
+    Qwen3Config,
+    SwinConfig,
+    T5Config,
+)
 
 from models.checkpoints.locate import DEMO
 from models.clip_flant5.published import XL, XXL
 from models.clip_flant5.tokenizer import Tokenizer
+from tests.support import detector_checkpoints
 from tests.support.flant5_checkpoints import GOLDEN, configure
 from tests.support.nli_checkpoints import LABELS, save_words
 
@@ -78,6 +90,15 @@ VIT_H_14 = CLIPConfig(
     },
 )
 
+SWIN_S = SwinConfig(
+    embed_dim=96,
+    depths=[2, 2, 18, 2],
+    num_heads=[3, 6, 12, 24],
+    out_features=["stage1", "stage2", "stage3", "stage4"],
+)
+COCO = {number: str(number) for number in range(80)}
+OWLV2 = Owlv2Config(vision_config={"image_size": 960, "patch_size": 16})
+
 
 def flant5(directory: Path, size: str) -> Path:
     """CLIP-FlanT5 in the published layout, with the known vision tower and as many pieces."""
@@ -99,6 +120,20 @@ def question_llm(directory: Path) -> Path:
     shutil.copytree(DEMO / "question_llm", directory)
     (directory / "model.safetensors").unlink()
     return without_weights(directory, QWEN)
+
+
+def mask2former(directory: Path) -> Path:
+    """Mask2Former with Swin-S, of 80 classes."""
+    labels = {label: number for number, label in COCO.items()}
+    config = Mask2FormerConfig(backbone_config=SWIN_S, id2label=COCO, label2id=labels)
+    Mask2FormerImageProcessor(size_divisor=32).save_pretrained(directory)
+    return without_weights(directory, config)
+
+
+def owlv2(directory: Path) -> Path:
+    """An OWLv2 of base size, with a few words."""
+    Owlv2ImageProcessor().save_pretrained(directory)
+    return detector_checkpoints.save_words(without_weights(directory, OWLV2))
 
 
 def without_weights(directory: Path, config: PretrainedConfig) -> Path:

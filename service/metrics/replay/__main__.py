@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -21,7 +22,7 @@ def replays() -> dict[str, Replay]:
 
 
 def main() -> None:
-    """Print the numbers as one JSON object; one line and status 2 where the files cannot be used."""
+    """Print the numbers as JSON, an object a line; one line and status 2 where the files cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m service.metrics.replay", description=__doc__)
     metrics = parser.add_subparsers(dest="metric", required=True, metavar="METRIC")
     known = replays()
@@ -33,7 +34,8 @@ def main() -> None:
     except (OSError, ValueError) as exc:
         print(f"replay: {exc}", file=sys.stderr)
         sys.exit(WRONG)
-    print(orjson.dumps(numbers).decode())
+    for row in [numbers] if isinstance(numbers, Mapping) else numbers:
+        print(orjson.dumps(row).decode())
 
 
 if __name__ == "__main__":

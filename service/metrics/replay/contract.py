@@ -1,7 +1,7 @@
 """What a replay of published answers is."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,10 @@ class Replay:
     Attributes:
         help: what is computed, in one line.
         add_arguments: declares the files and options.
-        numbers: what is printed.  Raises `OSError` or `ValueError` for files that cannot be used.
+        numbers: what is printed, one object or one a line.  Raises `OSError` or `ValueError` for files that
+            cannot be used.
     """
 
     help: str
     add_arguments: Callable[[ArgumentParser], None]
-    numbers: Callable[[Namespace], Mapping[str, Any]]
+    numbers: Callable[[Namespace], Mapping[str, Any] | Sequence[Mapping[str, Any]]]

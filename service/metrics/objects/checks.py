@@ -1,0 +1,89 @@
+"""
+What GenEval checks of the objects in a picture (Ghosh et al. 2023; the released code decides).
+
+The reasons are worded as the released code's, since people have scripts that read them.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, get_args
+
+from service.metrics.objects.found import Found, Objects
+from service.metrics.objects.positions import PositionRule, relations
+from service.metrics.objects.tasks import Colour, Include, Task
+
+
+class Verdict(NamedTuple):
+    """Whether a picture shows what it should, and if not, why: a line for each clause that fails."""
+
+    correct: bool
+    reason: str
+
+
+def verdict(task: Task, objects: Objects, rule: PositionRule) -> Verdict:
+    """
+    Correct iff every clause holds.
+
+    Colours and positions are those of the surest objects, as many as the clause asks for.  Their colours
+    must be known.
+    """
+    matched: list[Sequence[Found]] = []  # by clause; none where it fails
+    reasons: list[str] = []
+    for clause in task.include:
+        found = surest(clause, objects)
+        if reason := failure(clause, found, matched, rule):
+            reasons.append(reason)
+        matched.append([] if reason else found)
+    for unwanted in task.exclude:
+        count = len(objects.get(unwanted.name, ()))
+        if count >= unwanted.count:
+            reasons.append(f"expected {unwanted.name}<{unwanted.count}, found {count}")
+    return Verdict(not reasons, "\n".join(reasons))
+
+
+def surest(clause: Include, objects: Objects) -> Sequence[Found]:
+    """The objects that a clause is about."""
+    return objects.get(clause.name, ())[: clause.count]
+
+
+def failure(
+    clause: Include, found: Sequence[Found], matched: Sequence[Sequence[Found]], rule: PositionRule
+) -> str:
+    """Why a clause fails; empty where it holds."""
+    if len(found) < clause.count:
+        return f"expected {clause.name}>={clause.count}, found {len(found)}"
+    if clause.color:
+        colours = Counter(each.colour for each in found)
+        if colours[clause.color] < clause.count:
+            others = ", ".join(f"{colours[name]} {name}" for name in get_args(Colour) if colours[name])
+            return (
+                f"expected {clause.color} {clause.name}>={clause.count}, "
+                f"found {colours[clause.color]} {clause.color}; and {others}"
+            )
+    if clause.position:
+        relation, number = clause.position
+        if not matched[number]:
+            return f"no target for {clause.name} to be {relation}"
+        for said in positions(found, matched[number], rule):
+            if relation not in said:
+                return f"expected {clause.name} {relation} target, found {' and '.join(said)} target"
+    return ""
+
+
+def positions(
+    found: Sequence[Found], targets: Sequence[Found], rule: PositionRule
+) -> Iterator[Sequence[str]]:
+    """Where each object is from each target."""
+    for each in found:
+        for target in targets:
+            yield relations(each.box, target.box, rule)
+
+
+def coloured(task: Task, objects: Objects) -> list[Found]:
+    """The objects whose colours decide: those of clauses that name a colour and have enough objects."""
+    return [
+        each
+        for clause in task.include
+        if clause.color and len(surest(clause, objects)) >= clause.count
+        for each in surest(clause, objects)
+    ]

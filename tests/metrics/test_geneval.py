@@ -1,0 +1,522 @@
+"""GenEval: which objects are wanted, which are found, and what is checked of them."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import PIL.ImageDraw
+import pytest
+
+from models.calls import DetectCall, ImageCall
+from models.cutout import GREY
+from models.detector.mask2former import Mask2Former
+from models.outcomes import Detection, Detections, Embedding
+from models.outcomes.detections import packed
+from service.metrics.geneval import metric
+from service.metrics.objects.classes import CLASSES
+from service.metrics.objects.colours import COLOURS
+from service.metrics.objects.positions import relations
+from service.metrics.objects.templates import task_of
+from service.metrics.replay.__main__ import main
+from service.serving.demand import Demand
+from tests.conftest import b64, item, saved
+from tests.support.detector_checkpoints import mask2former
+from tests.support.fakes import FakeClip, FakeDetector
+
+pytestmark = pytest.mark.anyio
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "geneval"
+SIZE = 64
+
+
+def rows(name):
+    with gzip.open(GOLDEN / name, "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+# --- prompts ------------------------------------------------------------------------------------
+
+
+def test_every_prompt_is_read_back_into_its_metadata():
+    """All 553 of them."""
+    expected = [{"exclude": [], **metadata} for metadata in rows("evaluation_metadata.jsonl.gz")]
+    prompts = [metadata["prompt"] for metadata in expected]
+    tasks = [task_of(prompt).model_dump(by_alias=True, exclude_none=True, mode="json") for prompt in prompts]
+
+    assert 553 == len(expected)
+    assert expected == [{**task, "prompt": prompt} for task, prompt in zip(tasks, prompts, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "a dog",
+        "A photo of a dog",
+        "a photo of a dragon",
+        "a photo of an dog",
+        "a photo of a dog and a dog",
+        "a photo of a dog left of a dog",
+        "a photo of five dogs",
+        "a photo of two buss",
+        "a photo of a grey dog",
+        "a photo of a dog under a cat",
+        "a photo of a dog and a red cat",
+        "a photo of a dog.",
+    ],
+)
+async def test_any_other_prompt_is_an_error_that_quotes_it(serve, detector, prompt):
+    """Of this metric alone; the detector is not asked."""
+    async with serve() as client:
+        answer = await client.post(
+            "/score", json={"items": [item(prompt)], "metrics": ["geneval", "vqascore"]}
+        )
+
+    [result] = answer.json()["results"]
+    assert "no_task" == result["errors"]["geneval"]["code"]
+    assert prompt in result["errors"]["geneval"]["detail"]
+    assert ["vqascore"] == list(result["scores"])
+    assert [] == detector.calls
+
+
+# --- checks -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def replay(monkeypatch, capsys):
+    """What the command prints for a file of cases."""
+
+    def run(path, *arguments):
+        monkeypatch.setattr(sys, "argv", ["replay", "geneval", "--cases", str(path), *arguments])
+        main()
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+def test_all_verdicts_are_those_of_the_released_code(replay):
+    """299 of them, with their reasons."""
+    expected = [{key: row[key] for key in ("correct", "reason")} for row in rows("checks.jsonl.gz")]
+
+    assert 299 == len(expected)
+    assert expected == replay(GOLDEN / "checks.jsonl.gz")
+
+
+def test_the_papers_rule_for_positions_accepts_more(replay):
+    """It has no second threshold: whatever the released code accepts, it accepts too, and some others."""
+    released = replay(GOLDEN / "checks.jsonl.gz")
+    paper = replay(GOLDEN / "checks.jsonl.gz", "--position-rule", "paper")
+
+    assert all(ours["correct"] >= theirs["correct"] for ours, theirs in zip(paper, released, strict=True))
+    assert sum(row["correct"] for row in paper) > sum(row["correct"] for row in released)
+
+
+@pytest.mark.parametrize(
+    ("b", "released", "paper"),
+    [
+        ((200, 0, 300, 100), ["left of"], ["left of"]),
+        ((0, 200, 100, 300), ["above"], ["above"]),
+        ((0, 0, 100, 100), [], []),
+        ((20, 0, 120, 100), [], []),  # the margin itself, a tenth of 200
+        ((21, 0, 121, 100), [], ["left of"]),  # 1 of 21 beyond it
+        ((41, 0, 141, 100), ["left of"], ["left of"]),  # 21 of 41
+        ((60, 200, 160, 300), ["above"], ["left of", "above"]),
+        ((-200, -200, -100, -100), ["right of", "below"], ["right of", "below"]),
+    ],
+)
+def test_where_a_box_is_from_another(b, released, paper):
+    """Of a square of 100 pixels at the origin, from *b*."""
+    a = (0.0, 0.0, 100.0, 100.0)
+
+    assert released == relations(a, b, "released")
+    assert paper == relations(a, b, "paper")
+
+
+CASE = rows("checks.jsonl.gz")[0]
+DOG = {"class": "dog", "score": 0.95, "box": [0, 0, 9, 9], "color": "red"}
+RED_DOG = {"tag": "colors", "include": [{"class": "dog", "count": 1, "color": "red"}]}
+
+
+def test_only_the_surest_objects_are_asked_for_their_colour(replay, tmp_path):
+    """
+    One red dog is wanted, and the surest dog is blue: the red one does not help.
+
+    Of two that are as sure, the later one is taken.  A 17th does not count.
+    """
+    blue = {**DOG, "score": 0.99, "color": "blue"}
+    many = {"tag": "single_object", "include": [{"class": "dog", "count": 17}]}
+    path = tmp_path / "cases.jsonl"
+    cases = [
+        {"metadata": RED_DOG, "detections": [DOG, blue]},
+        {"metadata": RED_DOG, "detections": [DOG, {**DOG, "color": "blue"}]},
+        {"metadata": RED_DOG, "detections": [{**DOG, "score": 0.3}]},
+        {"metadata": many, "detections": [DOG] * 20},
+    ]
+    path.write_text("\n".join(map(json.dumps, cases)))
+
+    assert [
+        {"correct": False, "reason": "expected red dog>=1, found 0 red; and 1 blue"},
+        {"correct": False, "reason": "expected red dog>=1, found 0 red; and 1 blue"},
+        {"correct": False, "reason": "expected dog>=1, found 0"},
+        {"correct": False, "reason": "expected dog>=17, found 16"},
+    ] == replay(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("{", "line 2: the line: "),
+        ({"metadata": {"include": []}}, "line 2: metadata.tag: Field required"),
+        ({"metadata": {"tag": "colors", "include": []}}, "line 2: metadata.include has no clause"),
+        (
+            {"metadata": {"tag": "colors", "include": [{"class": "dragon", "count": 1}]}},
+            "line 2: 'dragon' is not a class that GenEval knows",
+        ),
+        (
+            {
+                "metadata": {
+                    "tag": "position",
+                    "include": [{"class": "dog", "count": 1, "position": ["above", 0]}],
+                }
+            },
+            "line 2: metadata.include[0].position must name an earlier clause, and names 0",
+        ),
+        (
+            {"metadata": RED_DOG, "detections": [{**DOG, "color": None}]},
+            "line 2: detections: the color of a dog is missing",
+        ),
+        ({"detections": [{**DOG, "box": [0, 0, 9]}]}, "line 2: detections.0.box: "),
+        ({"detections": [{**DOG, "score": 2}]}, "line 2: detections.0.score: "),
+    ],
+    ids=str,
+)
+def test_a_case_that_cannot_be_judged_ends_with_one_line(monkeypatch, capsys, tmp_path, change, said):
+    """Which names the line of the file and the field; status 2, and no verdicts."""
+    path = tmp_path / "cases.jsonl"
+    bad = change if isinstance(change, str) else json.dumps({**CASE, **change})
+    path.write_text(f"{json.dumps(CASE)}\n{bad}\n")
+    monkeypatch.setattr(sys, "argv", ["replay", "geneval", "--cases", str(path)])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    printed = capsys.readouterr()
+
+    assert "" == printed.out
+    assert f"{path}: {said}" in printed.err
+    assert 1 == printed.err.count("\n")
+
+
+# --- the metric ---------------------------------------------------------------------------------
+
+
+class Detector(FakeDetector):
+    """Finds its `found` in every image."""
+
+    found: tuple[Detection, ...] = ()
+
+    def answer(self, call: DetectCall) -> Detections:
+        return Detections(tuple(each for each in self.found if each.score > call.threshold))
+
+    def knows(self, *labels: str) -> None:
+        object.__setattr__(self.info, "labels", labels)
+
+    def draws_no_masks(self) -> None:
+        object.__setattr__(self.info, "masks", False)
+
+
+class FakeColours(FakeClip):
+    """An image lies where the colour does that most of its pixels have which are not grey."""
+
+    def answer(self, call):
+        if not isinstance(call, ImageCall):
+            return super().answer(call) if "photo" not in call.text else unit(colour_in(call.text))
+        with PIL.Image.open(io.BytesIO(call.image.encoded)) as picture:
+            counts = {
+                pixel: count for count, pixel in picture.convert("RGB").getcolors(2**16) if pixel != GREY
+            }
+        return unit(next(name for name in COLOURS if pixel_of(name) == max(counts, key=counts.get)))
+
+
+def colour_in(text):
+    return next(name for name in COLOURS if f" {name} " in text or f" {name}-" in text)
+
+
+def pixel_of(colour):
+    return PIL.Image.new("RGB", (1, 1), colour).getpixel((0, 0))
+
+
+def unit(colour):
+    return Embedding(np.eye(len(COLOURS), dtype=np.float32)[COLOURS.index(colour)])
+
+
+@pytest.fixture
+def detector(fakes):
+    fakes["detector"], fakes["clip"] = Detector(), FakeColours()
+    return fakes["detector"]
+
+
+def detection(label, score=0.95, box=(0, 0, 10, 10), mask=None):
+    left, top, right, bottom = map(float, box)
+    pixels = np.ones((box[3] - box[1], box[2] - box[0]), bool) if mask is None else mask
+    return Detection(label, score, (left, top, right, bottom), packed(pixels))
+
+
+def picture(*shapes):
+    """Boxes of colours on blue."""
+    drawn = PIL.Image.new("RGB", (SIZE, SIZE), "blue")
+    for colour, (left, top, right, bottom) in shapes:
+        PIL.ImageDraw.Draw(drawn).rectangle((left, top, right - 1, bottom - 1), fill=colour)
+    return b64(saved(drawn, "PNG"))
+
+
+async def scored(client, prompt, image=None, /, **options):
+    body = {
+        "items": [item(prompt, image or picture(), options={"geneval": options})],
+        "metrics": ["geneval"],
+        "explain": True,
+    }
+    answer = await client.post("/score", json=body)
+    assert 200 == answer.status_code, answer.text
+    return {**answer.json()["results"][0], "warnings": answer.json().get("warnings", [])}
+
+
+async def test_a_prompt_is_scored_by_what_the_detector_finds(serve, detector):
+    """1 or 0, with the reason; details can be sent to the replay."""
+    detector.found = (detection("dog", 0.95), detection("dog", 0.91, (20, 0, 30, 10)), detection("cat", 0.31))
+    async with serve() as client:
+        two = await scored(client, "a photo of two dogs")
+        three = await scored(client, "a photo of three dogs")
+
+    assert (1.0, 0.0) == (two["scores"]["geneval"], three["scores"]["geneval"])
+    shown = three["details"]["geneval"]
+    assert (False, "expected dog>=3, found 2") == (shown["correct"], shown["reason"])
+    assert "counting" == shown["tag"]
+    assert [{"class": "dog", "count": 3}] == shown["include"]
+    assert [{"class": "dog", "count": 4}] == shown["exclude"]
+    assert (SIZE, SIZE) == (shown["width"], shown["height"])
+    assert {"class": "dog", "score": 0.91, "box": [20, 0, 30, 10], "color": None} == shown["boxes"][1]
+    assert 3 == len(shown["boxes"])
+
+
+async def test_counting_asks_for_surer_objects_than_other_tasks(serve, detector):
+    """0.9 in place of 0.3, and more than that."""
+    detector.found = (detection("dog", 0.95), detection("dog", 0.9), detection("cat", 0.31))
+    async with serve() as client:
+        counted = await scored(client, "a photo of two dogs")
+        seen = await scored(client, "a photo of a dog and a cat")
+
+    assert "expected dog>=2, found 1" == counted["details"]["geneval"]["reason"]
+    assert 1.0 == seen["scores"]["geneval"]
+
+
+async def test_a_colour_is_that_of_the_objects_pixels_alone(serve, detector):
+    """A small red dog before a blue wall: what is not the dog is grey for CLIP."""
+    box = (8, 8, 40, 40)
+    mask = np.zeros((32, 32), bool)
+    mask[4:9, 20:25] = True
+    detector.found = (detection("dog", 0.95, box, mask),)
+    image = picture(("red", (28, 12, 33, 17)))
+    async with serve() as client:
+        red = await scored(client, "a photo of a red dog", image)
+        blue = await scored(client, "a photo of a blue dog", image)
+
+    assert (1.0, 0.0) == (red["scores"]["geneval"], blue["scores"]["geneval"])
+    assert ["red"] == [each["color"] for each in red["details"]["geneval"]["boxes"]]
+    assert "expected blue dog>=1, found 0 blue; and 1 red" == blue["details"]["geneval"]["reason"]
+
+
+class Leaning(FakeClip):
+    """Texts about red lie at `red` degrees from every image, those about blue at `blue`, others far away."""
+
+    red = blue = (0, 0, 0)
+
+    def answer(self, call):
+        if isinstance(call, ImageCall):
+            return Embedding(np.array([1, 0], np.float32))
+        if "photo" not in call.text:
+            return super().answer(call)  # the warm-up's
+        colour = colour_in(call.text)
+        template = 2 if call.text.endswith("object") else int("-colored" in call.text)
+        angle = np.radians({"red": self.red, "blue": self.blue}.get(colour, (170, 180, 190))[template])
+        return Embedding(np.array([np.cos(angle), np.sin(angle)], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("red", "blue"), [((-80, 0, 80), (30, 30, 30)), ((20, 20, 20), (0, 90, 90))], ids=["lengths", "best"]
+)
+async def test_a_colour_is_compared_by_the_direction_of_its_templates_mean(serve, detector, fakes, red, blue):
+    """Not by the mean's length, nor by the best of the three."""
+    fakes["clip"] = Leaning()
+    fakes["clip"].red, fakes["clip"].blue = red, blue
+    detector.found = (detection("dog"),)
+    async with serve() as client:
+        found = await scored(client, "a photo of a red dog")
+
+    assert ["red"] == [each["color"] for each in found["details"]["geneval"]["boxes"]]
+
+
+async def test_metadata_say_what_a_prompt_does_not(serve, detector):
+    """The prompt may be any, and there is a warning where the metadata are another prompt's."""
+    detector.found = (detection("dog", box=(0, 0, 10, 10)), detection("cat", box=(40, 0, 50, 10)))
+    metadata = {
+        "tag": "position",
+        "include": [{"class": "dog", "count": 1}, {"class": "cat", "count": 1, "position": ["right of", 0]}],
+        "prompt": "a photo of a cat right of a dog",
+    }
+    async with serve() as client:
+        found = await scored(client, "a cat sits right of a dog", **metadata)
+        same = await scored(client, metadata["prompt"], **metadata)
+        wrong = await scored(client, "a photo of a cat left of a dog")
+
+    assert (1.0, 1.0, 0.0) == tuple(each["scores"]["geneval"] for each in (found, same, wrong))
+    said = "item 0, geneval: options.geneval are the metadata of another prompt"
+    assert (True, False) == tuple(said in each["warnings"] for each in (found, same))
+
+
+async def test_the_rule_for_positions_is_an_option(serve, detector):
+    """Mostly above, and a little to the left."""
+    detector.found = (detection("dog", box=(0, 0, 10, 10)), detection("cat", box=(6, 20, 16, 30)))
+    async with serve() as client:
+        verdicts = [
+            (await scored(client, "a photo of a dog left of a cat", position_rule=rule))["scores"]["geneval"]
+            for rule in ("released", "paper")
+        ]
+
+    assert [0.0, 1.0] == verdicts
+
+
+async def test_a_detector_that_finds_anything_is_told_all_classes(serve, detector):
+    """So that one call serves all prompts; a class of the metadata's own is added."""
+    async with serve() as client:
+        await scored(client, "a photo of a dog")
+        await scored(client, "a photo of two cats")
+        await scored(client, "a dragon", tag="single_object", include=[{"class": "dragon", "count": 1}])
+
+    assert [CLASSES, (*CLASSES, "dragon")] == [call.labels for call in detector.calls]
+
+
+async def test_a_detector_of_certain_classes_is_told_none_and_read_in_genevals_words(serve, detector):
+    """COCO's "mouse" is GenEval's "computer mouse"."""
+    detector.knows("dog", "mouse")
+    detector.found = (detection("mouse"),)
+    async with serve() as client:
+        found = await scored(client, "a photo of a computer mouse")
+
+    assert 1.0 == found["scores"]["geneval"]
+    assert [()] == [call.labels for call in detector.calls]
+
+
+async def test_a_real_network_looks_at_each_picture_once(serve, fakes, tmp_path):
+    """A tiny Mask2Former; two prompts for each of two pictures, and what it found is told with both."""
+    labels = ("dog", "cat", "remote")
+    fakes["detector"] = Mask2Former(mask2former(tmp_path / "it", labels), dtype="float32", device="cpu")
+    looked, score = [], fakes["detector"].score
+    fakes["detector"].score = lambda batch: looked.extend(batch) or score(batch)
+    pictures = [
+        PIL.Image.fromarray(np.random.default_rng(seed).integers(0, 256, (48, 64, 3), np.uint8))
+        for seed in (1, 2)
+    ]
+    prompts = "a photo of a cat", "a photo of a dog and a tv remote"
+    items = [item(prompt, b64(saved(each, "PNG"))) for each in pictures for prompt in prompts]
+    body = {"items": items, "metrics": ["geneval"], "explain": True}
+    async with serve() as client:
+        warmed = len(looked)
+        results = (await client.post("/score", json=body)).json()["results"]
+
+    shown = [result["details"]["geneval"] for result in results]
+    found = [{each["class"] for each in details["boxes"]} for details in shown]
+    assert 2 == len(looked) - warmed
+    assert shown[0]["boxes"] == shown[1]["boxes"] != shown[2]["boxes"]
+    assert all(found)
+    assert ["cat" in found[0], {"dog", "tv remote"} <= found[1]] == [each["correct"] for each in shown[:2]]
+
+
+# --- what cannot be scored ----------------------------------------------------------------------
+
+
+async def error(client, prompt, /, **options):
+    [told] = (await scored(client, prompt, **options))["errors"].values()
+    return told["code"], told["detail"]
+
+
+async def test_a_class_that_the_detector_does_not_know_is_an_error(serve, detector):
+    """Which names both; the detector is not asked."""
+    detector.knows("dog")
+    async with serve() as client:
+        told = await error(client, "a photo of a cat")
+
+    assert ("unknown_class", "'cat' is not a class that the detector detector knows") == told
+    assert [] == detector.calls
+
+
+async def test_a_colour_without_masks_is_an_error_and_everything_else_is_scored(serve, detector):
+    """A box holds other things than the object."""
+    detector.draws_no_masks()
+    detector.found = (detection("dog"),)
+    async with serve() as client:
+        code, said = await error(client, "a photo of a red dog")
+        plain = await scored(client, "a photo of a dog")
+
+    assert "no_masks" == code
+    assert "the detector detector draws no masks" in said
+    assert 1.0 == plain["scores"]["geneval"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tag": "colors"}, "has a tag or an exclude, and no include"),
+        ({"include": [{"class": "dog", "count": 1}]}, "has an include, and no tag"),
+        (
+            {"tag": "position", "include": [{"class": "dog", "count": 1, "position": ["above", 0]}]},
+            "options.geneval.include[0].position must name an earlier clause",
+        ),
+    ],
+    ids=str,
+)
+async def test_half_of_the_metadata_is_an_error(serve, detector, options, said):
+    """Nothing is guessed, not even from a prompt that would do."""
+    async with serve() as client:
+        told = await error(client, "a photo of a dog", **options)
+
+    assert "no_task" == told[0]
+    assert said in told[1]
+
+
+@pytest.mark.parametrize(
+    ("clause", "pointer"),
+    [
+        ({"class": "dog"}, "/items/0/options/geneval/include/0/count"),
+        ({"class": "dog", "count": 0}, "/items/0/options/geneval/include/0/count"),
+        ({"class": "dog", "count": 1, "color": "grey"}, "/items/0/options/geneval/include/0/color"),
+        (
+            {"class": "dog", "count": 1, "position": ["under", 0]},
+            "/items/0/options/geneval/include/0/position",
+        ),
+        ({"class": "dog", "count": 1, "size": 1}, "/items/0/options/geneval/include/0/size"),
+    ],
+    ids=str,
+)
+async def test_a_clause_that_is_none_is_refused_with_its_place(serve, detector, clause, pointer):
+    """Before anything is scored."""
+    body = {
+        "items": [item(options={"geneval": {"tag": "position", "include": [clause]}})],
+        "metrics": ["geneval"],
+    }
+    async with serve() as client:
+        answer = await client.post("/score", json=body)
+
+    assert 422 == answer.status_code
+    assert any(each["pointer"].startswith(pointer) for each in answer.json()["errors"]), answer.text
+
+
+def test_it_asks_the_detector_once_and_clip_for_each_object_whose_colour_matters():
+    """A prompt that will be an error asks nothing."""
+    options = metric.options()
+
+    assert {"detector": Demand(1), "clip": Demand(0)} == metric.demand("a photo of two dogs", options)
+    both = metric.demand("a photo of a red dog and a blue cat", options)
+    assert {"detector": Demand(1), "clip": Demand(2)} == both
+    assert {} == metric.demand("a red dog", options)

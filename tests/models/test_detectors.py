@@ -1,0 +1,446 @@
+"""Detectors: Mask2Former and OWLv2 find what transformers' own code finds."""
+
+import json
+import re
+
+import numpy as np
+import PIL.Image
+import pytest
+import torch
+from transformers import (
+    AutoTokenizer,
+    Mask2FormerForUniversalSegmentation,
+    Mask2FormerImageProcessor,
+    Owlv2ForObjectDetection,
+    Owlv2ImageProcessor,
+)
+
+from models.calls import DetectCall
+from models.contract import CheckpointError, ModelError
+from models.cutout import GREY, Cutout
+from models.detector.instances import Instances, box_of
+from models.detector.mask2former import Mask2Former
+from models.detector.owlv2 import Owlv2
+from models.detector.picture import MAX_SIDE, smaller
+from models.detector.plan import mask2former_batches, owlv2_batches
+from models.image import Image
+from models.memory import measured
+from models.outcomes import Detection, Detections, Outcome
+from models.outcomes.detections import packed
+from models.registry import families
+from models.settings import Batch
+from tests.docs.pages import section
+from tests.support import real_sizes
+from tests.support.detector_checkpoints import LABELS, mask2former, mask2former_config, owlv2
+
+PICTURES = [
+    PIL.Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8))
+    for seed, (height, width) in enumerate([(50, 70), (60, 60), (50, 70), (200, 90)])
+]
+IMAGES = [Image.of(picture) for picture in PICTURES]
+WANTED = ("dog", "red cat", "tv remote")
+ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
+EVERYTHING = 0.05
+
+
+@pytest.fixture
+def segmenter(tmp_path):
+    return mask2former(tmp_path / "detector")
+
+
+@pytest.fixture
+def open_vocabulary(tmp_path):
+    return owlv2(tmp_path / "detector")
+
+
+def found(model, *calls):
+    return model.score([model.prepare(call) for call in calls])
+
+
+# --- as transformers does it --------------------------------------------------------------------
+
+
+def test_mask2former_finds_what_transformers_finds(segmenter):
+    """Scores, classes and masks of its own post-processing; boxes are around the masks."""
+    network = Mask2FormerForUniversalSegmentation.from_pretrained(segmenter).eval()
+    processor = Mask2FormerImageProcessor.from_pretrained(segmenter)
+    outcomes = found(
+        Mask2Former(segmenter, **ON_THE_CPU), *(DetectCall(image, (), EVERYTHING) for image in IMAGES)
+    )
+    for picture, outcome in zip(PICTURES, outcomes, strict=True):
+        with torch.inference_mode():
+            raw = network(**processor(images=picture, return_tensors="pt"))
+        [theirs] = processor.post_process_instance_segmentation(
+            raw, EVERYTHING, target_sizes=[picture.size[::-1]], return_binary_maps=True
+        )
+        masks = theirs["segmentation"].numpy().astype(bool)
+        expected = sorted(
+            zip(theirs["segments_info"], masks, strict=True), key=lambda pair: -pair[0]["score"]
+        )
+
+        assert len(outcome.found) == len(expected) > 3
+        for ours, (info, mask) in zip(outcome.found, expected, strict=True):
+            left, top, right, bottom = map(int, ours.box)
+            whole = np.zeros(picture.size[::-1], bool)
+            whole[top:bottom, left:right] = ours.pixels
+            assert info["score"] == pytest.approx(ours.score, abs=2e-6)
+            assert LABELS[info["label_id"]] == ours.label
+            assert (mask == whole).all()
+            assert box_of(mask) == ours.box
+
+
+def test_owlv2_finds_what_transformers_finds(open_vocabulary):
+    """Scores and labels of its own post-processing; boxes end at the picture's edges."""
+    network = Owlv2ForObjectDetection.from_pretrained(open_vocabulary).eval()
+    processor = Owlv2ImageProcessor.from_pretrained(open_vocabulary)
+    words = AutoTokenizer.from_pretrained(open_vocabulary)(
+        [f"a photo of a {label}" for label in WANTED],
+        padding="max_length",
+        max_length=16,
+        return_tensors="pt",
+    )
+    model = Owlv2(open_vocabulary, max_overlap=1, **ON_THE_CPU)
+    outcomes = found(model, *(DetectCall(image, WANTED, EVERYTHING) for image in IMAGES))
+    labels = set()
+    for picture, outcome in zip(PICTURES, outcomes, strict=True):
+        with torch.inference_mode():
+            raw = network(
+                input_ids=words.input_ids,
+                attention_mask=words.attention_mask,
+                **processor(images=picture, return_tensors="pt"),
+            )
+        [theirs] = processor.post_process_object_detection(raw, EVERYTHING, [picture.size[::-1]])
+        order = theirs["scores"].argsort(descending=True, stable=True)
+        edges = torch.tensor([*picture.size, *picture.size])
+        boxes = theirs["boxes"][order].clamp(min=torch.zeros(4), max=edges).tolist()
+
+        assert len(outcome.found) == len(order) > 5
+        assert theirs["scores"][order].tolist() == pytest.approx(
+            [each.score for each in outcome.found], abs=1e-5
+        )
+        for ours, box in zip(outcome.found, boxes, strict=True):
+            assert ours.box == pytest.approx(box, abs=1e-2)
+            assert ours.mask is None
+        ids = theirs["labels"][order].tolist()
+        assert [WANTED[id] for id in ids] == [each.label for each in outcome.found]
+        labels |= {each.label for each in outcome.found}
+
+    assert len(labels) > 1
+
+
+def test_of_boxes_that_overlap_the_surest_stays(open_vocabulary):
+    """Of one label; less overlap allowed, fewer boxes."""
+    call = DetectCall(IMAGES[0], WANTED, EVERYTHING)
+    counts = [
+        len(found(Owlv2(open_vocabulary, max_overlap=most, **ON_THE_CPU), call)[0].found)
+        for most in (1.0, 0.5, 0.05)
+    ]
+
+    assert counts[0] > counts[1] >= counts[2] > 0
+
+
+@pytest.mark.parametrize("kind", [Mask2Former, Owlv2])
+def test_company_changes_nothing(tmp_path, kind):
+    """Alone or among pictures of other shapes: nothing is padded for another's sake."""
+    make, labels = (mask2former, ()) if kind is Mask2Former else (owlv2, WANTED)
+    model = kind(make(tmp_path / "detector"), **ON_THE_CPU)
+    calls = [DetectCall(image, labels, EVERYTHING) for image in IMAGES]
+    together = found(model, *calls)
+
+    for call, outcome in zip(calls, together, strict=True):
+        [alone] = found(model, call)
+        assert [each.label for each in alone.found] == [each.label for each in outcome.found]
+        assert [each.score for each in alone.found] == pytest.approx(
+            [each.score for each in outcome.found], abs=1e-5
+        )
+
+
+def test_a_higher_threshold_leaves_out_what_scores_less(segmenter):
+    """The score itself is not enough."""
+    model = Mask2Former(segmenter, **ON_THE_CPU)
+    [everything] = found(model, DetectCall(IMAGES[0], (), EVERYTHING))
+    third = everything.found[2].score
+    [few] = found(model, DetectCall(IMAGES[0], (), third))
+
+    assert everything.found[:2] == few.found
+
+
+@pytest.mark.parametrize("kind", [Mask2Former, Owlv2])
+def test_half_precision_finds_about_the_same(tmp_path, kind):
+    """The best object's score within 0.05."""
+    make, labels = (mask2former, ()) if kind is Mask2Former else (owlv2, WANTED)
+    directory = make(tmp_path / "detector")
+    call = DetectCall(IMAGES[0], labels, EVERYTHING)
+    [exact] = found(kind(directory, **ON_THE_CPU), call)
+    [rough] = found(kind(directory, dtype="bfloat16", device="cpu"), call)
+
+    assert exact.found[0].score == pytest.approx(rough.found[0].score, abs=0.05)
+
+
+# --- calls and pictures -------------------------------------------------------------------------
+
+
+def test_each_kind_of_detector_refuses_the_others_calls(tmp_path):
+    """One knows its classes, the other must be told some."""
+    closed = Mask2Former(mask2former(tmp_path / "closed"), **ON_THE_CPU)
+    told = Owlv2(owlv2(tmp_path / "open"), **ON_THE_CPU)
+
+    assert (LABELS, True) == (closed.info.labels, closed.info.masks)
+    assert ((), False) == (told.info.labels, told.info.masks)
+    with pytest.raises(ModelError, match="for no others"):
+        closed.prepare(DetectCall(IMAGES[0], ("dog",)))
+    with pytest.raises(ModelError, match="was told nothing"):
+        told.prepare(DetectCall(IMAGES[0]))
+
+
+def test_a_strip_is_refused_and_a_large_picture_scaled_down(segmenter):
+    """Before a detector makes gigabytes of it."""
+    model = Mask2Former(segmenter, **ON_THE_CPU)
+    with pytest.raises(ModelError, match="more than 16 times as long"):
+        model.prepare(DetectCall(Image.of(PIL.Image.new("RGB", (1700, 100)))))
+
+    assert (MAX_SIDE, 512) == smaller(PIL.Image.new("RGB", (8192, 2048))).size
+    assert PICTURES[0] is smaller(PICTURES[0])
+
+
+def test_an_output_that_is_not_finite_is_an_error(tmp_path):
+    """Of either."""
+    closed = Mask2Former(mask2former(tmp_path / "closed"), **ON_THE_CPU)
+    told = Owlv2(owlv2(tmp_path / "open"), **ON_THE_CPU)
+    with torch.no_grad():
+        closed._network.class_predictor.bias.fill_(torch.nan)
+        told._network.class_head.logit_shift.bias.fill_(torch.nan)
+
+    for model in (closed, told):
+        [outcome] = found(model, model.example())
+        assert isinstance(outcome, ModelError)
+
+
+@pytest.mark.parametrize("kind", [Mask2Former, Owlv2])
+def test_the_example_is_answered_and_the_model_says_what_it_is(tmp_path, kind):
+    """The call that warms it up; role, family and a revision made from the files."""
+    make = mask2former if kind is Mask2Former else owlv2
+    model = kind(make(tmp_path / "detector"), **ON_THE_CPU)
+    [outcome] = found(model, model.example())
+
+    assert isinstance(outcome, Detections)
+    assert ("detector", make.__name__) == (model.info.role, model.info.family)
+    assert f"detector@{model.info.revision}" == model.info.label
+    assert 12 == len(model.info.revision)
+
+
+# --- objects ------------------------------------------------------------------------------------
+
+
+def test_a_box_is_around_the_pixels_of_a_mask():
+    """From the first pixel to behind the last; an empty mask has none, and is no object."""
+    mask = np.zeros((384, 384), bool)
+    assert box_of(mask) is None
+    mask[10:20, 30:31] = True
+    assert (30.0, 10.0, 31.0, 20.0) == box_of(mask)
+
+    masks = np.stack([mask, np.zeros_like(mask)])
+    outcome = Instances(np.array([0.5, 0.9]), np.array([1, 1]), masks).detections(LABELS, (384, 384), 0.3)
+    assert [("dog", 0.5)] == [(each.label, each.score) for each in outcome.found]
+    assert (10, 1) == outcome.found[0].pixels.shape
+
+
+def test_a_cutout_is_the_object_on_grey_within_its_box():
+    """Its digest is known before anything is decoded, and tells masks apart."""
+    picture = PIL.Image.new("RGB", (40, 30), "red")
+    mask = np.eye(10, dtype=bool)
+    one, other = (
+        Cutout(Image.of(picture), Detection("dog", 0.5, (5.0, 6.0, 15.0, 16.0), packed(pixels)))
+        for pixels in (mask, ~mask)
+    )
+    pixels = np.asarray(one.rgb)
+
+    assert ((10, 10), (10, 10)) == (one.size, one.rgb.size)
+    assert (pixels[mask] == (255, 0, 0)).all()
+    assert (pixels[~mask] == GREY).all()
+    assert one.digest != other.digest
+    assert (np.asarray(Image(one.encoded).rgb) == pixels).all()
+    with pytest.raises(ValueError, match="without a mask"):
+        Cutout(Image.of(picture), Detection("dog", 0.5, (5.0, 6.0, 15.0, 16.0)))
+
+
+MASKED = Detection("dog", 1 / 3, (1.0, 2.0, 11.0, 5.0), packed(np.ones((3, 10), bool)))
+
+
+def test_detections_come_back_to_the_last_bit():
+    """As stores keep them, masks included."""
+    outcome = Detections((MASKED, Detection("漢字", 0.1 + 0.2, (0.1, 0.2, 0.3, 0.4))))
+
+    assert outcome == Outcome.loads(outcome.dumps())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {0: 5},
+        {1: 1},
+        {1: 1.5},
+        {1: None},
+        {2: [0.0, 0.0, 1.0]},
+        {2: [1.0, 2.0, 12.0, 5.0]},
+        {2: [9.0, 2.0, 1.0, 5.0]},
+        {3: "#"},
+        {3: "AAAA"},
+    ],
+    ids=str,
+)
+def test_what_is_no_whole_detection_is_not_read(change):
+    """A field of another type, a score above 1, a mask of another size or none at all."""
+    written = Detections((MASKED,)).to_json()
+    for place, value in change.items():
+        written["found"][0][place] = value
+
+    assert Outcome.loads(json.dumps({"kind": "detections", **written}).encode()) is None
+
+
+# --- checkpoints --------------------------------------------------------------------------------
+
+
+def configured(directory, name, **values):
+    path = directory / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def no_config(directory):
+    (directory / "config.json").unlink()
+
+
+def no_processor(directory):
+    (directory / "preprocessor_config.json").unlink()
+
+
+def no_weights(directory):
+    (directory / "model.safetensors").unlink()
+
+
+def pickled_weights(directory):
+    (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
+
+
+def cut_weights(directory):
+    path = directory / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def more_queries(directory):
+    configured(directory, "config.json", num_queries=13)
+
+
+def another_type(directory):
+    configured(directory, "config.json", model_type="detr")
+
+
+def unnamed_class(directory):
+    configured(directory, "config.json", id2label={"0": "person", "1": "dog", "3": "mouse"})
+
+
+def broken_processor(directory):
+    configured(directory, "preprocessor_config.json", size="large")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (no_config, r"config\.json: missing"),
+        (no_processor, r"preprocessor_config\.json: missing"),
+        (no_weights, r"no weights found \(looked for model\.safetensors"),
+        (pickled_weights, r"pytorch_model\.bin: a detector's weights are read from safetensors only"),
+        (cut_weights, r"model\.safetensors: cannot be loaded"),
+        (more_queries, r"model\.safetensors: cannot be loaded: .*mismatched_sizes"),
+        (another_type, r"config\.json: model_type is 'detr', not 'mask2former'"),
+        (unnamed_class, r"config\.json: id2label must name all classes, from 0"),
+        (broken_processor, r"preprocessor_config\.json: "),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_used_is_one_line_that_names_the_file(segmenter, spoil, reason):
+    """Before anything is served."""
+    spoil(segmenter)
+    with pytest.raises(CheckpointError, match=reason):
+        Mask2Former(segmenter, **ON_THE_CPU)
+
+
+@pytest.mark.parametrize(("family", "make"), [("mask2former", mask2former), ("owlv2", owlv2)])
+def test_a_plan_counts_the_numbers_and_predicts_the_memory(tmp_path, family, make):
+    """On a GPU that need not be there; more pictures in a batch take more."""
+    declared, directory = families()[family], make(tmp_path / "detector")
+    plans = [
+        declared.plan(
+            "ours",
+            declared.settings(
+                family=family,
+                role="detector",
+                checkpoint=str(directory),
+                device="cuda",
+                batch=Batch(max_items=items),
+            ),
+        )
+        for items in (1, 2)
+    ]
+
+    one, two = (plan.memory for plan in plans)
+    assert 10_000 < plans[0].numbers < 1_000_000
+    assert one.weights == two.weights > 4 * plans[0].numbers * 0.9
+    assert two.activations > one.activations
+
+
+@pytest.mark.parametrize(("family", "make"), [("mask2former", mask2former), ("owlv2", owlv2)])
+def test_a_family_loads_what_a_table_names(tmp_path, family, make):
+    """With its id and revision."""
+    declared = families()[family]
+    settings = declared.settings(
+        family=family, role="detector", checkpoint=str(make(tmp_path / "it")), id="ours", revision="7"
+    )
+
+    assert "ours@7" == declared.load("left", settings).info.label
+
+
+def test_a_tensor_that_is_left_on_the_cpu_raises(tmp_path):
+    """As on a GPU; without that the batch is answered."""
+    directory = tmp_path / "detector"
+    mask2former_config().save_pretrained(directory)
+    Mask2FormerImageProcessor(size={"shortest_edge": 64, "longest_edge": 160}).save_pretrained(directory)
+    (directory / "model.safetensors").touch()
+
+    def load(strayed=False):
+        model = Mask2Former(directory, dtype="float32", device="cuda", revision="-")
+        if strayed:
+            model._network.class_predictor.to("cpu")
+        return model
+
+    def batches(model):
+        return mask2former_batches(model, Batch(max_items=2))
+
+    assert measured("cuda", load, batches).activations > 0
+    with pytest.raises(RuntimeError, match="device"):
+        measured("cuda", lambda: load(strayed=True), batches)
+
+
+# --- what the documents say ---------------------------------------------------------------------
+
+
+def test_the_memory_that_the_documents_tell_is_predicted(tmp_path):
+    """Of the published sizes, in float32."""
+    segmenter = real_sizes.mask2former(tmp_path / "segmenter")
+    told = real_sizes.owlv2(tmp_path / "told")
+    one, four = (
+        measured(
+            "cuda",
+            lambda: Mask2Former(segmenter, dtype="float32", device="cuda", revision="-"),
+            lambda model, items=items: mask2former_batches(model, Batch(max_items=items)),
+        )
+        for items in (1, 4)
+    )
+    base = measured(
+        "cuda",
+        lambda: Owlv2(told, dtype="float32", device="cuda", revision="-"),
+        lambda model: owlv2_batches(model, Batch()),
+    )
+    sizes = one.weights, one.activations, four.activations, base.weights, base.activations
+
+    memory = section("models.md", "## Detectors").partition("**Memory.**")[2]
+    assert [f"{size / 1e9:.1f}" for size in sizes] == re.findall(r"([\d.]+) GB", memory)
