@@ -180,7 +180,9 @@ def test_a_key_is_known_by_its_hash_and_logged_by_its_name(keys_file):
     keys = Keys.read(keys_file)
 
     for headers in ({"authorization": "Bearer secret"}, {"x-api-key": "secret"}):
-        assert (key := keys.of(headers)) and "team-a" == key.name
+        key = keys.of(headers)
+        assert key is not None
+        assert "team-a" == key.name
     assert [None] * 3 == [
         keys.of(headers) for headers in ({}, {"authorization": "Basic secret"}, {"x-api-key": "Secret"})
     ]
