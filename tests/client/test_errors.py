@@ -20,9 +20,11 @@ def test_every_code_of_the_service_is_a_class_of_the_same_name():
 
 
 def test_every_error_can_be_named_after_one_import():
-    """`except scoregate.LaneFull`."""
-    assert [] == [kind for kind in tree() if getattr(scoregate, kind.__name__, None) is not kind]
-    assert len(tree()) == len(KINDS)
+    """`except scoregate.LaneFull`.  Adapters for trainers may have errors of their own."""
+    here = [kind for kind in tree() if kind.__module__ == ScoregateError.__module__]
+
+    assert [] == [kind for kind in here if getattr(scoregate, kind.__name__, None) is not kind]
+    assert len(here) == len(KINDS)
 
 
 def test_a_code_that_nobody_knows_is_kept():
