@@ -1,10 +1,14 @@
 """A service around fake models, and a client whose service is a function."""
 
+import csv
+import gzip
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scoregate import Client
@@ -72,3 +76,26 @@ def numbered(request: httpx.Request) -> httpx.Response:
 def problem(status: int, code: str, **more: Any) -> httpx.Response:
     """A refusal in the service's form."""
     return httpx.Response(status, json={"code": code, "detail": f"it is {code}", "request_id": "r"} | more)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A file of rows, as its name says."""
+
+    def write(rows, name="table.jsonl"):
+        path = tmp_path / name
+        plain = path.with_suffix("") if path.suffix == ".gz" else path
+        if plain.suffix == ".parquet":
+            pq.write_table(pa.Table.from_pylist(rows), plain)
+        elif plain.suffix == ".csv":
+            with plain.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, rows[0])
+                writer.writeheader()
+                writer.writerows(rows)
+        else:
+            plain.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        if plain != path:
+            path.write_bytes(gzip.compress(plain.read_bytes()))
+        return str(path)
+
+    return write

@@ -32,6 +32,7 @@ from models.settings import Batch
 from tests.docs.pages import section
 from tests.support import real_sizes
 from tests.support.detector_checkpoints import LABELS, mask2former, mask2former_config, owlv2
+from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 PICTURES = [
     PIL.Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8))
@@ -306,25 +307,8 @@ def configured(directory, name, **values):
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
-def no_config(directory):
-    (directory / "config.json").unlink()
-
-
 def no_processor(directory):
     (directory / "preprocessor_config.json").unlink()
-
-
-def no_weights(directory):
-    (directory / "model.safetensors").unlink()
-
-
-def pickled_weights(directory):
-    (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
-
-
-def cut_weights(directory):
-    path = directory / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:5000])
 
 
 def more_queries(directory):

@@ -10,6 +10,7 @@ from models.contract import CheckpointError, ModelError
 from models.nli.model import Nli
 from models.outcomes import Entailment
 from tests.support.nli_checkpoints import classifier, configure, roberta, true
+from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 KINDS = pytest.mark.parametrize("make", [classifier, roberta, true], ids=lambda make: make.__name__)
 PAIRS = [
@@ -118,25 +119,8 @@ def test_the_example_is_answered_and_the_model_says_what_it_is(tmp_path, make):
 # --- bad checkpoints ----------------------------------------------------------------------------
 
 
-def no_config(directory):
-    (directory / "config.json").unlink()
-
-
 def no_tokenizer(directory):
     (directory / "tokenizer.json").unlink()
-
-
-def no_weights(directory):
-    (directory / "model.safetensors").unlink()
-
-
-def pickled_weights(directory):
-    (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
-
-
-def cut_weights(directory):
-    path = directory / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:5000])
 
 
 def more_layers(directory):

@@ -1,36 +1,13 @@
 """`scoregate calibrate`: what it reads, and what it says."""
 
-import csv
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from scoregate.cli.main import main
 
 SCORES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 LABELS = [0, 0, 0, 1, 0, 1, 1, 1, 1, 1]
-
-
-@pytest.fixture
-def written(tmp_path):
-    """A file of rows, as its name says."""
-
-    def write(rows, name="scores.jsonl"):
-        path = tmp_path / name
-        if path.suffix == ".parquet":
-            pq.write_table(pa.Table.from_pylist(rows), path)
-        elif path.suffix == ".csv":
-            with path.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, rows[0])
-                writer.writeheader()
-                writer.writerows(rows)
-        else:
-            path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-        return str(path)
-
-    return write
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, scale_of
+from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, ratings_of, scale_of
 
 HELP = "raters against each other: Krippendorff's alpha, and the share of extreme disagreement"
 
@@ -18,12 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
     """Alpha at the three levels."""
-    from scoregate.evaluation import alpha, read
+    from scoregate.evaluation import alpha
     from scoregate.evaluation.alpha import LEVELS
 
-    table = read(arguments.table)
-    texts = table.texts(arguments.unit), table.texts(arguments.rater)
-    unit, rater, rating = table.complete(*texts, table.numbers(arguments.rating))
+    table, unit, rater, rating = ratings_of(arguments)
     found = alpha(
         unit,
         rater,

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from scoregate.cli.arguments import whole
-from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, scale_of
+from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, ratings_of, scale_of
 
 HELP = "how many raters are enough: Krippendorff's alpha from every number of them, with a 95 %% band"
 
@@ -20,11 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
     """Mean and band for each number of raters."""
-    from scoregate.evaluation import convergence, read
+    from scoregate.evaluation import convergence
 
-    table = read(arguments.table)
-    texts = table.texts(arguments.unit), table.texts(arguments.rater)
-    unit, rater, rating = table.complete(*texts, table.numbers(arguments.rating))
+    table, unit, rater, rating = ratings_of(arguments)
     found = convergence(
         unit,
         rater,

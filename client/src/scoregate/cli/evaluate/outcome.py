@@ -54,6 +54,16 @@ def add_ratings(parser: argparse.ArgumentParser) -> None:
     add_scale(parser)
 
 
+def ratings_of(arguments: argparse.Namespace) -> "tuple[Table, Any, Any, Any]":
+    """The table, and of each complete row its unit, its rater and its rating."""
+    from scoregate.evaluation import read
+
+    table = read(arguments.table)
+    texts = table.texts(arguments.unit), table.texts(arguments.rater)
+    unit, rater, rating = table.complete(*texts, table.numbers(arguments.rating))
+    return table, unit, rater, rating
+
+
 def scale(text: str) -> tuple[float, float]:
     """Two numbers, the lower one first."""
     low, colon, high = text.partition(":")

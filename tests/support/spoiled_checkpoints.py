@@ -1,0 +1,22 @@
+"""Checkpoints in transformers' layout that something is wrong with."""
+
+
+def no_config(directory):
+    """Nothing says what it is."""
+    (directory / "config.json").unlink()
+
+
+def no_weights(directory):
+    """The weights are not there."""
+    (directory / "model.safetensors").unlink()
+
+
+def pickled_weights(directory):
+    """The weights have the name of a pickle."""
+    (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
+
+
+def cut_weights(directory):
+    """The weights end early."""
+    path = directory / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:5000])
