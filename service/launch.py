@@ -126,6 +126,8 @@ def config(app: ASGIApp, service: Service, max_connections: int) -> uvicorn.Conf
         # log and another try a second later, so of several the tries would multiply.
         backlog=1,
         log_config=None,
+        access_log=False,
+        proxy_headers=False,
         lifespan="off",
     )
 

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+UNWATCHED_S = 0.05  # most work ends within it, and who leaves so early saves nobody anything
+
 
 class CallerGone(Exception):
     """The caller closed the connection before the answer was ready."""
@@ -16,7 +18,7 @@ async def while_connected(receive: Callable[[], Awaitable[Any]], work: Coroutine
     The result of *work*, unless the caller leaves first; then *work* is cancelled.
 
     *receive* is the ASGI channel of a request whose body has been read, so that the only thing it
-    can still bring is the disconnect.
+    can still bring is the disconnect.  It is watched once the work has lasted a moment.
 
     Raises:
         CallerGone: nobody waits for the result any more.
@@ -31,7 +33,13 @@ async def while_connected(receive: Callable[[], Awaitable[Any]], work: Coroutine
         gone = True
         here.cancel()
 
-    watching = asyncio.create_task(watch())
+    watching: asyncio.Task[None] | None = None
+
+    def begin() -> None:
+        nonlocal watching
+        watching = asyncio.create_task(watch())
+
+    soon = asyncio.get_running_loop().call_later(UNWATCHED_S, begin)
     try:
         return await work
     except asyncio.CancelledError:
@@ -39,4 +47,6 @@ async def while_connected(receive: Callable[[], Awaitable[Any]], work: Coroutine
             raise CallerGone from None
         raise
     finally:
-        watching.cancel()
+        soon.cancel()
+        if watching is not None:
+            watching.cancel()

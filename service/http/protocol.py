@@ -162,14 +162,18 @@ class Protocol(H11Protocol):
             self._refuse(Malformed(reason))
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The app; its answer says where the connection ends with it."""
-        cycle = self.cycle
+        """The app; its answer leaves in one piece, and says where the connection ends with it."""
+        cycle, wire = self.cycle, self._wire
 
         async def send_closing(message: Message) -> None:
-            ends = cycle.more_body or not cycle.keep_alive or self._service.draining
-            if ends and message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), CLOSE_HEADER]
-            await send(message)
+            if message["type"] == "http.response.start":
+                if cycle.more_body or not cycle.keep_alive or self._service.draining:
+                    message["headers"] = [*message.get("headers", ()), CLOSE_HEADER]
+                wire.hold()
+                await send(message)
+            else:
+                await send(message)
+                wire.flush()
 
         await self._app(scope, receive, send_closing)
 

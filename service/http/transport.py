@@ -32,6 +32,7 @@ class Transport:
     def __init__(self, transport: asyncio.Transport, is_sent_to: Callable[[], bool]) -> None:
         self._transport, self._is_sent_to = transport, is_sent_to
         self._begun = self._closing = False
+        self._held: list[bytes] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -41,8 +42,21 @@ class Transport:
         self._begun = True
         self._transport.write(BEGINNING)
 
+    def hold(self) -> None:
+        """Keep what is written until `flush`: a packet for the headers alone costs as much as one for all."""
+        self._held = []
+
+    def flush(self) -> None:
+        """Write what was kept, at once."""
+        if self._held is not None:
+            content, self._held = b"".join(self._held), None
+            self.write(content)
+
     def write(self, content: bytes) -> None:
         """Write *content*, or the rest of it where its beginning is written."""
+        if self._held is not None:
+            self._held.append(content)
+            return
         if self._begun:
             self._begun, content = False, content.removeprefix(BEGINNING)
         self._transport.write(content)
@@ -67,6 +81,7 @@ class Transport:
         """Close it, once what was written is on its way."""
         if self.is_closing():
             return
+        self.flush()
         self._closing = True
         if self._is_sent_to():
             self._transport.write_eof()
