@@ -4,13 +4,13 @@ import asyncio
 import logging
 import math
 from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
 from models.contract import ModelInfo
 from models.image import ImageError
+from service.concurrency.cpu_threads import FairThreads
 from service.concurrency.together import side_by_side
 from service.concurrency.turns import one_caller
 from service.context import Context, Found
@@ -64,7 +64,7 @@ class Engine:
         runtime: Runtime,
         writer: QuestionWriter,
         pictures: Pictures,
-        cpu: Mapping[str, Executor],
+        cpu: Mapping[str, FairThreads],
         demo: Collection[str] = (),
     ) -> None:
         self._known, self._runtime, self._writer = known, runtime, writer
@@ -247,8 +247,7 @@ class Engine:
             return await work
         # It asks no model: whatever takes its time is computed, and must not keep the event loop from others.
         context.stage = "decode"
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._cpu[context.lane], run_to_end, work)
+        return await self._cpu[context.lane].run(run_to_end, work)
 
     def _models(self, metric: str, context: Context) -> Models:
         """The models of *metric* on behalf of this request."""

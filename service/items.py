@@ -8,7 +8,6 @@ held by all requests together stay under a budget.
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +16,7 @@ from models.film import Film
 from models.formats.contract import Header
 from models.image import Image, ImageError
 from service.concurrency.budget import Budget
+from service.concurrency.cpu_threads import FairThreads
 from service.concurrency.shared import Shared
 from service.concurrency.together import side_by_side
 from service.context import Context
@@ -27,6 +27,7 @@ from service.settings.sections import Images
 from service.sources import Encoded, Source, Url
 from service.urls.fetcher import LARGEST_HELD, Fetcher
 
+SMALL = 8 * 2**10  # bytes, or characters of base64
 COUNTED = 32  # pictures whose frames are counted at the same time
 
 
@@ -79,7 +80,7 @@ class Picture:
 class Pictures:
     """Opens pictures within the limits, each lane with its own of the *decoders*."""
 
-    def __init__(self, limits: Images, decoders: Mapping[str, Executor]) -> None:
+    def __init__(self, limits: Images, decoders: Mapping[str, FairThreads]) -> None:
         self._limits, self._decoders = limits, decoders
         self._budget = Budget(limits.decoded_budget_mb * 2**20)
         self._fetcher = Fetcher(limits) if limits.allow_urls else None
@@ -114,10 +115,11 @@ class Pictures:
             raise again(picture.image)
         async with self._at_hand(picture, context.lane == INTERACTIVE) as source:
             if picture.image is None:
-                loop, decoder = asyncio.get_running_loop(), self._decoders[context.lane]
-                picture.image = await loop.run_in_executor(
-                    decoder, opened, source, self._limits, picture.kind
-                )
+                if source.size <= SMALL:  # the way to a thread and back takes longer
+                    picture.image = opened(source, self._limits, picture.kind)
+                else:
+                    decoder = self._decoders[context.lane]
+                    picture.image = await decoder.run(opened, source, self._limits, picture.kind)
             image = picture.image
             if isinstance(image, BadImage):
                 raise again(image)

@@ -16,7 +16,15 @@ PATH = re.compile(r"^(file:|/|~/|\.{1,2}/|[A-Za-z]:\\)|\.\w{3,4}$")
 
 
 class Source(Protocol):
-    """Something that holds a picture file, or tells where one lies."""
+    """
+    Something that holds a picture file, or tells where one lies.
+
+    Attributes:
+        size: of what it holds, in bytes or characters.
+    """
+
+    @property
+    def size(self) -> int: ...
 
     def read(self, max_bytes: int) -> bytes:
         """The bytes of the picture file.  Raises `BadImage`, one of its kinds."""
@@ -28,6 +36,11 @@ class Encoded:
     """A picture file as it is."""
 
     data: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.data)
 
     def read(self, max_bytes: int) -> bytes:
         """The file.  Raises `ImageTooLarge`."""
@@ -42,6 +55,11 @@ class Base64:
 
     text: str
 
+    @property
+    def size(self) -> int:
+        """Characters."""
+        return len(self.text)
+
     def read(self, max_bytes: int) -> bytes:
         """The file.  Raises `NotBase64` or `ImageTooLarge`."""
         if len(self.text) > max_bytes * 4 // 3 + MAX_HEAD:
@@ -54,6 +72,11 @@ class Url:
     """An address that a picture lies at."""
 
     url: str
+
+    @property
+    def size(self) -> int:
+        """None of the file."""
+        return 0
 
     def read(self, max_bytes: int) -> bytes:
         """Raises `UrlNotAllowed`: whoever fetches it has its bytes in an `Encoded`."""

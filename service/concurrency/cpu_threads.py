@@ -1,45 +1,60 @@
-"""The threads that decode pictures and prepare calls."""
+"""The threads that decode pictures, prepare calls and run batches."""
 
+import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Self, TypeVar
 
 from service.concurrency.turns import Turns
 from service.lanes import BULK, INTERACTIVE
 
-P = ParamSpec("P")
 T = TypeVar("T")
-Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+Task = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
 # Linux keeps it for each thread: decoding for trainers gives way to everything else.
 NICE = {INTERACTIVE: 0, BULK: 5}
 
 
-class FairThreads(Executor):
+class FairThreads:
     """
     Threads that requests share in turns: one with many pictures never stands before one with a few.
 
-    The standard library's executor knows one queue.  A task whose future is cancelled is dropped.
+    The standard library's executor knows one queue, and its way from the event loop and back takes three
+    times as long.
+
+    Args:
+        begin: what each thread does first.
     """
 
-    def __init__(self, workers: int, name: str, nice: int) -> None:
-        self._workers, self._name, self._nice = workers, name, nice
+    def __init__(self, workers: int, name: str, begin: Callable[[], object] = int) -> None:
+        self._workers, self._name, self._begin = workers, name, begin
         self._threads: list[Thread] = []
         self._turns: Turns[Task] = Turns()
         self._lock = Lock()
         self._closed = False
         self._signals: SimpleQueue[bool] = SimpleQueue()  # one for each task; False ends a thread
 
-    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have *work* done by one of the threads, when it is the caller's turn."""
-        future: Future[T] = Future()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.shutdown()
+
+    def run(self, work: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
+        """
+        Have *work* done by one of the threads, when it is the caller's turn.
+
+        A task whose future is cancelled before is dropped.  Raises `RuntimeError` after `shutdown`.
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._lock:
             if self._closed:
                 raise RuntimeError("the threads have ended")
-            self._turns.add((future, work, args, kwargs))
+            self._turns.add((future, work, args))
             if len(self._threads) < self._workers:
                 thread = Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
                 self._threads.append(thread)
@@ -47,19 +62,17 @@ class FairThreads(Executor):
         self._signals.put(True)
         return future
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the threads once everything that was submitted is done."""
-        assert not cancel_futures, "whoever waits for a future cancels it"
+    def shutdown(self) -> None:
+        """End the threads once everything that was asked of them is done."""
         with self._lock:
             self._closed = True
         for _ in self._threads:
             self._signals.put(False)
-        if wait:
-            for thread in self._threads:
-                thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def _run(self) -> None:
-        os.nice(self._nice)
+        self._begin()
         while self._signals.get():
             with self._lock:
                 task = self._turns.take()
@@ -67,17 +80,25 @@ class FairThreads(Executor):
             del task  # or its result would stay until the next one comes
 
 
-def do(future: "Future[T]", work: Callable[..., T], args: Any, kwargs: Any) -> None:
+def do(future: "asyncio.Future[T]", work: Callable[..., T], args: tuple[Any, ...]) -> None:
     """The work, unless nobody waits for it any more."""
-    if not future.set_running_or_notify_cancel():
+    if future.cancelled():
         return
     try:
-        future.set_result(work(*args, **kwargs))
+        settle = partial(future.set_result, work(*args))
     except BaseException as exc:
-        future.set_exception(exc)
-        del future  # the error would keep it, and it the error
+        settle = partial(future.set_exception, exc)
+    with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+        future.get_loop().call_soon_threadsafe(unless_done, future, settle)
+    del future, settle  # an error would keep both, and they the error
+
+
+def unless_done(future: "asyncio.Future[Any]", settle: Callable[[], None]) -> None:
+    """Give the future its result, unless whoever waited has left."""
+    if not future.done():
+        settle()
 
 
 def cpu_threads(workers: int) -> dict[str, FairThreads]:
     """A pool of *workers* threads for each lane: bulk work never stands before interactive work."""
-    return {lane: FairThreads(workers, f"cpu-{lane}", nice) for lane, nice in NICE.items()}
+    return {lane: FairThreads(workers, f"cpu-{lane}", partial(os.nice, nice)) for lane, nice in NICE.items()}

@@ -9,6 +9,7 @@ from typing import Any
 from models.calls import Call
 from models.contract import ModelInfo, Prepared
 from models.outcomes import Outcome
+from service.concurrency.promise import Promise, all_done
 from service.concurrency.tasks import Tasks
 from service.context import Context
 from service.errors import Draining, Replaced, ScoregateError
@@ -154,7 +155,7 @@ class Handle:
         try:
             if shared:  # one wait for all: a group of results, not an exception of the first
                 with context.promoting(promote):
-                    await asyncio.wait([call.result for call in shared])
+                    await all_done([call.result for call in shared])
         except asyncio.CancelledError:
             context.stage = stage(shared)
             raise
@@ -237,7 +238,7 @@ class Handle:
         self._admit(shared.lane, shared.deadline)
         return self._backend.start(prepared, shared.lane, shared.deadline, context)
 
-    def _finish(self, shared: SharedCall, finished: "asyncio.Future[Result]") -> None:
+    def _finish(self, shared: SharedCall, finished: Promise[Result]) -> None:
         """Keep the outcome and hand it to everyone who waits."""
         self._forget(shared)
         if finished.cancelled():

@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from contextlib import AsyncExitStack
 from typing import Self
 
 from models.contract import RemoteModel
 from models.family import Loaded
 from models.settings import Batch, ModelSettings, RemoteSettings
+from service.concurrency.cpu_threads import FairThreads
 from service.redis.client import RedisClient
 from service.serving.backends.contract import Backend
 from service.serving.backends.remote import RemoteBackend
@@ -45,7 +45,7 @@ class Handles(ABC):
         models: Mapping[str, Loaded],
         settings: Settings,
         assigned: Mapping[tuple[str, str], str],
-        cpu: Mapping[str, Executor],
+        cpu: Mapping[str, FairThreads],
         instruments: Instruments,
         redis: RedisClient | None = None,
     ) -> None:

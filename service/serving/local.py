@@ -1,10 +1,10 @@
 """The local runtime: every configured model in this process, each on its device."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 
 from models.contract import RemoteModel
 from models.family import Loaded
+from service.concurrency.cpu_threads import FairThreads
 from service.redis.client import RedisClient
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.cores import CORES
@@ -31,7 +31,7 @@ class LocalRuntime(Handles):
         models: Mapping[str, Loaded],
         settings: Settings,
         assigned: Mapping[tuple[str, str], str],
-        cpu: Mapping[str, Executor],
+        cpu: Mapping[str, FairThreads],
         instruments: Instruments,
         on_broken: Callable[[str], None],
         redis: RedisClient | None = None,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from models.calls import Call
+from service.concurrency.promise import Promise
 from service.lanes import BULK, INTERACTIVE
 from service.serving.backends.contract import Result, StartedCall
 
@@ -30,7 +31,7 @@ class SharedCall:
         self.key, self.call = key, call
         self.lane, self.deadline = lane, deadline
         self.callers = 0
-        self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.result: Promise[Result] = Promise()
         self.answered = 0.0
         self.started: StartedCall | None = None
 

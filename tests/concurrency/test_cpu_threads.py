@@ -11,88 +11,112 @@ import pytest
 from service.concurrency.cpu_threads import FairThreads, cpu_threads
 from service.concurrency.turns import one_caller
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.fixture
 def one() -> Iterator[FairThreads]:
     """A pool of a single thread."""
-    pool = FairThreads(1, "one", 0)
-    yield pool
-    pool.shutdown()
+    with FairThreads(1, "one") as pool:
+        yield pool
 
 
-def test_bulk_threads_give_way_to_all_others():
+async def test_bulk_threads_give_way_to_all_others():
     """On Linux each thread has a niceness of its own; interactive threads keep the process's."""
     pools = cpu_threads(1)
-    nice = {lane: pool.submit(os.nice, 0).result() for lane, pool in pools.items()}
+    nice = {lane: await pool.run(os.nice, 0) for lane, pool in pools.items()}
     for pool in pools.values():
         pool.shutdown()
 
     assert {"interactive": os.nice(0), "bulk": min(19, os.nice(0) + 5)} == nice
 
 
-def test_a_request_with_much_work_does_not_stand_before_one_with_little(one):
+async def test_a_request_with_much_work_does_not_stand_before_one_with_little(one):
     """The one waits for a turn of each other request, however much these have."""
-    done, hold = [], threading.Event()
-    one.submit(hold.wait, 10)
+    done, hold, futures = [], threading.Event(), []
+    one.run(hold.wait, 10)
     for name, count in (("much", 100), ("more", 100), ("little", 1)):
         with one_caller():
-            futures = [one.submit(done.append, name) for _ in range(count)]
+            futures += [one.run(done.append, name) for _ in range(count)]
     hold.set()
-    futures[0].result(10)
+    await futures[0]
+    await futures[-1]
 
     assert ["much", "more", "little"] == done[:3]
 
 
-def test_work_that_nobody_waits_for_is_dropped(one):
-    """Before its turn; what runs is not stopped."""
+async def test_work_that_nobody_waits_for_is_dropped(one):
+    """Before its turn; what runs is not stopped, and its result is nobody's."""
     done, hold = [], threading.Event()
-    running = one.submit(hold.wait, 10)
-    waiting = [one.submit(done.append, number) for number in range(3)]
-    assert [True, False] == [waiting[1].cancel(), hold.is_set()]
+    running = one.run(hold.wait, 10)
+    waiting = [one.run(done.append, number) for number in range(3)]
+    assert waiting[1].cancel()
     hold.set()
 
-    assert running.result(10)
-    assert waiting[2].result(10) is None
+    assert await running
+    assert await waiting[2] is None
     assert [0, 2] == done
 
 
-def test_an_error_is_the_callers(one):
+async def test_a_result_that_comes_too_late_is_nobodys(one):
+    """Its caller left while the work ran; the thread and the loop go on."""
+    begun, hold = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        hold.wait(10)
+
+    running = one.run(work)
+    begun.wait(10)
+    assert running.cancel()
+    hold.set()
+
+    assert (2, 1) == await one.run(divmod, 9, 4)
+
+
+async def test_an_error_is_the_callers(one):
     """And the thread goes on."""
     with pytest.raises(ZeroDivisionError):
-        one.submit(divmod, 1, 0).result(10)
+        await one.run(divmod, 1, 0)
 
-    assert (2, 1) == one.submit(divmod, 9, 4).result(10)
+    assert (2, 1) == await one.run(divmod, 9, 4)
 
 
-def test_nothing_of_a_task_is_kept(one):
+async def test_nothing_of_a_task_is_kept(one):
     """Neither by the thread that waits for the next one, nor by an error: a task may hold a picture."""
 
     class Picture:
         def fails(self) -> None:
             raise ValueError
 
+    async def failed(picture: Picture) -> bool:
+        try:
+            await one.run(picture.fails)
+        except ValueError:
+            return True
+        return False
+
     picture = Picture()
     alive = weakref.ref(picture)
     gc.disable()
     try:
-        failed = one.submit(picture.fails)
-        assert isinstance(failed.exception(10), ValueError)
-        del picture, failed
-        one.submit(int).result(10)
+        assert await failed(picture)
+        del picture
+        await one.run(int)
 
         assert alive() is None
     finally:
         gc.enable()
 
 
-def test_what_was_submitted_is_done_before_the_threads_end():
+async def test_what_was_asked_is_done_before_the_threads_end():
     """And nothing after."""
-    pool, done = FairThreads(2, "two", 0), []
+    pool, done = FairThreads(2, "two"), []
     for number in range(20):
-        pool.submit(done.append, number)
+        pool.run(done.append, number)
     pool.shutdown()
 
     with pytest.raises(RuntimeError):
-        pool.submit(done.append, 20)
+        pool.run(done.append, 20)
     assert 20 == len(done)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("two")]

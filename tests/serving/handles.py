@@ -1,12 +1,12 @@
 """A handle on a model of a device, and what tests do with it."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from models.calls import LikelihoodCall
 from models.fake import GREY
 from models.image import Image
+from service.concurrency.cpu_threads import FairThreads
 from service.context import Context
 from service.lanes import LANES
 from service.serving.backends.local import LocalBackend
@@ -38,7 +38,7 @@ async def serving(cache=None, **limits):
     model, later = FakeVqa(), Later()
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}
     resident = Resident("vqa", model, Queue(**limits))
-    with ThreadPoolExecutor(1) as cpu:
+    with FairThreads(1, "cpu") as cpu:
         async with Device([resident], Instruments(["vqa"])) as device:
             handle = Handle(LocalBackend(resident, device, dict.fromkeys(LANES, cpu)), cache, later)
             yield handle, model, later, resident

@@ -1,6 +1,5 @@
 """Batches: which of the calls that wait are next."""
 
-import asyncio
 import math
 from collections import deque
 
@@ -15,8 +14,7 @@ EVEN = Shares(1.0, 1.0)
 
 
 def queued(cost=1, arrived=0.0, lane="interactive", deadline=math.inf):
-    result = asyncio.get_running_loop().create_future()
-    return QueuedCall(Prepared(cost, None), lane, arrived, result, deadline)
+    return QueuedCall(Prepared(cost, None), lane, arrived, deadline)
 
 
 def taken(interactive=(), bulk=(), *, shares=EVEN, credit=0.0, now=0.0, **limits):

@@ -1,7 +1,6 @@
 """Calls that wait for a served model: the two lanes, predictions and places, as in front of a device."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import httpx
@@ -10,6 +9,7 @@ import pytest
 from models.calls import GenerateCall
 from models.contract import ModelInfo, Prepared, RemoteModel
 from models.settings import RemoteSettings
+from service.concurrency.cpu_threads import FairThreads
 from service.errors import DeadlineExceeded, Draining, LaneFull, Overloaded
 from service.lanes import LANES
 from service.serving.backends.remote import RemoteBackend
@@ -60,7 +60,7 @@ async def serving(**limits):
     lists_the_model = httpx.MockTransport(lambda request: httpx.Response(200, json={"data": [{"id": "m"}]}))
     upstream = Upstream("http://x/v1", timeout_s=5, max_in_flight=PLACES, transport=lists_the_model)
     instruments, server = Instruments(["questions"]), Server()
-    with ThreadPoolExecutor(1) as cpu:
+    with FairThreads(1, "cpu") as cpu:
         backend = RemoteBackend(
             "questions",
             server,

@@ -1,7 +1,6 @@
 """The turns of a device's models, without a device, an event loop or a clock."""
 
 import math
-from concurrent.futures import Future
 
 import pytest
 
@@ -19,7 +18,7 @@ def scheduler(models=1, shares=None, **limits):
 
 
 def put(turns, resident, *, lane="interactive", now=0.0, cost=1):
-    call = QueuedCall(Prepared(cost, None), lane, now, Future())
+    call = QueuedCall(Prepared(cost, None), lane, now)
     turns.put(resident, call)
     return call
 

@@ -5,7 +5,6 @@ A backend hands out one `StartedCall` for each call it starts.  Whoever holds it
 cancel the call; the `Result` comes back with its own timings.
 """
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from models.calls import Call
 from models.contract import ModelInfo, Prepared
 from models.outcomes import Outcome
+from service.concurrency.promise import Promise
 from service.context import Context
 from service.errors import LaneFull, Overloaded, ScoregateError, TooLarge
 from service.lanes import INTERACTIVE
@@ -82,7 +82,7 @@ class StartedCall(ABC):
 
     @property
     @abstractmethod
-    def result(self) -> "asyncio.Future[Result]": ...
+    def result(self) -> Promise[Result]: ...
 
     @property
     @abstractmethod

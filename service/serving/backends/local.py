@@ -1,12 +1,11 @@
 """A model on a device of this process."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from functools import partial
 
 from models.calls import Call
 from models.contract import Prepared
+from service.concurrency.cpu_threads import FairThreads
 from service.context import Context
 from service.errors import ScoregateError
 from service.serving.backends.contract import Backend, Extent, Outlook
@@ -20,7 +19,7 @@ from service.serving.reservation import Reservation
 class LocalBackend(Backend):
     """Queues calls; the device's batches answer them."""
 
-    def __init__(self, resident: LocalModel, device: Device, cpu: Mapping[str, Executor]) -> None:
+    def __init__(self, resident: LocalModel, device: Device, cpu: Mapping[str, FairThreads]) -> None:
         self.name, self.info = resident.name, resident.model.info
         self._resident, self._device, self._cpu = resident, device, cpu
 
@@ -43,9 +42,9 @@ class LocalBackend(Backend):
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """On one of the lane's CPU threads, ahead of the device."""
-        resident, loop = self._resident, asyncio.get_running_loop()
+        resident = self._resident
         with self._device.expecting(resident, lane, len(calls)):
-            return await loop.run_in_executor(self._cpu[lane], prepare_all, resident.model, self.name, calls)
+            return await self._cpu[lane].run(prepare_all, resident.model, self.name, calls)
 
     def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
         """Queue the call; who is in the next batch is decided when the device is free."""

@@ -1,8 +1,8 @@
 """A call in a queue, as whoever started it holds it."""
 
-import asyncio
 from collections.abc import Callable
 
+from service.concurrency.promise import Promise
 from service.serving.backends.contract import Result, StartedCall
 from service.serving.batcher.batch import QueuedCall
 
@@ -21,7 +21,7 @@ class StartedQueuedCall(StartedCall):
         self._call, self._promote = call, promote
 
     @property
-    def result(self) -> "asyncio.Future[Result]":
+    def result(self) -> Promise[Result]:
         """Of the call in the queue."""
         return self._call.result
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -13,6 +12,8 @@ from models.calls import Call
 from models.contract import ModelError, Prepared, RemoteModel, UpstreamError
 from models.outcomes import Outcome
 from models.settings import RemoteSettings
+from service.concurrency.cpu_threads import FairThreads
+from service.concurrency.promise import Promise
 from service.concurrency.tasks import Tasks
 from service.concurrency.watcher import Watcher
 from service.context import Context
@@ -64,7 +65,7 @@ class RemoteBackend(Backend):
         upstream: Upstream,
         queue: Queue,
         *,
-        cpu: Mapping[str, Executor],
+        cpu: Mapping[str, FairThreads],
         instruments: Instruments,
         shares: Shares | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -121,9 +122,9 @@ class RemoteBackend(Backend):
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """On one of the lane's CPU threads."""
-        model, loop = self._resident.model, asyncio.get_running_loop()
+        model = self._resident.model
         with self._resident.queue.pending.expecting(lane, len(calls), self._clock):
-            return await loop.run_in_executor(self._cpu[lane], prepare_all, model, self.name, calls)
+            return await self._cpu[lane].run(prepare_all, model, self.name, calls)
 
     def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
         """Queue the call, and send it where a place is free."""
@@ -132,8 +133,7 @@ class RemoteBackend(Backend):
         headers = {"X-Request-Id": context.request_id}
         if context.traceparent:
             headers["traceparent"] = context.traceparent
-        result = asyncio.get_running_loop().create_future()
-        call = RemoteCall(prepared, lane, self._clock(), result, deadline, headers=headers)
+        call = RemoteCall(prepared, lane, self._clock(), deadline, headers=headers)
         self._scheduler.put(self._resident, call)
         self._fill_places()
         return StartedQueuedCall(call, partial(self._resident.queue.promote, call))
@@ -192,6 +192,6 @@ class RemoteBackend(Backend):
         return ModelFault(f"the model {self.name} failed on this call")
 
 
-def abandon(task: "asyncio.Task[Any]", result: "asyncio.Future[Any]") -> None:
+def abandon(task: "asyncio.Task[Any]", result: Promise[Any]) -> None:
     """Nobody waits for the *result* that *task* works on, or it is there already."""
     task.cancel()

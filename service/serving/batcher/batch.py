@@ -5,15 +5,15 @@ There is no timer: calls of all requests pile up while the device is busy, and t
 (see ADR 0001).
 """
 
-import asyncio
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
 from models.contract import Prepared
 from models.outcomes import Outcome
+from service.concurrency.promise import Promise
 from service.errors import DeadlineExceeded, ScoregateError
 from service.lanes import BULK, INTERACTIVE
 from service.serving.backends.contract import Result
@@ -40,8 +40,8 @@ class QueuedCall:
     prepared: Prepared
     lane: str
     arrived: float
-    result: "asyncio.Future[Result]"
     deadline: float = inf
+    result: Promise[Result] = field(default_factory=Promise)
     running: bool = False
     waited_s: float = 0.0
     counted_in: str = ""

@@ -8,7 +8,6 @@ two cores, would only slow each other down.  Deciding and answering happen on th
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf
@@ -19,6 +18,7 @@ import torch
 
 from models.contract import Model, ModelError, Prepared
 from models.outcomes import Outcome
+from service.concurrency.cpu_threads import FairThreads
 from service.errors import Draining, ModelFault, ScoregateError
 from service.lanes import LANES
 from service.serving.backends.contract import Extent, Outlook
@@ -63,7 +63,7 @@ class Device:
         self._scheduler = Scheduler(self.residents, shares or Shares(), clock())
         self._work = asyncio.Event()  # something has come or become ready
         self._closed = self._leaving = False
-        self._thread = ThreadPoolExecutor(1, "device", torch.set_num_threads, (cores,))
+        self._thread = FairThreads(1, "device", partial(torch.set_num_threads, cores))
         self._task: asyncio.Task[None] | None = None
         for resident in self.residents:
             instruments.stalled.labels(resident.name).set_function(self.stalled_for)
@@ -104,8 +104,7 @@ class Device:
         resident.queue.finished(example.cost, self._clock() - began)
 
     async def _on_thread(self, resident: LocalModel, batch: list[Prepared]) -> Sequence[Any]:
-        loop = asyncio.get_running_loop()
-        outcomes: Sequence[Any] = await loop.run_in_executor(self._thread, resident.model.score, batch)
+        outcomes: Sequence[Any] = await self._thread.run(resident.model.score, batch)
         return outcomes
 
     # --- what waits -----------------------------------------------------------------------------
@@ -116,8 +115,7 @@ class Device:
         """Queue one call of *resident*.  Raises `Draining` where the device takes no more."""
         if self._closed:
             raise Draining
-        result = asyncio.get_running_loop().create_future()
-        call = QueuedCall(prepared, lane, self._clock(), result, deadline)
+        call = QueuedCall(prepared, lane, self._clock(), deadline)
         self._scheduler.put(resident, call)
         self._work.set()
         return call

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -14,6 +13,8 @@ from uuid import uuid4
 
 from models.calls import Call
 from models.contract import ModelInfo, Prepared
+from service.concurrency.cpu_threads import FairThreads
+from service.concurrency.promise import Promise
 from service.concurrency.tasks import Tasks
 from service.context import Context
 from service.errors import Draining, ModelFault, Replaced, ScoregateError
@@ -55,7 +56,7 @@ class ReplicatedBackend(Backend):
         deployment: Deployment,
         make_queue: Callable[..., Queue],
         *,
-        cpu: Mapping[str, Executor],
+        cpu: Mapping[str, FairThreads],
         instruments: Instruments,
         shares: Shares | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -140,19 +141,15 @@ class ReplicatedBackend(Backend):
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """As they travel: replicas decode, but what is made of several pictures is sent as one."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._cpu[lane], prepare_to_send, calls, self._places.cost)
+        return await self._cpu[lane].run(prepare_to_send, calls, self._places.cost)
 
     def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
         """Queue the call; calls that are started together travel together."""
         if self._closed:
             raise Draining
-        result = asyncio.get_running_loop().create_future()
         image = getattr(prepared.data, "image", None)
         digest = image.digest if image else ""
-        call = GroupedCall(
-            prepared, lane, self._clock(), result, deadline, digest=digest, model=self._places.model
-        )
+        call = GroupedCall(prepared, lane, self._clock(), deadline, digest=digest, model=self._places.model)
         self._place(call)
         return StartedQueuedCall(call, partial(self._promote, call))
 
@@ -266,7 +263,7 @@ class ReplicatedBackend(Backend):
             call.result.set_result(replace(result, waited_s=waited_s))
 
 
-def abandon(task: "asyncio.Task[Any]", calls: Sequence[QueuedCall], result: "asyncio.Future[Any]") -> None:
+def abandon(task: "asyncio.Task[Any]", calls: Sequence[QueuedCall], result: Promise[Result]) -> None:
     """Stop a group that nobody waits for any more."""
     if all(call.result.done() for call in calls):
         task.cancel()

@@ -11,6 +11,7 @@ from ray import serve
 from models.contract import Model
 from models.settings import PlacedSettings
 from service.concurrency.cpu_threads import cpu_threads
+from service.concurrency.promise import Promise, all_done
 from service.context import Context
 from service.errors import ScoregateError
 from service.lanes import INTERACTIVE
@@ -96,10 +97,9 @@ class Replica:
             call.promote()
 
     async def _results(self, group: str, calls: Sequence[Sent]) -> list[Result]:
-        loop, lane = asyncio.get_running_loop(), calls[0].lane
-        arrived = loop.time()
+        lane, arrived = calls[0].lane, asyncio.get_running_loop().time()
         prepared = await self._backend.prepare([each.call for each in calls], lane)
-        results: list[asyncio.Future[Result]] = []
+        results: list[Promise[Result]] = []
         started = self._under_way[group] = []
         context = Context("", inf, INTERACTIVE, self._instruments)
         for each, made in zip(calls, prepared, strict=True):
@@ -108,13 +108,13 @@ class Replica:
                     raise made
                 call = self._backend.start(made, each.lane, arrived + each.left_s, context)
             except ScoregateError as refusal:
-                done = loop.create_future()
+                done: Promise[Result] = Promise()
                 done.set_result(Result(refusal))
                 results.append(done)
             else:
                 started.append(call)
                 results.append(call.result)
-        await asyncio.wait(results)
+        await all_done(results)
         return [future.result() for future in results]
 
     async def check_health(self) -> None:

@@ -1,13 +1,13 @@
 """A deployment whose replicas answer when they are told to, and a handle on it."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
 from models.contract import ModelInfo
 from models.fake import COST, answer
+from service.concurrency.cpu_threads import FairThreads
 from service.lanes import LANES
 from service.serving.backends.contract import Result
 from service.serving.batcher.queue import Queue
@@ -100,7 +100,7 @@ async def asked(cache=None, clock=monotonic, **replicas):
     async def no_sleep(seconds):
         await asyncio.sleep(0)
 
-    with ThreadPoolExecutor(1) as cpu:
+    with FairThreads(1, "cpu") as cpu:
         backend = ReplicatedBackend(
             "vqa",
             deployment,

@@ -1,6 +1,5 @@
 """Which replica a call is meant for, and whether all replicas fit on the nodes."""
 
-import asyncio
 from copy import copy
 
 import pytest
@@ -25,10 +24,8 @@ def places(*ids):
 
 def busy(place, calls):
     """Have so many calls wait for *place*."""
-    loop = asyncio.new_event_loop()
     for _ in range(calls):
-        place.put(QueuedCall(Prepared(10, None), "bulk", 0.0, loop.create_future()))
-    loop.close()
+        place.put(QueuedCall(Prepared(10, None), "bulk", 0.0))
 
 
 def chosen(among):
