@@ -113,7 +113,7 @@ class Pictures:
         """The image of *picture*, its header read, and its bytes at hand.  Raises as `open` does."""
         if isinstance(picture.image, BadImage):
             raise again(picture.image)
-        async with self._at_hand(picture, context.lane == INTERACTIVE) as source:
+        async with self._source(picture, context.lane == INTERACTIVE) as source:
             if picture.image is None:
                 if source.size <= SMALL:  # the way to a thread and back takes longer
                     picture.image = opened(source, self._limits, picture.kind)
@@ -195,14 +195,19 @@ class Pictures:
         if image.release(later):
             give_back()
 
+    def _source(self, picture: Picture, urgent: bool) -> AbstractAsyncContextManager[Source]:
+        """Where the bytes of *picture* are, while the context is open."""
+        if isinstance(picture.source, Url) and self._fetcher is not None:
+            return self._fetched(picture, picture.source.url, self._fetcher, urgent)
+        return nullcontext(picture.source)
+
     @asynccontextmanager
-    async def _at_hand(self, picture: Picture, urgent: bool) -> AsyncIterator[Source]:
-        """The picture's source, fetched if it has to be; what was fetched is let go with the context."""
-        if not isinstance(picture.source, Url) or self._fetcher is None:
-            yield picture.source
-            return
+    async def _fetched(
+        self, picture: Picture, url: str, fetcher: Fetcher, urgent: bool
+    ) -> AsyncIterator[Source]:
+        """The file at *url*, which is let go with the context."""
         try:
-            async with self._fetcher.open(picture.source.url, urgent) as encoded:
+            async with fetcher.open(url, urgent) as encoded:
                 yield Encoded(encoded)
         except BadImage as error:
             picture.image = again(error)

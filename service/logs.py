@@ -27,7 +27,8 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "event": record.getMessage(),
         }
-        line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+        given = vars(record)
+        line |= {name: given[name] for name in FIELDS if name in given}
         if record.exc_info and record.exc_info[1] is not None:
             # Where it happened, not what it said: messages of libraries may quote their input.
             raised = leaves(record.exc_info[1])
@@ -78,7 +79,9 @@ def configure_logging() -> None:
     """All loggers to stderr as JSON lines; uvicorn's own access log is replaced by ours."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # not in any line
+    # What is in no line need not be found out.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # type: ignore[attr-defined]
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
     sys.unraisablehook = log_unraisable

@@ -6,7 +6,7 @@ has not moved yet is 0, not absent.  Never a prompt, a key, a request id or an i
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -21,6 +21,7 @@ from prometheus_client import (
     make_asgi_app,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics import MetricWrapperBase
 
 from service import __version__, errors
 from service.collectors import GpuMemory, ScoreHistograms
@@ -183,6 +184,9 @@ class Instruments:
         for standard in (ProcessCollector, PlatformCollector, GCCollector):
             standard(registry=self.registry)
         self._create(models, metrics)
+        for each in vars(self).values():
+            if isinstance(each, MetricWrapperBase):  # label values are few, and looked up all the time
+                each.labels = cache(each.labels)  # type: ignore[method-assign]
 
     def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:
         for route, code in product(ROUTES, CODES):
@@ -199,10 +203,10 @@ class Instruments:
             self.stalled.labels(model)
             self.model_ready.labels(model)
             self.replicas.labels(model).set(1)
-        for cache, result in product(CACHES, ("hit", "miss", "coalesced")):
-            self.cache_requests.labels(cache, result)
-        for cache in CACHES:
-            self.cache_errors.labels(cache)
+        for of, result in product(CACHES, ("hit", "miss", "coalesced")):
+            self.cache_requests.labels(of, result)
+        for of in CACHES:
+            self.cache_errors.labels(of)
         for result in ("ok", "invalid", "error"):
             self.question_llm_calls.labels(result)
         for route in ROUTES:

@@ -33,6 +33,9 @@ class Budget:
 
     async def take(self, amount: int, urgent: bool = True) -> None:
         """Wait for *amount* (at most the total); whoever takes it gives it back."""
+        if amount <= self._free and not self._urgent and not self._patient:
+            self._free -= amount
+            return
         turn = asyncio.get_running_loop().create_future()
         (self._urgent if urgent else self._patient).add((amount, turn))
         self._serve()
