@@ -68,6 +68,7 @@ class Edge:
             status = 499
         except (Exception, asyncio.CancelledError) as exc:
             known = self._known(exc, request_id)
+            known.__traceback__ = None  # it and this frame would keep each other, and with them the body
             self._instruments.count_rejection(known)
             if not status:
                 await problem(known, request_id)(scope, receive, send_marked)

@@ -20,8 +20,9 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Self
 
 import torch
@@ -94,9 +95,9 @@ class Watched(Service):
         await super().__aenter__()
         parsers = ThreadPoolExecutor(PARSERS)
         asyncio.get_running_loop().set_default_executor(parsers)
-        await fill(parsers, PARSERS)
+        await fill(partial(asyncio.get_running_loop().run_in_executor, parsers), PARSERS)
         for pool in self.cpu.values():
-            await fill(pool, self.settings.images.decode_workers)
+            await fill(pool.run, self.settings.images.decode_workers)
         return self
 
 
@@ -111,10 +112,10 @@ def with_counts(service: Service) -> FastAPI:
     return app
 
 
-async def fill(pool: Executor, size: int) -> None:
-    """Have *pool* start all its threads."""
-    together, loop = threading.Barrier(size), asyncio.get_running_loop()
-    await asyncio.gather(*(loop.run_in_executor(pool, together.wait) for _ in range(size)))
+async def fill(run: Callable[..., asyncio.Future[Any]], size: int) -> None:
+    """Have a pool start all its threads."""
+    together = threading.Barrier(size)
+    await asyncio.gather(*(run(together.wait) for _ in range(size)))
 
 
 def counts(service: Service) -> dict[str, int]:
