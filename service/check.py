@@ -7,6 +7,7 @@ from models.checkpoints.weights import DTYPES
 from models.family import Memory
 from models.registry import families
 from service.http.keys import Keys
+from service.serving.batcher.cores import CORES
 from service.serving.loading import is_placed
 from service.settings.tree import Settings
 
@@ -40,7 +41,16 @@ def check(settings: Settings) -> str:
     sums += ["more, not known until it is fetched"] * unknown
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
     peaks = "".join(f"{place}: {card}\n" for place, card in cards.items())
-    return f"{table_of(rows)}\n\nWeights: {total}\n{peaks}{beside(settings.demo_models)}"
+    return f"{table_of(rows)}\n\n{threads(settings)}\nWeights: {total}\n{peaks}{beside(settings.demo_models)}"
+
+
+def threads(settings: Settings) -> str:
+    """A line about who computes with how many cores."""
+    workers = settings.images.decode_workers
+    return (
+        f"Threads: {workers} for each lane decode pictures. Batches on a CPU compute with {CORES} cores, "
+        "less one for each that decodes meanwhile."
+    )
 
 
 class Card:

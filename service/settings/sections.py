@@ -1,5 +1,6 @@
 """The tables of the settings that are the same whatever models and metrics there are."""
 
+import os
 import re
 import ssl
 from importlib.util import find_spec
@@ -64,6 +65,11 @@ class Server(Section):
         return origins
 
 
+def half_of_the_cores() -> int:
+    """Of those that this process may use; 2 at least, so that one picture need not wait for another."""
+    return max(2, len(os.sched_getaffinity(0)) // 2)
+
+
 class Images(Section):
     """What an image may be, and how much of them is held at once."""
 
@@ -77,7 +83,11 @@ class Images(Section):
     )
     max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
     max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
-    decode_workers: int = Field(2, ge=1, description="Threads that decode and resize.")
+    decode_workers: int = Field(
+        default_factory=half_of_the_cores,
+        ge=1,
+        description="Threads of each lane that decode and resize; 2 at least by default.",
+    )
     decoded_budget_mb: int = Field(
         512, ge=1, description="Decoded pixels held by all requests together, in MiB."
     )

@@ -34,7 +34,11 @@ def leaves(section: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[tu
         if nested:
             yield from leaves(nested[0], (*place, name))
         else:
-            yield ".".join((*place, name)), written(field.get_default(), field.is_required())
+            made = field.default_factory
+            default = (
+                made.__name__.replace("_", " ") if made else written(field.get_default(), field.is_required())
+            )
+            yield ".".join((*place, name)), default
 
 
 def is_section(annotation: Any) -> bool:

@@ -88,6 +88,19 @@ async def test_nobody_but_the_device_computes_on_more_than_one_core():
         assert 1 == torch.get_num_threads()
 
 
+async def test_a_device_leaves_cores_to_the_threads_that_decode_for_it():
+    """One for each group of calls that is being prepared; one core is always its own."""
+    model = Words()
+    model.answer = lambda call: torch.get_num_threads()
+    served, resident = device(model, cores=3)
+    async with served:
+        with served.expecting(resident, "bulk", 8):
+            assert [2] == await outcomes_of(put(served, resident, "one decodes"))
+            with served.expecting(resident, "bulk", 8), served.expecting(resident, "interactive", 1):
+                assert [1] == await outcomes_of(put(served, resident, "three decode"))
+        assert [3] == await outcomes_of(put(served, resident, "nobody does"))
+
+
 async def test_closing_answers_everyone_who_waits():
     """Nobody is left without an answer, and nobody new is taken."""
     model = Words()

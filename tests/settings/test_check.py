@@ -39,9 +39,10 @@ def offline(tmp_path, monkeypatch):
 
 
 def checked(**models):
-    """The table's rows by model, and what stands below it."""
+    """The table's rows by model, and what is said of their memory below it."""
     text = check(Settings.model_validate({"models": models}))
-    rows, _, total = text.partition("\n\n")
+    rows, _, rest = text.partition("\n\n")
+    _, _, total = rest.partition("\n")
     return {row.split()[0]: row for row in rows.splitlines()[1:]}, total.strip()
 
 
@@ -53,10 +54,11 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     command.main()
 
     lines = capsys.readouterr().out.splitlines()
-    assert ["MODEL", "clip", "vqa", "questions", "nli", "ocr", "Weights:"] == [
+    assert ["MODEL", "clip", "vqa", "questions", "nli", "ocr", "Threads:", "Weights:"] == [
         line.split()[0] for line in lines if line
     ]
     assert lines[1].endswith("float32, cpu  7.6 MB")
+    assert re.fullmatch(r"Threads: \d+ for each lane decode pictures\. Batches on a CPU .*", lines[-2])
     assert lines[-1] == "Weights: cpu 51.5 MB. Activations come on top."
 
 

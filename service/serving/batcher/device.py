@@ -24,7 +24,7 @@ from service.lanes import LANES
 from service.serving.backends.contract import Extent, Outlook
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.batch_span import batch_span
-from service.serving.batcher.cores import compute_on_one_core
+from service.serving.batcher.cores import compute, compute_on_one_core
 from service.serving.batcher.scheduler import Resident, Scheduler, Turn
 from service.serving.demand import Demand
 from service.telemetry import Instruments
@@ -43,7 +43,7 @@ class Device:
     Runs the batches of its residents, each in its turn.
 
     Args:
-        cores: that its thread computes with, on a CPU.
+        cores: that its thread computes with at most, on a CPU; those are left out that decode for it.
         on_broken: told once, in one line, when a fault sticks; the process should end then.
         clock: seconds, the event loop's by default.
     """
@@ -63,7 +63,7 @@ class Device:
         self._scheduler = Scheduler(self.residents, shares or Shares(), clock())
         self._work = asyncio.Event()  # something has come or become ready
         self._closed = self._leaving = False
-        self._thread = FairThreads(1, "device", partial(torch.set_num_threads, cores))
+        self._cores, self._thread = cores, FairThreads(1, "device")
         self._task: asyncio.Task[None] | None = None
         for resident in self.residents:
             instruments.stalled.labels(resident.name).set_function(self.stalled_for)
@@ -104,7 +104,11 @@ class Device:
         resident.queue.finished(example.cost, self._clock() - began)
 
     async def _on_thread(self, resident: LocalModel, batch: list[Prepared]) -> Sequence[Any]:
-        outcomes: Sequence[Any] = await self._thread.run(resident.model.score, batch)
+        # Threads that decode need cores, too: a batch whose threads wait for one another's turn takes longer
+        # than on one core.
+        decoding = sum(each.queue.pending.under_way for each in self.residents)
+        cores = max(1, self._cores - decoding)
+        outcomes: Sequence[Any] = await self._thread.run(compute, cores, resident.model, batch)
         return outcomes
 
     # --- what waits -----------------------------------------------------------------------------

@@ -39,6 +39,11 @@ class PendingCalls:
         """Those under way now."""
         return frozenset(self._groups)
 
+    @property
+    def under_way(self) -> int:
+        """How many groups there are."""
+        return len(self._groups)
+
     def calls(self, lane: str) -> int:
         """How many calls are on their way to *lane*."""
         return self._count[lane]
