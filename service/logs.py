@@ -81,7 +81,7 @@ def configure_logging() -> None:
     handler.setFormatter(JsonLines())
     # What is in no line need not be found out.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging._srcfile = None  # type: ignore[attr-defined]
+    logging._srcfile = None
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
     sys.unraisablehook = log_unraisable

@@ -5,35 +5,18 @@ Each GPU has the service's own `Queue`, so lanes, shares and the sizes of batche
 Only time is simulated: a batch takes what its `Shape` says.
 """
 
-from asyncio import Future
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from itertools import groupby
-from typing import cast
 
 from loadtest.shape import Shape
 from loadtest.simulate.trace import Request
 from models.contract import Prepared
-from service.serving.backends.contract import Result
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 
 NO_LIMIT = 2**62  # calls that may wait: nothing is refused here
-
-
-class Waiting:
-    """The result of a call whose caller never leaves."""
-
-    def done(self) -> bool:
-        """Never."""
-        return False
-
-    def add_done_callback(self, told: Callable[[object], object]) -> None:
-        """Nobody is ever told."""
-
-
-WAITING = cast("Future[Result]", Waiting())
 
 
 @dataclass(eq=False, slots=True)
@@ -85,7 +68,7 @@ class Fleet:
         for number in range(request.calls):
             if number and self._spread:
                 gpu = self._chosen()
-            gpu.queue.put(QueuedCall(Prepared(1, index), request.lane, request.at_s, WAITING))
+            gpu.queue.put(QueuedCall(Prepared(1, index), request.lane, request.at_s))
             yield gpu
 
     def _chosen(self) -> Gpu:
