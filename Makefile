@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo soak fuzz ray-chaos
+.PHONY: help demo serve test check vllm redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
@@ -82,7 +82,7 @@ image: ## Build the container image without Docker, and score the demo's picture
 		|| { echo "make image: it needs buildah and debootstrap, and apt-get can't install them here" >&2; exit 1; }
 	deploy/image/build.sh $(IMAGE)
 
-train-demo: $(VENV)/server ## Train the demo models anew (resumable; hours on two cores)
+train-demo: $(VENV)/dev ## Train the demo models anew (resumable; hours on two cores)
 	$(BIN)/python -m models.demo.train
 
 figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughput and memory
@@ -108,3 +108,6 @@ loadtest: $(VENV)/dev ## Measure the service under load; exit 1 where a target i
 
 bench-demo: $(VENV)/dev ## A part of it in about a minute: guards against regressions
 	$(BIN)/python -m loadtest --set bench
+
+peers: $(VENV)/dev ## Compare the service with what people would run in its place; table and build/peers.png (an hour)
+	$(BIN)/python -m loadtest.peers $(if $(ROUNDS),--rounds $(ROUNDS))

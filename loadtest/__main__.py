@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
-from loadtest.measures import comparison, demo, overhead, overload, queueing, replicas
+from loadtest.measures import comparison, demo, overhead, overload, peers, queueing, replicas
 from loadtest.plot import plot
 from loadtest.report import Report, missed, read_thresholds, table
 from loadtest.sizes import SIZES, Size
@@ -27,8 +27,9 @@ MEASURES: dict[str, Measure] = {
     "retry-after": overload.measure_retry_after,
     "comparison": comparison.measure,
     "replicas": replicas.measure,
+    "peers": peers.measure,
 }
-BENCH = ("overhead", "demo")
+BENCH = ("overhead", "demo", "peers")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

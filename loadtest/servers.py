@@ -5,7 +5,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -23,16 +23,18 @@ BASELINES = (sys.executable, "-m", "loadtest.baselines")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs."""
+    """A server that runs, and the format it takes."""
 
     port: int
+    wire: str = "scoregate"
 
     def run(self, spec: Spec) -> list[Outcome]:
         """Send a workload from another process; one outcome per request."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "outcomes.json"
             command = (sys.executable, "-m", "loadtest.generator", HOST, str(self.port))
-            subprocess.run([*command, orjson.dumps(asdict(spec)).decode(), str(file)], check=True)
+            said = orjson.dumps(asdict(replace(spec, wire=self.wire))).decode()
+            subprocess.run([*command, said, str(file)], check=True)
             return [Outcome(**outcome) for outcome in orjson.loads(file.read_bytes())]
 
     def client(self) -> httpx.Client:

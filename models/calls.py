@@ -92,6 +92,28 @@ class FirstTokenCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class LabelCall(Call):
+    """
+    How likely is each of *labels* to be the answer to *question* about *image*?  The outcome is a `Choices`.
+
+    Each label must be one token of the model's, and no two the same.
+
+    Attributes:
+        before: texts and other images that the model is shown before the image, in this order.
+    """
+
+    image: Image
+    question: str
+    labels: tuple[str, ...]
+    before: tuple[str | Image, ...] = ()
+
+    def content(self) -> tuple[Any, ...]:
+        """The digests of all images and all texts."""
+        before = tuple(("image", each.digest) if isinstance(each, Image) else each for each in self.before)
+        return ("label", self.image.digest, self.question, self.labels, before)
+
+
+@dataclass(frozen=True, slots=True)
 class EntailmentCall(Call):
     """Does *hypothesis* follow from *premise*?  The outcome is an `Entailment`."""
 
@@ -131,6 +153,18 @@ class DetectCall(Call):
     def content(self) -> tuple[Any, ...]:
         """The image's digest, the labels and the threshold."""
         return ("detect", self.image.digest, self.labels, self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class RewardCall(Call):
+    """How good is *image* for *prompt*, or by itself where that is empty?  The outcome is a `Reward`."""
+
+    image: Image
+    prompt: str = ""
+
+    def content(self) -> tuple[Any, ...]:
+        """The image's digest and the prompt."""
+        return ("reward", self.image.digest, self.prompt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,10 @@ from models.calls import (
     FirstTokenCall,
     GenerateCall,
     ImageCall,
+    LabelCall,
     LikelihoodCall,
     ReadCall,
+    RewardCall,
     TextCall,
 )
 from models.contract import ModelInfo, Prepared
@@ -43,6 +45,7 @@ from models.outcomes import (
     Line,
     Outcome,
     Reading,
+    Reward,
     Text,
 )
 from models.outcomes.detections import packed
@@ -57,6 +60,9 @@ EXAMPLES: dict[str, Call] = {
     "nli": EntailmentCall("a grey square", "Is it grey? yes"),
     "ocr": ReadCall(GREY),
     "detector": DetectCall(GREY, ("square",)),
+    "reward": RewardCall(GREY, "grey"),
+    "imagereward": RewardCall(GREY, "grey"),
+    "aesthetic": RewardCall(GREY),
 }
 
 
@@ -93,10 +99,10 @@ class FakeModel:
         self._fixed_s, self._per_call_s = fixed_s, per_call_s
 
     def prepare(self, call: Any) -> Prepared:
-        """Every call costs the same; its image is decoded, as any model does."""
-        image = getattr(call, "image", None)
-        if image is not None:
-            image.rgb.load()
+        """Every call costs the same; its images are decoded, as any model does."""
+        for each in (getattr(call, "image", None), *getattr(call, "before", ())):
+            if isinstance(each, Image):
+                each.rgb.load()
         return Prepared(COST, call)
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
@@ -125,6 +131,10 @@ def answer(call: Call) -> Outcome:
         case FirstTokenCall(image, question, answers):
             shares = [chance(image.digest, question, text) / len(answers) for text in answers]
             return FirstToken(tuple(map(log, shares)), tuple(range(len(answers))))
+        case LabelCall(image, question, labels, before):
+            shown = [each if isinstance(each, str) else each.digest for each in before]
+            shares = [chance(image.digest, question, label, *shown) / len(labels) for label in labels]
+            return Choices(tuple((log(share),) for share in shares))
         case EntailmentCall(premise, hypothesis):
             return Entailment(chance(premise, hypothesis))
         case ReadCall(image):
@@ -132,6 +142,8 @@ def answer(call: Call) -> Outcome:
             return Reading((Line(f"read in {image.digest[:8]}", corners, chance(image.digest)),))
         case DetectCall(image, labels, threshold):
             return Detections(tuple(found(image, labels, threshold)))
+        case RewardCall(image, prompt):
+            return Reward((log(chance(image.digest, prompt)),))
         case GenerateCall(user=user, schema=schema):
             return Text(written(user, schema or YES_NO_QUESTIONS))
         case ImageCall(image):

@@ -19,7 +19,8 @@ class Pixels:
     An RGB picture to a float32 tensor (3, size, size).
 
     A tall picture that is not padded is resized *columns_first*, as Pillow did before 13 and the
-    published VQAScores have it, or in the order of the Pillow that is installed.
+    published VQAScores have it, or in the order of the Pillow that is installed.  Where the crop would
+    begin between two pixels, it begins at the even one (*to_even*), as torchvision has it, or at the first.
     """
 
     size: int
@@ -27,13 +28,14 @@ class Pixels:
     std: tuple[float, ...] = CLIP_STD
     pad: bool = True
     columns_first: bool = True
+    to_even: bool = False
 
     def __call__(self, rgb: PIL.Image.Image) -> torch.Tensor:
         """Pad to a centred square (or crop one), resize, scale to 0..1 and normalise."""
         square = (
             pad_and_resize(rgb, self.size, tuple(int(255 * m) for m in self.mean))
             if self.pad
-            else resize_and_crop(rgb, self.size, self.columns_first)
+            else resize_and_crop(rgb, self.size, self.columns_first, self.to_even)
         )
         pixels, normal = np.asarray(square), levels(self.mean, self.std)
         return torch.from_numpy(np.stack([normal[:, c].take(pixels[:, :, c]) for c in range(3)]))
@@ -66,7 +68,9 @@ def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: tuple[int, ...]) -> 
     return columns.resize((size, size), PIL.Image.Resampling.BICUBIC)
 
 
-def resize_and_crop(rgb: PIL.Image.Image, size: int, columns_first: bool) -> PIL.Image.Image:
+def resize_and_crop(
+    rgb: PIL.Image.Image, size: int, columns_first: bool, to_even: bool = False
+) -> PIL.Image.Image:
     """
     Resize the shorter edge to *size*, then crop the centre.
 
@@ -80,7 +84,8 @@ def resize_and_crop(rgb: PIL.Image.Image, size: int, columns_first: bool) -> PIL
     if columns_first:
         rgb = rgb.resize((width, rgb.height), PIL.Image.Resampling.BICUBIC)
     resized = rgb.resize((width, height), PIL.Image.Resampling.BICUBIC)
-    left, top = (width - size) // 2, (height - size) // 2
+    margins = width - size, height - size
+    left, top = (round(margin / 2) if to_even else margin // 2 for margin in margins)
     return resized.crop((left, top, left + size, top + size))
 
 

@@ -8,17 +8,33 @@ entry points of the group `scoregate.models`.  No weights and no torch are neede
 from collections.abc import Mapping
 from functools import cache
 
-from models import clip, clip_flant5, detector, fake, nli, ocr, openai, question_llm
+from models import (
+    aesthetic,
+    clip,
+    clip_flant5,
+    detector,
+    fake,
+    imagereward,
+    nli,
+    ocr,
+    openai,
+    question_llm,
+    transformers_clip,
+)
 from models.family import Family
 from models.plugins import with_plugins
 
 GROUP = "scoregate.models"
 OWN = (
     clip.FAMILY,
+    transformers_clip.FAMILY,
     clip_flant5.FAMILY,
     openai.VLM,
     question_llm.FAMILY,
     openai.LLM,
+    openai.REWARD,
+    imagereward.FAMILY,
+    aesthetic.FAMILY,
     nli.FAMILY,
     ocr.FAMILY,
     detector.MASK2FORMER,

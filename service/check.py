@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from models.checkpoints.weights import DTYPES
 from models.family import Memory
 from models.registry import families
 from service.http.keys import Keys
-from service.serving.batcher.cores import CORES
+from service.serving.batcher.cores import all_cores, loaded_torch
 from service.serving.loading import is_placed
 from service.settings.tree import Settings
+
+BYTES = {"float32": 4, "bfloat16": 2}  # of a number
 
 
 def check(settings: Settings) -> str:
@@ -28,7 +29,7 @@ def check(settings: Settings) -> str:
     for name, table in settings.models.items():
         plan = families()[table.family].plan(name, table)
         dtype, device = getattr(table, "dtype", "float32"), getattr(table, "device", "")
-        size = (plan.numbers or 0) * DTYPES[dtype].itemsize
+        size = (plan.numbers or 0) * BYTES[dtype]
         place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
         weights[place] += size
         unknown |= not plan.remote and plan.numbers is None
@@ -46,10 +47,11 @@ def check(settings: Settings) -> str:
 
 def threads(settings: Settings) -> str:
     """A line about who computes with how many cores."""
-    workers = settings.images.decode_workers
+    line = f"Threads: {settings.images.decode_workers} for each lane decode pictures."
+    if loaded_torch() is None:  # no model computes here
+        return line
     return (
-        f"Threads: {workers} for each lane decode pictures. Batches on a CPU compute with {CORES} cores, "
-        "less one for each that decodes meanwhile."
+        f"{line} Batches on a CPU compute with {all_cores()} cores, less one for each that decodes meanwhile."
     )
 
 

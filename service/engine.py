@@ -24,7 +24,7 @@ from service.errors import (
     bare,
 )
 from service.folding import folded
-from service.frames import Asked, View
+from service.frames import Asked, View, check_used
 from service.items import Pictures, UnopenedItem
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
@@ -36,7 +36,7 @@ from service.report import ItemReport, Outcome, Report, notes
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
-from service.views import shown
+from service.views import Seen, broken, shown
 from service.workload import Workload, workload
 
 log = logging.getLogger("scoregate.engine")
@@ -91,6 +91,7 @@ class Engine:
             LaneFull, Overloaded: a model that all of it needs takes no more, before any work is done.
             TooLarge: it asks a model for more than any request may.
             QuotaExceeded, LargerThanQuota: its caller may not have so much.
+            Invalid: an item has pictures that none of the metrics uses.
         """
         handles = self.offer.handles(metrics)
         with one_caller():
@@ -157,10 +158,12 @@ class Engine:
     ) -> tuple[list[Asked], Workload]:
         """What is looked at, and the work on it.  Raises what `score` raises before any work is done."""
         defaults = self.offer.defaults
+        known = {name: self._known[name] for name in metrics}
         asked = [
-            Asked(item, {name: item.options.get(name) or defaults[name] for name in metrics})
+            Asked(item, {name: item.options.get(name) or defaults[name] for name in metrics}, known)
             for item in items
         ]
+        check_used(asked)
         work = workload(asked, self._known, context.lane, self._runtime.handle)
         work.admit(context)
         return asked, work
@@ -196,12 +199,13 @@ class Engine:
             return dict.fromkeys(options, DeadlineExceeded(stage="queue"))
         try:
             async with asyncio.timeout_at(context.deadline) as opening:
-                async with shown(view, self._pictures, context) as image:
+                async with shown(view, self._pictures, context) as seen:
                     opening.reschedule(None)  # from here on each metric keeps the deadline itself
-                    item = Item(image, prompt)
+                    item = Item(seen.image, prompt, seen.references, seen.source)
                     outcomes = await side_by_side(
                         [self._metric(name, item, chosen, context) for name, chosen in options.items()]
                     )
+                    outcomes = [await self._placed(outcome, view, seen, context) for outcome in outcomes]
                     return dict(zip(options, outcomes, strict=True))
         except TimeoutError:
             return dict.fromkeys(options, DeadlineExceeded(stage="decode"))
@@ -209,6 +213,13 @@ class Engine:
             return dict.fromkeys(options, bare(error))
         except ImageError as exc:
             return dict.fromkeys(options, ImageUndecodable(str(exc)))
+
+    async def _placed(self, outcome: Outcome, view: View, seen: Seen, context: Context) -> Outcome:
+        """The outcome; where pixels are broken, naming the picture beside the image that they are of."""
+        if not isinstance(outcome, ImageUndecodable) or not view.beside:
+            return outcome
+        shot = await self._cpu[context.lane].run(broken, view, seen)
+        return outcome.of_part(shot.place) if shot else outcome
 
     async def _metric(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
         with context.span.child("metric", metric=name) as span:

@@ -26,6 +26,7 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     | + NoTask                          422 no_task             (a metric's error, in a 200)
     | + UnknownClass                    422 unknown_class       (a metric's error, in a 200)
     | + NoMasks                         422 no_masks            (a metric's error, in a 200)
+    | + MissingPicture                  422 missing_picture     (a metric's error, in a 200)
     | + CallRefused                     422 call_refused        (a metric's error, in a 200)
     + LaneFull                          429 lane_full           Retry-After (interactive)
     + QuotaExceeded                     429 quota_exceeded      Retry-After
@@ -201,6 +202,12 @@ class NoMasks(Invalid):
     """Colours are asked for, and the detector does not say which pixels belong to an object."""
 
     code, title = "no_masks", "Detector without masks"
+
+
+class MissingPicture(Invalid):
+    """A metric looks at references or a source, and the item has none."""
+
+    code, title = "missing_picture", "Missing picture"
 
 
 class CallRefused(Invalid):

@@ -25,9 +25,9 @@ def one(metric: str, frames: Frames, seen: Mapping[View, Mapping[str, Outcome]])
     outcomes = [seen[view][metric] for view in frames.views]
     if frames.given == 1:
         return outcomes[0]
-    if len(frames.views[0]) > 1:
-        return of_grid(outcomes[0], len(frames.views[0]), frames.given)
-    return mean(outcomes, [shot.place for [shot] in frames.views], frames.given)
+    if len(frames.views[0].shots) > 1:
+        return of_grid(outcomes[0], len(frames.views[0].shots), frames.given)
+    return mean(outcomes, [shot.place for view in frames.views for shot in view.shots], frames.given)
 
 
 def of_grid(outcome: Outcome, used: int, given: int) -> Outcome:

@@ -1,17 +1,17 @@
-"""Which frames of an item each metric scores, and what of them is looked at as one picture."""
+"""Which frames of an item each metric scores, and what of them is looked at together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from service.errors import ImageTooLarge
+from service.errors import Fault, ImageTooLarge, Invalid
 from service.items import Picture, UnopenedItem
-from service.metrics.contract import MAX_FRAMES, MetricOptions
+from service.metrics.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
     """
-    One frame of an item.
+    One frame of an item, or a picture beside its image.
 
     Attributes:
         picture: the file that it is in.
@@ -24,7 +24,25 @@ class Shot:
     place: str = ""
 
 
-View = tuple[Shot, ...]  # what is looked at as one picture: one frame, or a grid of several
+@dataclass(frozen=True, slots=True)
+class View:
+    """
+    What a metric looks at in one go.
+
+    Attributes:
+        shots: what is scored as one picture: one frame, or a grid of several.
+        references: the pictures that it is compared with.
+        source: the picture before an edit.
+    """
+
+    shots: tuple[Shot, ...]
+    references: tuple[Shot, ...] = ()
+    source: Shot | None = None
+
+    @property
+    def beside(self) -> tuple[Shot, ...]:
+        """All but what is scored."""
+        return self.references if self.source is None else (*self.references, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +63,27 @@ class Asked:
     """
     An item, and what each metric looks at.
 
+    Args:
+        metrics: by name, those that are asked for.
+
     Attributes:
         options: by metric.
+        uses: what each metric looks at beside the item's image.
         frames: by metric.
         work: the metrics, with their options, that look at each view; in order.
     """
 
-    def __init__(self, item: UnopenedItem, options: Mapping[str, MetricOptions]) -> None:
+    def __init__(
+        self,
+        item: UnopenedItem,
+        options: Mapping[str, MetricOptions],
+        metrics: Mapping[str, Metric],
+    ) -> None:
         self.item, self.options = item, options
-        self.frames = {name: frames_of(item, name, chosen) for name, chosen in options.items()}
+        self.uses = {name: metrics[name].uses_with(chosen) for name, chosen in options.items()}
+        self.frames = {
+            name: frames_of(item, name, chosen, self.uses[name]) for name, chosen in options.items()
+        }
         self.work: dict[View, dict[str, MetricOptions]] = {}
         for name, frames in self.frames.items():
             for view in views_of(frames):
@@ -75,15 +105,41 @@ def views_of(frames: Frames) -> Sequence[View]:
     return () if isinstance(frames.views, ImageTooLarge) else frames.views
 
 
-def frames_of(item: UnopenedItem, metric: str, options: MetricOptions) -> Frames:
-    """The frames of *item* that *metric* scores with *options*."""
+def frames_of(item: UnopenedItem, metric: str, options: MetricOptions, uses: Collection[str]) -> Frames:
+    """The frames of *item* that *metric* scores with *options*, each with what else it *uses*."""
     shots = shots_of(item, moving(options))
     if options.samples is None and len(shots) > MAX_FRAMES:
         sample = f"options.{metric}.samples scores some of them"
         return Frames(len(shots), ImageTooLarge(f"{len(shots)} frames; at most {MAX_FRAMES}; {sample}"))
     chosen = sampled(shots, options.samples or len(shots))
-    grid = options.frames == "grid"
-    return Frames(len(shots), [tuple(chosen)] if grid else [(shot,) for shot in chosen])
+    together = [tuple(chosen)] if options.frames == "grid" else [(shot,) for shot in chosen]
+    references = references_of(item) if REFERENCES in uses else ()
+    source = Shot(item.source, place=f"{item.place}/source") if item.source and SOURCE in uses else None
+    return Frames(len(shots), [View(shots, references, source) for shots in together])
+
+
+def check_used(asked: Sequence[Asked]) -> None:
+    """Raises `Invalid` where an item has pictures that no metric looks at; every such place is named."""
+    faults = [
+        Fault(
+            f"{each.item.place}/{name}",
+            "unused_picture",
+            f"{', '.join(each.options)} with these options does not look at it",
+        )
+        for each in asked
+        for name, given in ((REFERENCES, each.item.references), (SOURCE, each.item.source))
+        if given and not any(name in uses for uses in each.uses.values())
+    ]
+    if faults:
+        raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
+
+
+def references_of(item: UnopenedItem) -> tuple[Shot, ...]:
+    """The pictures that an item is compared with; errors name each by its place in the request."""
+    return tuple(
+        Shot(picture, place=f"{item.place}/references/{number}")
+        for number, picture in enumerate(item.references)
+    )
 
 
 def shots_of(item: UnopenedItem, moving: bool) -> list[Shot]:

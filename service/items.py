@@ -41,6 +41,8 @@ class UnopenedItem:
         options: by metric; a metric that is left out has its defaults.
         id: the caller's name for it, echoed.
         place: where it stands in the request, as a JSON pointer, for errors.
+        references: pictures that it is compared with.
+        source: the picture before an edit.
     """
 
     prompt: str
@@ -48,6 +50,8 @@ class UnopenedItem:
     options: Mapping[str, MetricOptions] = field(default_factory=dict)
     id: str | None = None
     place: str = ""
+    references: Sequence["Picture"] = ()
+    source: "Picture | None" = None
 
 
 class Picture:
@@ -61,6 +65,8 @@ class Picture:
 
     Attributes:
         image: the opened image, its header read, or why it cannot be had; None before.
+        opening: held by whoever opens it, while others wait for what comes of that.
+        fetched: what lies at its address, while somebody needs it.
         film: the same file as its frames, once they have been counted; None for a still picture.
         frames: how many there are of a film.
     """
@@ -68,6 +74,8 @@ class Picture:
     def __init__(self, source: Source, kind: type[Image] = Image) -> None:
         self.source, self.kind = source, kind
         self.image: Image | BadImage | None = None
+        self.opening = asyncio.Lock()
+        self.fetched: Shared[Source] = Shared()
         self.film: Picture | None = None
         self.frames = 0
         self._shared: Shared[Image] = Shared()
@@ -105,7 +113,7 @@ class Pictures:
             BadImage: one of its kinds, for what is wrong with the text, the size or the header; broken
                 pixels are found by who looks at them, and raise `ImageError` there.
         """
-        async with self.read(picture, context) as image, self.accounted(image, context):
+        async with self.read(picture, context) as image, self.accounted([image], context):
             yield image
 
     @asynccontextmanager
@@ -114,13 +122,10 @@ class Pictures:
         if isinstance(picture.image, BadImage):
             raise again(picture.image)
         async with self._source(picture, context.lane == INTERACTIVE) as source:
-            if picture.image is None:
-                if source.size <= SMALL:  # the way to a thread and back takes longer
-                    picture.image = opened(source, self._limits, picture.kind)
-                else:
-                    decoder = self._decoders[context.lane]
-                    picture.image = await decoder.run(opened, source, self._limits, picture.kind)
-            image = picture.image
+            async with picture.opening:
+                if picture.image is None:
+                    picture.image = await self._opened(source, picture.kind, context.lane)
+                image = picture.image
             if isinstance(image, BadImage):
                 raise again(image)
             yield image
@@ -138,7 +143,9 @@ class Pictures:
         """
         fetched = sum(isinstance(picture.source, Url) for picture in places)
         if fetched > LARGEST_HELD:
-            raise ImageTooLarge(f"{fetched} pictures of a grid by URL; at most {LARGEST_HELD}")
+            raise ImageTooLarge(
+                f"{fetched} pictures by URL that are looked at together; at most {LARGEST_HELD}"
+            )
         images = {}
         async with self._fetching_together if fetched > 1 else nullcontext():
             for picture, place in places.items():
@@ -149,17 +156,25 @@ class Pictures:
         return images
 
     @asynccontextmanager
-    async def accounted(self, image: Image, context: Context) -> AsyncIterator[None]:
-        """While this is open there is room for the pixels of *image*, which go with it."""
-        check(image.header, self._limits, type(image))
-        await self._budget.take(image.header.memory, context.lane == INTERACTIVE)
+    async def accounted(self, images: Sequence[Image], context: Context) -> AsyncIterator[None]:
+        """While this is open there is room for the pixels of all *images*, which go with it."""
+        for image in images:
+            check(image.header, self._limits, type(image))
+        memory, most = sum(image.header.memory for image in images), self._limits.decoded_budget_mb * 2**20
+        if memory > most:
+            raise ImageTooLarge(
+                f"{len(images)} pictures that are looked at together take {memory >> 20} MiB to decode; "
+                f"at most {self._limits.decoded_budget_mb}"
+            )
+        await self._budget.take(memory, context.lane == INTERACTIVE)
         try:
             yield
         finally:
-            if image.decode_s:
-                context.spent("decode", image.decode_s)
-                context.span.add("decode", image.decode_began, image.decode_began + image.decode_s)
-            self._let_go(image)
+            for image in images:
+                if image.decode_s:
+                    context.spent("decode", image.decode_s)
+                    context.span.add("decode", image.decode_began, image.decode_began + image.decode_s)
+                self._let_go(image)
 
     async def count_frames(self, pictures: Collection[Picture], context: Context) -> bool:
         """
@@ -195,26 +210,32 @@ class Pictures:
         if image.release(later):
             give_back()
 
+    async def _opened(self, source: Source, kind: type[Image], lane: str) -> Image | BadImage:
+        if source.size <= SMALL:  # the way to a thread and back takes longer
+            return opened(source, self._limits, kind)
+        return await self._decoders[lane].run(opened, source, self._limits, kind)
+
     def _source(self, picture: Picture, urgent: bool) -> AbstractAsyncContextManager[Source]:
-        """Where the bytes of *picture* are, while the context is open."""
+        """Where the bytes of *picture* are while this is open, fetched once for all who need them."""
         if isinstance(picture.source, Url) and self._fetcher is not None:
-            return self._fetched(picture, picture.source.url, self._fetcher, urgent)
+            return picture.fetched.hold(partial(fetched, picture, picture.source.url, self._fetcher, urgent))
         return nullcontext(picture.source)
 
-    @asynccontextmanager
-    async def _fetched(
-        self, picture: Picture, url: str, fetcher: Fetcher, urgent: bool
-    ) -> AsyncIterator[Source]:
-        """The file at *url*, which is let go with the context."""
-        try:
-            async with fetcher.open(url, urgent) as encoded:
-                yield Encoded(encoded)
-        except BadImage as error:
-            picture.image = again(error)
-            raise
-        finally:
-            if isinstance(picture.image, Image):
-                picture.image = None
+
+@asynccontextmanager
+async def fetched(picture: Picture, url: str, fetcher: Fetcher, urgent: bool) -> AsyncIterator[Source]:
+    """What lies at the *url* of *picture*, let go with the context.  Raises `BadImage`, and so for ever."""
+    if isinstance(picture.image, BadImage):
+        raise again(picture.image)
+    try:
+        async with fetcher.open(url, urgent) as encoded:
+            yield Encoded(encoded)
+    except BadImage as error:
+        picture.image = again(error)
+        raise
+    finally:
+        if isinstance(picture.image, Image):
+            picture.image = None
 
 
 def opened(source: Source, limits: Images, kind: type[Image]) -> Image | BadImage:

@@ -1,38 +1,69 @@
-"""What a metric looks at: one frame, or several as one grid."""
+"""What a metric looks at: one frame, or several as one grid; and the pictures beside it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 from models.film import Film
 from models.grid import Grid
-from models.image import Image
+from models.image import Image, ImageError
 from service.context import Context
 from service.frames import Shot, View
-from service.items import Pictures
+from service.items import Picture, Pictures
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The images of a view, opened."""
+
+    image: Image
+    references: tuple[Image, ...] = ()
+    source: Image | None = None
 
 
 @asynccontextmanager
-async def shown(view: View, pictures: Pictures, context: Context) -> AsyncIterator[Image]:
+async def shown(view: View, pictures: Pictures, context: Context) -> AsyncIterator[Seen]:
     """
-    The image of *view*, its pixels accounted for while the context is open.
+    The images of *view*, their pixels accounted for while the context is open.
 
-    Raises `BadImage`, one of its kinds, which names the frame of a grid.
+    Several are accounted for at once: two who each waited for what the other holds would wait for ever.
+
+    Raises `BadImage`, one of its kinds, which names the frame of a grid or the picture beside the image.
     """
-    if len(view) == 1:
-        [shot] = view
+    if len(view.shots) == 1 and not view.beside:
+        [shot] = view.shots
         async with shot.picture.held(pictures, context) as image:
-            yield frame(shot, image)
+            yield Seen(frame(shot, image))
         return
-    places = {shot.picture: shot.place for shot in reversed(view)}
+    places = {shot.picture: shot.place for shot in reversed([*view.shots, *view.beside])}
     async with AsyncExitStack() as stack:
         read = await pictures.read_together(places, stack, context)
-        # Images of its own, since a grid lets go of what it has copied.
-        files = {picture: type(image).over(image) for picture, image in read.items()}
-        grid = Grid([frame(shot, files[shot.picture]) for shot in view], [shot.place for shot in view])
-        async with pictures.accounted(grid, context):
-            yield grid
+        # Images of its own, since a grid lets go of what it has copied, and all go together in the end.
+        shots = [frame(shot, own) for shot, own in owned(view.shots, read)]
+        image = shots[0] if len(shots) == 1 else Grid(shots, [shot.place for shot in view.shots])
+        beside = [own for _, own in owned(view.beside, read)]
+        async with pictures.accounted([image.file, *dict.fromkeys(beside)], context):
+            references = tuple(beside[: len(view.references)])
+            yield Seen(image, references, beside[-1] if view.source else None)
+
+
+def owned(shots: Sequence[Shot], read: Mapping[Picture, Image]) -> list[tuple[Shot, Image]]:
+    """Each shot with an image of its own of its file; frames of one film share theirs."""
+    files = {shot.picture: type(read[shot.picture]).over(read[shot.picture]) for shot in shots}
+    return [(shot, files[shot.picture]) for shot in shots]
 
 
 def frame(shot: Shot, image: Image) -> Image:
     """The frame that *shot* names of the file *image*.  Raises `ImageError` where it has fewer."""
     return image if shot.number is None or not isinstance(image, Film) else image.frame(shot.number)
+
+
+def broken(view: View, seen: Seen) -> Shot | None:
+    """Which picture beside the image cannot be decoded, if one cannot.  To be run on a CPU thread."""
+    images = [*seen.references, *([seen.source] if seen.source else [])]
+    for shot, image in zip(view.beside, images, strict=True):
+        try:
+            image.rgb.load()
+        except ImageError:
+            return shot
+    return None

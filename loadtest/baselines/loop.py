@@ -1,11 +1,12 @@
 """
-`python -m loadtest.baselines.loop THREADS`: the loop that people write, for the shipped VQA model.
+`python -m loadtest.baselines.loop THREADS QUESTIONS`: the loop that people write, for the shipped VQA model.
 
-For each line on stdin it asks eight questions about a picture, one call after the other, and prints the
+For each line on stdin it asks so many questions about a picture, one call after the other, and prints the
 seconds.  The picture is decoded anew for each call, as a loop over a scoring function does.
 """
 
 import sys
+from collections.abc import Callable
 from time import perf_counter
 
 import torch
@@ -22,21 +23,26 @@ def main() -> None:
     """Answer lines until there are no more."""
     torch.set_num_threads(int(sys.argv[1]))
     model = ClipFlanT5(locate("demo:clip_flant5", "").directory, dtype="float32", device="cpu")
+    questions = ASKED[: int(sys.argv[2])]
+
+    def ask(file: bytes) -> None:
+        for question in questions:
+            [outcome] = model.score([model.prepare(LikelihoodCall(Image(file), question))])
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    answer_lines(ask)
+
+
+def answer_lines(ask: Callable[[bytes], None]) -> None:
+    """For each line on stdin *ask* about a picture, and print the seconds; say first that it is ready."""
     files = pictures("rl")
-    ask(model, files[0])
+    ask(files[0])
     print("ready", flush=True)
     for number, _ in enumerate(sys.stdin):
         began = perf_counter()
-        ask(model, files[number % len(files)])
+        ask(files[number % len(files)])
         print(perf_counter() - began, flush=True)
-
-
-def ask(model: ClipFlanT5, file: bytes) -> None:
-    """Eight single calls."""
-    for question in ASKED:
-        [outcome] = model.score([model.prepare(LikelihoodCall(Image(file), question))])
-        if isinstance(outcome, Exception):
-            raise outcome
 
 
 if __name__ == "__main__":

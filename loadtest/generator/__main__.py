@@ -9,7 +9,8 @@ from pathlib import Path
 
 import orjson
 
-from loadtest.generator.sending import send
+from loadtest.generator.sending import send, written
+from loadtest.generator.wires import WIRES
 from loadtest.workloads.named import plan
 from loadtest.workloads.spec import Spec
 
@@ -18,10 +19,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run one spec, given as JSON."""
     host, port, spec, file = sys.argv[1:] if argv is None else argv
     wanted = Spec(**orjson.loads(spec))
-    requests = plan(wanted)
+    wire = WIRES[wanted.wire]
+    requests = written(plan(wanted), wire)
     gc.collect()
     gc.freeze()  # a pass over all these bodies would be somebody's latency
-    outcomes = asyncio.run(send(requests, host, int(port), wanted.timeout_ms / 1000))
+    outcomes = asyncio.run(send(requests, host, int(port), wanted.timeout_ms / 1000, wire))
     Path(file).write_bytes(orjson.dumps([asdict(outcome) for outcome in outcomes]))
 
 

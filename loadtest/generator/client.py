@@ -16,11 +16,12 @@ STALE_S = 2.0  # below the keep-alive time of any server: a connection idle for 
 
 @dataclass(slots=True)
 class Connection:
-    """A connection and when it was last used."""
+    """A connection, when it was last used, and whether the server closes it after this answer."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     used: float = field(default_factory=monotonic)
+    closing: bool = False
 
 
 class Client:
@@ -55,8 +56,11 @@ class Client:
         except BaseException:
             connection.writer.close()  # with half an answer on it
             raise
-        connection.used = monotonic()
-        self._idle.append(connection)
+        if connection.closing:
+            connection.writer.close()
+        else:
+            connection.used = monotonic()
+            self._idle.append(connection)
         return answer
 
     async def _connect(self) -> Connection:
@@ -68,13 +72,15 @@ class Client:
         return Connection(*await asyncio.open_connection(self._host, self._port, limit=2**22))
 
     async def _exchange(self, connection: Connection, path: str, body: bytes) -> tuple[int, bytes]:
-        head = (
+        asked = (
             f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
-        connection.writer.write(head.encode() + body)
+        connection.writer.write(asked.encode() + body)
         try:
-            status, length = parse_head(await connection.reader.readuntil(b"\r\n\r\n"))
+            head = await connection.reader.readuntil(b"\r\n\r\n")
+            status, length = parse_head(head)
+            connection.closing = b"\r\nconnection: close\r\n" in head.lower()
             return status, await connection.reader.readexactly(length)
         except asyncio.IncompleteReadError as exc:
             raise ConnectionResetError("the server closed the connection") from exc

@@ -54,9 +54,11 @@ def timed(server: Server, body: bytes) -> float:
 
 
 @contextmanager
-def loop(threads: str) -> Iterator["subprocess.Popen[str]"]:
-    """The loop as a process, ready."""
-    command = (sys.executable, "-m", "loadtest.baselines.loop", threads)
+def loop(
+    threads: str, module: str = "loop", questions: str = str(len(SET))
+) -> Iterator["subprocess.Popen[str]"]:
+    """The loop of a module of `loadtest.baselines` as a process, ready."""
+    command = (sys.executable, "-m", f"loadtest.baselines.{module}", threads, questions)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         exchange(process, "")
         yield process
@@ -70,5 +72,5 @@ def exchange(process: "subprocess.Popen[str]", line: str) -> str:
     process.stdin.flush()
     answer = process.stdout.readline()
     if not answer:
-        raise SystemExit("loadtest.baselines.loop ended early")
+        raise SystemExit("the loop ended early")
     return answer

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import orjson
 
 from loadtest.workloads import corpus
+from loadtest.workloads.questions import SET
 from loadtest.workloads.spec import Arrival, Spec
 
 
@@ -28,12 +30,14 @@ class Maker:
 
     def request(self, at_s: float, lane: str, kind: str, prompts: Sequence[str]) -> Arrival:
         """A request with one new picture for each of *prompts*."""
-        body = {
+        body: dict[str, Any] = {
             "items": [{"prompt": prompt, "image": self.picture(kind)} for prompt in prompts],
             "metrics": [self.spec.metric],
             "priority": lane,
             "timeout_ms": self.spec.timeout_ms,
         }
+        if self.spec.questions:
+            body["options"] = {self.spec.metric: {"question_set": SET}}
         return Arrival(at_s, len(prompts), lane, orjson.dumps(body))
 
     def times(self) -> Iterator[float]:

@@ -21,11 +21,16 @@ WORKLOADS: dict[str, Callable[[Maker], Plan]] = {
     "offline": trainers.offline,
     "mixed": pipelines.mixed,
     "whole": trainers.whole,
+    "whole-64": lambda maker: trainers.whole(maker, 64),
+    "corrupt": lambda maker: trainers.corrupt(maker, 1),
+    "corrupt-64": lambda maker: trainers.corrupt(maker, 64),
     "one-prompt": trainers.one_prompt,
     "poisson": single.poisson,
     "saturated": single.saturated,
     "one-by-one": lambda maker: single.closed(maker, 1),
     "sixteen-at-once": lambda maker: single.closed(maker, 16),
+    "sixty-four-at-once": lambda maker: single.closed(maker, 64),
+    "under-bulk": single.under_bulk,
 }
 
 

@@ -1,5 +1,7 @@
 """Single pictures, for figures of queueing and overhead."""
 
+from dataclasses import replace
+
 from loadtest.workloads.maker import Maker
 from loadtest.workloads.spec import Plan
 
@@ -17,6 +19,12 @@ def saturated(maker: Maker) -> Plan:
     arrivals = [maker.request(step / 2, "bulk", maker.spec.picture, bulk) for step in steps]
     arrivals += poisson(maker).arrivals
     return Plan(sorted(arrivals, key=lambda arrival: arrival.at_s))
+
+
+def under_bulk(maker: Maker) -> Plan:
+    """Single pictures one after the other, while 64 callers of single bulk pictures go on and on."""
+    bulk = [maker.request(0.0, "bulk", maker.spec.picture, [next(maker.prompts)]) for _ in range(256)]
+    return replace(closed(maker, 1), arrivals=[*bulk, *closed(maker, 1).arrivals], background=64)
 
 
 def closed(maker: Maker, concurrency: int) -> Plan:

@@ -1,5 +1,9 @@
 """What trainers with a reward and offline runs send: everything at once, in the lane `bulk`."""
 
+from dataclasses import replace
+
+import orjson
+
 from loadtest.workloads.maker import Maker
 from loadtest.workloads.spec import Plan
 
@@ -28,10 +32,22 @@ def offline(maker: Maker) -> Plan:
     return Plan([maker.request(0.0, "bulk", "rl", prompts) for prompts in groups], concurrency=64)
 
 
-def whole(maker: Maker) -> Plan:
-    """512 images in requests of 128, all sent at once: what an offline run over a file does."""
-    groups = maker.shuffled(maker.scaled(512), 16, 128)
+def whole(maker: Maker, at_once: int = 128) -> Plan:
+    """512 images in large requests, all sent at once: what an offline run over a file does."""
+    groups = maker.shuffled(maker.scaled(512), 16, at_once)
     return Plan([maker.request(0.0, "bulk", "rl", prompts) for prompts in groups])
+
+
+def corrupt(maker: Maker, at_once: int) -> Plan:
+    """128 pictures in requests of so many; the file of one in the middle ends half-way."""
+    groups = maker.shuffled(maker.scaled(128), 16, at_once)
+    arrivals = [maker.request(0.0, "bulk", "rl", prompts) for prompts in groups]
+    middle = len(arrivals) // 2
+    body = orjson.loads(arrivals[middle].body)
+    image = body["items"][0]["image"]
+    body["items"][0]["image"] = image[: len(image) // 8 * 4]
+    arrivals[middle] = replace(arrivals[middle], body=orjson.dumps(body))
+    return Plan(arrivals)
 
 
 def one_prompt(maker: Maker) -> Plan:

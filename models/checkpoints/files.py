@@ -11,6 +11,7 @@ from models.contract import CheckpointError
 CONFIG = "config.json"  # of transformers, and of CLIP-FlanT5
 OPEN_CLIP_CONFIG = "open_clip_config.json"
 PREPROCESSOR = "preprocessor_config.json"
+PROCESSOR = "processor_config.json"  # all processors of a model, as newer versions of transformers save them
 TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 CLIP_WORDS = "vocab.json"  # of a CLIP's tokenizer, in older checkpoints

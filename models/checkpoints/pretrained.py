@@ -34,6 +34,7 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path)
             local_files_only=True,
             trust_remote_code=False,
             use_safetensors=True,
+            ignore_mismatched_sizes=True,  # or an error that names none of them would be raised
             output_loading_info=True,
         )
     except Exception as exc:  # a broken configuration or file fails in many ways

@@ -8,6 +8,7 @@ Nothing is ever unpickled beyond plain tensors.
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from zipfile import is_zipfile
 
 import torch
 from safetensors import safe_open
@@ -28,16 +29,20 @@ def read_weights(directory: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def read_file(path: Path, device: str) -> dict[str, torch.Tensor]:
+def read_file(path: Path, device: str, *, mapped: bool = False) -> dict[str, torch.Tensor]:
     """
     The tensors of one file, by name; on the device "meta" only their shapes are read.
+
+    Args:
+        mapped: a pickled file stays on disk until its tensors are used, where its format allows that.
 
     Raises:
         CheckpointError: the file is broken, or holds something else than tensors by name.
     """
     try:
         if path.suffix != ".safetensors":
-            held = torch.load(path, map_location=device, weights_only=True)
+            mapped = mapped and is_zipfile(path)  # files from before PyTorch 1.6 are none
+            held = torch.load(path, map_location=device, weights_only=True, mmap=mapped)
         elif device == "meta":
             with safe_open(path, "pt") as file:
                 names = file.keys()

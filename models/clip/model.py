@@ -6,15 +6,13 @@ open_clip's users get.
 """
 
 import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import open_clip
 import PIL.Image
 import torch
-import torch.nn.functional as F
 
 from models.calls import ImageCall, TextCall
 from models.checkpoints.vocabulary import read_vocabulary
@@ -22,20 +20,11 @@ from models.checkpoints.weights import DTYPES
 from models.clip import FAMILY, ClipSettings
 from models.clip.loading import load_parts
 from models.clip.source import find
+from models.clip.towers import Input, embed
 from models.contract import CheckpointError, ModelError, ModelInfo, Prepared
 from models.image import Image
 from models.outcomes import Embedding
 from models.pixels import middle
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One tower's input; inputs with equal keys have equal tensors."""
-
-    tower: Literal["image", "text"]
-    key: str
-    tensor: torch.Tensor
-    truncated: bool = False
 
 
 class Clip:
@@ -100,13 +89,13 @@ class Clip:
                 raise ModelError(
                     "the tokenizer does not fit the text tower: its ids go beyond the tower's vocabulary"
                 )
-            return Prepared(self._length, Input("text", call.text, tokens, self._cuts(call.text)))
+            return Prepared(self._length, Input("text", call.text, (tokens,), self._cuts(call.text)))
         rgb = middle(call.image.rgb) if self._crops else call.image.rgb
         try:
             pixels = self.preprocess(rgb)
         except ValueError as exc:  # some of open_clip's modes round a thin strip to no pixels
             raise ModelError("the image is too thin for the model's preprocessing") from exc
-        return Prepared(self._patches, Input("image", call.image.digest, pixels))
+        return Prepared(self._patches, Input("image", call.image.digest, (pixels,)))
 
     def _cuts(self, text: str) -> bool:
         """Whether the tower doesn't see all of *text*: then one more word past its end is lost too."""
@@ -116,25 +105,8 @@ class Clip:
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
         """One pass of each tower, over the distinct images and the distinct texts."""
-        inputs: list[Input] = [prepared.data for prepared in batch]
         towers = {"image": self.network.encode_image, "text": self.network.encode_text}
-        vectors: dict[tuple[str, str], np.ndarray | None] = {}
-        for tower, encode in towers.items():
-            tensors = {input.key: input.tensor for input in inputs if input.tower == tower}
-            if tensors:
-                rows = self._embed(encode, torch.stack(list(tensors.values())))
-                vectors |= {(tower, key): row for key, row in zip(tensors, rows, strict=True)}
-        return [outcome(vectors[input.tower, input.key], input.truncated) for input in inputs]
-
-    def _embed(
-        self, encode: Callable[[torch.Tensor], torch.Tensor], tensors: torch.Tensor
-    ) -> list[np.ndarray | None]:
-        """Unit vectors, read-only, each with memory of its own; None where one is not finite."""
-        tensors = tensors.to(self._device)
-        if tensors.is_floating_point():
-            tensors = tensors.to(self._dtype)
-        rows = F.normalize(encode(tensors).float(), dim=-1).cpu().numpy()
-        return [frozen(row) if np.isfinite(row).all() else None for row in rows]
+        return embed([prepared.data for prepared in batch], towers, self._device, self._dtype)
 
     def example(self) -> ImageCall:
         """A grey square."""
@@ -152,18 +124,6 @@ def load(settings: ClipSettings) -> Clip:
         id=settings.id,
         revision=settings.revision,
     )
-
-
-def outcome(vector: np.ndarray | None, truncated: bool) -> Embedding | ModelError:
-    """An embedding, or the error that takes its place."""
-    return ModelError("the model's output is not finite") if vector is None else Embedding(vector, truncated)
-
-
-def frozen(row: np.ndarray) -> np.ndarray:
-    """A read-only copy: a cached row must not keep its whole batch in memory."""
-    copied = row.copy()
-    copied.flags.writeable = False
-    return copied
 
 
 def count_patches(visual: Any) -> int:

@@ -8,12 +8,12 @@ from math import isfinite
 
 import torch
 
-from models.calls import ChoiceCall, FirstTokenCall, LikelihoodCall
+from models.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.clip_flant5.tokenizer import CONTEXT_LENGTH, Tokenizer
 from models.contract import ModelError
 from models.outcomes import Choices, FirstToken, Likelihood, Outcome
 
-VqaCall = LikelihoodCall | ChoiceCall | FirstTokenCall
+VqaCall = LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,12 @@ class Answers:
         self._yes, self._no = (tokenizer.encode(word)[0] for word in ("Yes", "No"))
 
     def of(self, call: VqaCall, *, truncated: bool) -> Asked:
-        """What *call* asks.  Raises `ModelError` for an empty answer."""
+        """
+        What *call* asks.
+
+        Raises:
+            ModelError: an answer is empty, a label is not one token, or several images are shown.
+        """
         match call:
             case LikelihoodCall():
                 labels = self._tokens(call.answer)
@@ -60,6 +65,12 @@ class Answers:
                 first = self._first(call.answers)
                 wanted = tuple((0, token) for token in first)
                 return Asked((first[:1],), wanted, partial(first_token, truncated, first))
+            case LabelCall():
+                if call.before:
+                    raise ModelError("this model looks at one image, and is shown several")
+                labels = self._labels(call.labels)
+                wanted = tuple((0, token) for token in labels)
+                return Asked((labels[:1],), wanted, partial(choices, truncated, [1] * len(labels)))
 
     def _first(self, answers: Sequence[str]) -> tuple[int, ...]:
         """The first tokens of *answers*, without a lone space: any other word may begin with that."""
@@ -68,6 +79,19 @@ class Answers:
         if not telling:
             raise ModelError("no way of writing the answer begins with a token that tells it apart")
         return telling
+
+    def _labels(self, labels: Sequence[str]) -> tuple[int, ...]:
+        """The one token of each label."""
+        found = []
+        for number, label in enumerate(labels, 1):
+            *tokens, _ = self._tokens(label)  # without </s>
+            if len(tokens) != 1:
+                said = f"label {number} of {len(labels)} has {len(tokens)} tokens in this model"
+                raise ModelError(f"{said}; it must have one")
+            found += tokens
+        if len(set(found)) < len(found):
+            raise ModelError("two labels are the same token of this model")
+        return tuple(found)
 
     def _tokens(self, answer: str) -> tuple[int, ...]:
         if not answer.strip():

@@ -1,4 +1,4 @@
-"""Models behind an OpenAI-compatible HTTP API, such as vLLM's: question LLMs and decoder VLMs."""
+"""Models behind an OpenAI-compatible HTTP API, such as vLLM's: question LLMs, decoder VLMs, reward models."""
 
 from pydantic import Field
 
@@ -27,6 +27,19 @@ class VlmSettings(RemoteSettings):
     )
 
 
+class RewardSettings(RemoteSettings):
+    """A reward model."""
+
+    template: str = Field(
+        "{}",
+        pattern=r"^[^{}]*\{\}[^{}]*$",
+        description="The text that follows the image; `{}` is the prompt.",
+    )
+    output: int = Field(
+        0, ge=0, description="Which of the model's outputs is the score, from 0; HPSv3's are mu and sigma."
+    )
+
+
 LLM = Family(
     "openai",
     role="questions",
@@ -40,5 +53,12 @@ VLM = Family(
     role="vqa",
     settings=VlmSettings,
     loader="models.openai.vlm:load",
+    planner="models.openai.plan:plan",
+)
+REWARD = Family(
+    "openai_reward",
+    role="reward",
+    settings=RewardSettings,
+    loader="models.openai.reward:load",
     planner="models.openai.plan:plan",
 )

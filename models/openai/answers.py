@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from models.calls import ChoiceCall, FirstTokenCall, LikelihoodCall
+from models.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.contract import ModelError
 from models.outcomes import Choices, FirstToken, Likelihood, Outcome
 
-VlmCall = LikelihoodCall | ChoiceCall | FirstTokenCall
+VlmCall = LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
 
 BY_LETTER = "Answer with the option's letter from the given choices directly."
 
@@ -41,10 +41,15 @@ def answers_of(call: VlmCall) -> Answers:
             filled(choices)
             if len(choices) > len(ascii_uppercase):
                 raise ModelError(f"{len(choices)} choices; there are {len(ascii_uppercase)} letters")
-            return Answers(lettered(question, choices), tuple(ascii_uppercase[: len(choices)]), True, letters)
+            return Answers(
+                lettered(question, choices), tuple(ascii_uppercase[: len(choices)]), True, one_token_each
+            )
         case FirstTokenCall(_, question, answers):
             filled(answers)
             return Answers(question, answers, False, first_token)
+        case LabelCall(_, question, labels):
+            filled(labels)
+            return Answers(question, labels, True, one_token_each)
 
 
 def filled(answers: Sequence[str]) -> None:
@@ -66,8 +71,11 @@ def likelihood(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Like
     return Likelihood((answer,), yes, no)
 
 
-def letters(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Choices:
-    """Of each choice's letter."""
+def one_token_each(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Choices:
+    """Of each choice's letter, or of each label.  Raises `ModelError` where two are the same token."""
+    known = [token for token in tokens if token is not None]
+    if len(set(known)) < len(known):
+        raise ModelError("two labels are the same token of this model")
     return Choices(tuple((log_prob,) for log_prob in log_probs))
 
 

@@ -4,8 +4,10 @@ A decoder VLM behind vLLM's OpenAI-compatible API, in the role of a VQA model.
     P(label | image, question) = softmax of the first token's logits, at the label's token
 
 The image stands before the text, so that all questions about it share its prefix in the server's
-cache.  vLLM gives the log-probabilities of named tokens (`logprob_token_ids`); where a server has none
-of that, its twenty likeliest tokens must hold every label, or there is no answer.
+cache.  Other images of a call, with the texts that introduce them, stand before both.
+
+vLLM gives the log-probabilities of named tokens (`logprob_token_ids`); where a server has none of that,
+its twenty likeliest tokens must hold every label, or there is no answer.
 
 Choices stand below the question as "A. red", and their labels are the letters.
 """
@@ -19,7 +21,9 @@ from typing import Any
 
 import PIL.Image
 
+from models.calls import LabelCall
 from models.contract import QUESTION, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.image import Image
 from models.openai import VLM, VlmSettings
 from models.openai.answers import Answers, VlmCall, answers_of
 from models.openai.chat import first_choice
@@ -33,9 +37,9 @@ IMAGE_COST = 1000  # tokens, for admission; the server knows better
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question about one image; `url` holds the image."""
+    """One message: its *parts* are texts and images, as the API writes them, with the question last."""
 
-    url: str
+    parts: Sequence[dict[str, Any]]
     answers: Answers
 
 
@@ -76,9 +80,12 @@ class OpenAiVlm(RemoteModel):
         )
 
     def prepare(self, call: VlmCall) -> Prepared:
-        """The image as a `data:` URI, made once for all its questions.  Raises `ModelError`."""
+        """Each image as a `data:` URI, made once for all its questions.  Raises `ModelError`."""
         answers = answers_of(call)
-        return Prepared(IMAGE_COST, Asked(call.image.once(data_uri, data_uri), answers))
+        before = call.before if isinstance(call, LabelCall) else ()
+        parts = [part(each) for each in (*before, call.image, answers.question)]
+        images = sum(each["type"] == "image_url" for each in parts)
+        return Prepared(IMAGE_COST * images, Asked(parts, answers))
 
     async def answer(self, prepared: Prepared, post: Post) -> Outcome:
         """
@@ -96,13 +103,11 @@ class OpenAiVlm(RemoteModel):
         return asked.answers.outcome(found, tokens)
 
     def _body(self, asked: Asked, tokens: Sequence[int | None]) -> dict[str, Any]:
-        image = {"type": "image_url", "image_url": {"url": asked.url}}
-        text = {"type": "text", "text": asked.answers.question}
         named = {"logprob_token_ids": [*dict.fromkeys(tokens)], "return_tokens_as_token_ids": True}
         return {
             **self._extra,
             "model": self._model,
-            "messages": [{"role": "user", "content": [image, text]}],
+            "messages": [{"role": "user", "content": [*asked.parts]}],
             "temperature": 0,
             "max_tokens": 1,
             "logprobs": True,
@@ -120,6 +125,13 @@ def load(settings: VlmSettings) -> OpenAiVlm:
         id=settings.id,
         revision=settings.revision,
     )
+
+
+def part(shown: str | Image) -> dict[str, Any]:
+    """A text or an image as a part of a message."""
+    if isinstance(shown, str):
+        return {"type": "text", "text": shown}
+    return {"type": "image_url", "image_url": {"url": shown.once(data_uri, data_uri)}}
 
 
 def data_uri(rgb: PIL.Image.Image) -> str:

@@ -12,6 +12,7 @@ from models.outcomes.embedding import Embedding
 from models.outcomes.entailment import Entailment
 from models.outcomes.likelihood import Likelihood
 from models.outcomes.reading import Line, Reading
+from models.outcomes.reward import Reward
 from models.outcomes.text import Text
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "Line",
     "Outcome",
     "Reading",
+    "Reward",
     "Text",
 ]

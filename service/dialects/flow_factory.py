@@ -32,7 +32,7 @@ class ComputeRequest(Loose):
     condition_videos: Any = None
 
     def pictures(self) -> Sequence[str]:
-        """The pictures.  Raises `Invalid` where there are none, or where there is more to judge than them."""
+        """The pictures.  Raises `Invalid` where there are none, or where there is more to score than them."""
         for field in ("video", "condition_images", "condition_videos"):
             if getattr(self, field):
                 raise Invalid(f"{field}: only pictures are scored here, and against their prompts alone")

@@ -14,7 +14,7 @@ from service.errors import Malformed, TooLarge, UnsupportedMediaType
 from service.http.multipart import read_multipart
 from service.http.problems import invalid
 from service.http.translate import Parts
-from service.metrics.contract import MAX_FRAMES
+from service.metrics.contract import MAX_PICTURES
 from service.settings.sections import Server
 
 B = TypeVar("B", bound=BaseModel)
@@ -44,7 +44,7 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
     parts: dict[str, bytes] = {}
     try:
         if kind == "multipart/form-data":
-            max_files = limits.max_items * MAX_FRAMES + 1  # the JSON may be a file part, too
+            max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
             content_type = request.headers["content-type"]
             body, parts = await read_multipart(content_type, request.stream(), max_files)
         elif kind == "application/json" or kind.endswith("+json"):

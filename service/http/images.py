@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, StringConstraints
 
 from service.fields import Strict, branch
-from service.metrics.contract import MAX_FRAMES
+from service.metrics.contract import MAX_FRAMES, MAX_REFERENCES
 
 
 class ImageData(Strict):
@@ -42,6 +42,7 @@ Picture = Annotated[
     | Annotated[ImageUrl, branch("<url>")],
     Discriminator(image_form),
 ]
+References = Annotated[list[Picture], Field(max_length=MAX_REFERENCES, fail_fast=True)]
 Frames = Annotated[list[Picture], Field(min_length=1, max_length=MAX_FRAMES, fail_fast=True)]
 WireImage = Annotated[
     Annotated[str, branch("<base64>")]

@@ -25,7 +25,7 @@ from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from service.fields import CLEAN, WHOLE, Name, Prompt, Strict, clean, told
-from service.http.images import WireImage
+from service.http.images import Picture, References, WireImage
 from service.metrics.contract import Metric
 from service.settings.sections import MAX_TIMEOUT_MS
 
@@ -98,12 +98,19 @@ def sent(options: BaseModel) -> dict[str, Any]:
 
 
 class WireItem(Strict):
-    """One image with its prompt; its options override those of the request."""
+    """
+    One image with its prompt; its options override those of the request.
+
+    References are pictures that it is compared with, and the source is the picture before an edit. Both are
+    taken by metrics that use them, which `GET /models` tells of each.
+    """
 
     id: Id | None = None
     prompt: Prompt
     image: WireImage
     options: Options | None = None
+    references: References | None = None
+    source: Picture | None = None
 
 
 class ScoreRequest(Strict):

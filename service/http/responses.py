@@ -185,6 +185,7 @@ class MetricEntry(BaseModel):
     paper: str
     roles: list[str]
     may_use: list[str]
+    uses: list[str]
     models: list[str]
     ready: bool
     only: str | None = None

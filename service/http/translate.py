@@ -1,6 +1,6 @@
 """A request's wire types as what the engine works on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from service.engine import Engine
 from service.errors import Fault, Invalid, UnknownMetric
@@ -13,6 +13,7 @@ from service.ranking import Cascade, Rule
 from service.sources import Base64, Encoded, Url
 
 Parts = Mapping[str, bytes]
+OnePicture = str | ImageData | ImagePart | ImageUrl
 
 
 def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
@@ -24,41 +25,54 @@ def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
     Raises:
         Invalid: an image names a file part that isn't there; every such place is named.
     """
-    form = "/items/{}" if request.items is not None else "/images/{}"
-    pictures = {name: Picture(Encoded(data)) for name, data in parts.items()}
-    fetched = dict[str, Picture]()
+    form, image = ("/items/{}", "/image") if request.items is not None else ("/images/{}", "")
     shared = options_of(request.options, request.metrics)
-    items, faults = [], []
+    pictures, items = Pictures(parts), []
     for index, item in enumerate(request.all_items()):
-        place, frames = form.format(index), []
-        for suffix, image in frames_of(item.image):
-            if isinstance(image, ImagePart) and image.part not in pictures:
-                at = f"{place}/image{suffix}" if request.items is not None else f"{place}{suffix}"
-                faults.append(Fault(f"{at}/part", "missing_part", "there is no file part of that name"))
-                continue
-            frames.append(
-                pictures[image.part] if isinstance(image, ImagePart) else picture_of(image, fetched)
-            )
+        place = form.format(index)
+        frames = pictures.of(item.image, f"{place}{image}")
+        references = pictures.of(item.references or [], f"{place}/references")
+        source = pictures.of([] if item.source is None else item.source, f"{place}/source")
         options = shared if item.options is None else options_of(item.options, request.metrics)
-        items.append(UnopenedItem(item.prompt, frames, options, item.id, place))
-    if faults:
+        items.append(
+            UnopenedItem(item.prompt, frames, options, item.id, place, references, next(iter(source), None))
+        )
+    if faults := pictures.missing:
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])
     return items
 
 
-def frames_of(image: WireImage) -> Iterator[tuple[str, str | ImageData | ImagePart | ImageUrl]]:
-    """An item's pictures, each with its place below the item's image."""
-    if isinstance(image, list):
-        yield from ((f"/{frame}", picture) for frame, picture in enumerate(image))
-    else:
-        yield "", image
+class Pictures:
+    """
+    The pictures of one request; equal URLs and equal names of file *parts* share theirs.
 
+    Attributes:
+        missing: places that name a file part that isn't there.
+    """
 
-def picture_of(image: str | ImageData | ImageUrl, fetched: dict[str, Picture]) -> Picture:
-    """A picture that is not a file part; equal URLs share theirs, by way of *fetched*."""
-    if isinstance(image, ImageUrl):
-        return fetched.setdefault(image.url, Picture(Url(image.url)))
-    return Picture(Base64(image if isinstance(image, str) else image.data))
+    def __init__(self, parts: Parts) -> None:
+        self._sent = {name: Picture(Encoded(data)) for name, data in parts.items()}
+        self._fetched = dict[str, Picture]()
+        self.missing: list[Fault] = []
+
+    def of(self, image: WireImage | Sequence[OnePicture], place: str) -> list[Picture]:
+        """Those of one image or of several, which stand at *place*, but for the missing ones."""
+        if isinstance(image, Sequence) and not isinstance(image, str):
+            listed = [(f"{place}/{number}", each) for number, each in enumerate(image)]
+        else:
+            listed = [(place, image)]
+        found = [self._one(each, at) for at, each in listed]
+        return [picture for picture in found if picture]
+
+    def _one(self, image: OnePicture, place: str) -> Picture | None:
+        if isinstance(image, ImagePart):
+            if image.part not in self._sent:
+                detail = "there is no file part of that name"
+                self.missing.append(Fault(f"{place}/part", "missing_part", detail))
+            return self._sent.get(image.part)
+        if isinstance(image, ImageUrl):
+            return self._fetched.setdefault(image.url, Picture(Url(image.url)))
+        return Picture(Base64(image if isinstance(image, str) else image.data))
 
 
 def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:

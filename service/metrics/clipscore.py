@@ -7,11 +7,13 @@ from typing_extensions import TypedDict
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models, cosine_demand
 
+FACTORS = {"hessel": 2.5, "geneval": 100}  # of max(cos, 0)
+
 
 class ClipScoreOptions(MetricOptions):
     """Options of `clipscore`."""
 
-    scale: Literal["cosine", "hessel"] = "cosine"
+    scale: Literal["cosine", "hessel", "geneval"] = "cosine"
 
 
 class ClipScoreDetails(TypedDict):
@@ -25,10 +27,12 @@ async def clipscore(item: Item, models: Models, options: ClipScoreOptions) -> Sc
     """
     cos(E_image, E_prompt), as VQAScore's authors compute it (t2v_metrics, open_clip).
 
-    `scale: "hessel"` gives the original 2.5 * max(cos, 0).
+    `scale: "hessel"` gives the original 2.5 * max(cos, 0), and `"geneval"` 100 * max(cos, 0), which GenEval's
+    paper compares itself with (Ghosh et al. 2023, appendix C.3).
     """
     cosine, warnings = await models.clip.cosine(item.image, item.prompt)
-    value = 2.5 * max(cosine, 0.0) if options.scale == "hessel" else cosine
+    factor = FACTORS.get(options.scale)
+    value = factor * max(cosine, 0.0) if factor else cosine
     details: ClipScoreDetails = {"cosine": cosine, "scale": options.scale}
     return Score(value, details, warnings=warnings)
 
@@ -41,7 +45,7 @@ metric = Metric(
     roles=("clip",),
     demand_of=cosine_demand,
     range=(-1, 1),
-    range_of=lambda options: (0, 2.5) if options.scale == "hessel" else (-1, 1),
+    range_of=lambda options: (0, FACTORS[options.scale]) if options.scale in FACTORS else (-1, 1),
     formula="cos(E_image, E_prompt)",
     paper="Hessel et al. 2021, arXiv 2104.08718",
 )

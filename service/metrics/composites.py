@@ -163,6 +163,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
     roles = dict.fromkeys(role for metric in metrics for role in metric.roles)
     may_use = dict.fromkeys(role for metric in metrics for role in metric.may_use if role not in roles)
     ranges = [part.range for part in parts.values()]
+    uses = (name for part in parts.values() for name in part.metric.uses_with(part.options))
 
     async def score(item: Item, models: Models, options: MetricOptions) -> Score:
         """The sum of the contributions.  Raises the error of the first part that failed."""
@@ -174,6 +175,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
         details=CompositeDetails,
         roles=tuple(roles),
         may_use=tuple(may_use),
+        uses=tuple(dict.fromkeys(uses)),
         range=(math.fsum(least for least, _ in ranges), math.fsum(largest for _, largest in ranges)),
         formula=" + ".join(part.formula for part in parts.values()),
         parts=parts,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import KW_ONLY, dataclass
 from inspect import iscoroutinefunction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PydanticUserError, TypeAdapter
 
@@ -17,6 +17,13 @@ from service.serving.demand import Demand
 
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
 MAX_FRAMES = 64  # of an item, that are scored
+MAX_REFERENCES = 3  # of an item
+MAX_PICTURES = MAX_FRAMES + MAX_REFERENCES + 1  # of an item, with its source
+
+# What a metric may use beside an item's image, by the names that the item's fields have.
+Beside = Literal["references", "source"]
+REFERENCES: Literal["references"] = "references"
+SOURCE: Literal["source"] = "source"
 
 
 class MetricOptions(Strict):
@@ -34,10 +41,18 @@ class MetricOptions(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One image with the prompt it is judged against."""
+    """
+    One image with the prompt it is judged against.
+
+    Attributes:
+        references: pictures that it is compared with; empty for a metric that does not say it `uses` them.
+        source: the picture before an edit, likewise.
+    """
 
     image: Image
     prompt: str
+    references: tuple[Image, ...] = ()
+    source: Image | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,8 @@ class Metric:
         style: of the question sets that it asks for.
         style_of: the same under other options, where they have the sets written in another way; the
             name stays.
+        uses: what it looks at beside an item's image, whatever the options are unless `uses_of` says more.
+        uses_of: which of these it looks at under other options.
         default: what a request without metrics is scored by.
     """
 
@@ -105,6 +122,8 @@ class Metric:
     without: Mapping[str, str] | None = None
     style: Style | None = None
     style_of: Callable[[Any], Style] | None = None
+    uses: tuple[Beside, ...] = ()
+    uses_of: Callable[[Any], tuple[Beside, ...]] | None = None
     default: bool = False
 
     def __post_init__(self) -> None:
@@ -120,6 +139,8 @@ class Metric:
         except PydanticUserError as exc:
             raise TypeError(f"the details of {self.name} cannot be described: {exc.message}") from exc
         self.options()  # each of them needs a default
+        if wrong := set(self.uses) - set(get_args(Beside)):
+            raise ValueError(f"{self.name} uses {', '.join(sorted(wrong))}; an item has no such pictures")
         if not self.range[0] < self.range[1]:
             raise ValueError(f"the range of {self.name} must be (least, largest)")
 
@@ -142,6 +163,10 @@ class Metric:
     def range_with(self, options: MetricOptions) -> tuple[float, float]:
         """The least and the largest score under *options*."""
         return self.range_of(options) if self.range_of else self.range
+
+    def uses_with(self, options: MetricOptions) -> tuple[Beside, ...]:
+        """What it looks at beside an item's image under *options*."""
+        return self.uses_of(options) if self.uses_of else self.uses
 
     def style_with(self, options: MetricOptions) -> Style:
         """The style of its question sets under *options*.  Raises `TypeError` where it asks for none."""

@@ -95,7 +95,7 @@ async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
 
     The paper's annotators cannot answer the children of a "no"; the released code has no such rule, and
     neither has this metric unless `dependencies` says so.  A picture is asked each question in a call of its
-    own, while the paper's judge answers all of them in one.  Styles and named entities are asked by yes or
+    own, while the paper's model answers all of them in one.  Styles and named entities are asked by yes or
     no, too: the paper compares them with pictures that it looks up.
 
     Text is read by an OCR model where one is configured, and counts by its words (`text_accuracy`).

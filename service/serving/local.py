@@ -7,7 +7,7 @@ from models.family import Loaded
 from service.concurrency.cpu_threads import FairThreads
 from service.redis.client import RedisClient
 from service.serving.backends.local import LocalBackend
-from service.serving.batcher.cores import CORES
+from service.serving.batcher.cores import all_cores
 from service.serving.batcher.device import Device, LocalModel
 from service.serving.batcher.scheduler import Resident
 from service.serving.handles import Handles, queue_of, shares_of
@@ -56,7 +56,7 @@ class LocalRuntime(Handles):
             place = (str(getattr(table, "device", model.info.device)), generates)
             places.setdefault(place, []).append(Resident(name, model, queue))
         for (_, generates), residents in places.items():
-            await self._start_device(residents, cores=1 if generates else CORES)
+            await self._start_device(residents, cores=1 if generates else all_cores())
 
     async def _start_device(self, residents: list[LocalModel], cores: int) -> None:
         """Have a new device serve *residents*."""

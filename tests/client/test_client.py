@@ -17,6 +17,7 @@ from scoregate import (
     Client,
     ConnectionFailed,
     ImageUndecodable,
+    Invalid,
     Item,
     Score,
     UnknownMetric,
@@ -66,6 +67,28 @@ def test_items_keep_their_order_ids_and_options(client):
     assert not report.partial
     assert report.raw["request_id"] == report.request_id
     report.raise_for_errors()
+
+
+def test_references_and_a_source_go_with_their_item(client, tmp_path):
+    """In any form, once for all items that name them; one that cannot be read is named."""
+    (tmp_path / "p.png").write_bytes(png("blue"))
+    editing, anchored = ({"judge": {"template": name}} for name in ("editing", "anchored_style"))
+    items = [
+        Item("a", png(), options=editing, source=NOISE[0]),
+        Item("a", png(), options=editing, source=NOISE[1]),
+        Item("a", png(), options=anchored, references=[tmp_path / "p.png", NOISE[0]]),
+        Item("a", png(), options=anchored, references=[png("blue"), NOISE[0]]),
+    ]
+    report = client.score_items(items, ["judge"])
+    first, second, *same = (result.score("judge") for result in report)
+
+    assert first != second
+    assert same[0] == same[1]
+    [result] = client.score_many([Item("a", png(), references=[png(), "gone.png"])], ["judge"])
+    assert "references/1: " in str(result.errors["judge"])
+    with pytest.raises(Invalid) as refusal:
+        client.score_items([Item("a", png(), source=png())])
+    assert ["/items/0/source"] == [fault["pointer"] for fault in refusal.value.errors]
 
 
 def test_a_partial_failure_is_not_hidden(client):

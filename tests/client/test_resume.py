@@ -74,6 +74,8 @@ OTHERS = {
     "another path": ({"pairs": [("other.png", "a square 0")]}),
     "another metric": ({"metrics": ["dsg"]}),
     "other options": ({"options": {"vqascore": {"output": "logit"}}}),
+    "a source": ({"pairs": [Item("a square 0", png(), source="before.png")]}),
+    "references": ({"pairs": [Item("a square 0", png(), references=["one.png"])]}),
     "options of its own": ({"pairs": [Item("a square 0", png(), options={"vqascore": {"output": "logit"}})]}),
 }
 

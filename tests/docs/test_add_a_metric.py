@@ -77,6 +77,7 @@ def test_the_metric_is_listed_wherever_the_page_says(client):
         "paper": "none",
         "roles": [],
         "may_use": [],
+        "uses": [],
         "models": [],
         "ready": True,
     } == listed

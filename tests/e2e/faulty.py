@@ -25,7 +25,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Self
 
-import torch
 from fastapi import FastAPI
 
 from models.contract import Prepared
@@ -64,6 +63,8 @@ class Faulty(FakeModel):
             raise RuntimeError("the device is gone")
         if words["large"] and len(batch) > MOST_LARGE:
             raised["large"] += 1
+            import torch  # or every start would take as long as that takes
+
             raise torch.OutOfMemoryError("the batch is too large")
         if words["poisoned"]:
             raised["poisoned"] += 1

@@ -137,6 +137,44 @@ def test_text_in_a_picture_is_read_by_the_demo_profile(client):
     assert "warnings" not in answer
 
 
+def test_geneval_judges_the_samples_that_it_has_words_for(client):
+    """With the demo's detector and its CLIP; a count by colour is beyond it."""
+    judged = {
+        (sample["file"], which): described(sample, which)
+        for sample in LISTED
+        for which in sample["geneval"]
+        if sample["file"] != "count-by-colour.jpg"
+    }
+    scores = scored(client, [*judged.values()], ["geneval"])
+
+    assert 12 == len(judged)
+    assert [float(which == "right") for _, which in judged] == [score["geneval"] for score in scores]
+
+
+def test_geneval_says_what_it_misses_and_where_it_saw_something(client):
+    """The reason, and a box around each thing in pixels of the picture."""
+    [sample] = [sample for sample in LISTED if sample["file"] == "count.png"]
+    body = {"items": [described(sample, "wrong")], "metrics": ["geneval"], "explain": True}
+    [result] = client.post("/score", json=body).json()["results"]
+
+    details = result["details"]["geneval"]
+    assert "expected star>=4, found 3" == details["reason"]
+    assert ["star"] * 3 == [box["class"] for box in details["boxes"]]
+    assert min(box["score"] for box in details["boxes"]) > 0.9
+    with PIL.Image.open(FOLDER / "count.png") as picture:
+        assert picture.size == (details["width"], details["height"])
+        middles = {
+            tuple(round((box["box"][i] + box["box"][i + 2]) / 2) for i in (0, 1)) for box in details["boxes"]
+        }
+        assert all(picture.getpixel(middle)[:2] > (200, 200) for middle in middles)  # yellow
+
+
+def described(sample, which):
+    """One of a sample's items with GenEval's metadata."""
+    picture = base64.b64encode((FOLDER / sample["file"]).read_bytes()).decode()
+    return {"prompt": sample[which], "image": picture, "options": {"geneval": sample["geneval"][which]}}
+
+
 def test_a_long_prompt_is_scored_and_said_to_be_cut(client):
     """CLIP's context is short; nobody should have to guess."""
     long = {**items()[0], "prompt": "a red circle and " * 40 + "a blue square"}

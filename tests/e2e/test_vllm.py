@@ -19,6 +19,7 @@ from demo.samples import FOLDER, listed
 from models.checkpoints.locate import DEMO
 from models.openai.answers import BY_LETTER
 from models.question_llm.model import QuestionLLM
+from service.metrics.rubrics.rubric import RUBRICS, VALUES
 from service.questions.sets import QuestionSet
 from service.questions.styles.dsg import DSG as STYLE
 from tests.support.tiny_llava import label_probabilities, make_llava
@@ -90,11 +91,11 @@ def with_vlm(servers, tmp_path_factory):
             yield client
 
 
-def scored(client, prompts, metric, picture=PICTURE, **options):
-    """The results of one picture against *prompts*."""
+def scored(client, prompts, metric, picture=PICTURE, beside=None, **options):
+    """The results of one picture against *prompts*, with fields *beside* it."""
     image = base64.b64encode(picture).decode()
     body = {
-        "items": [{"prompt": prompt, "image": image} for prompt in prompts],
+        "items": [{"prompt": prompt, "image": image, **(beside or {})} for prompt in prompts],
         "metrics": [metric],
         "options": {metric: options},
         "explain": True,
@@ -200,6 +201,48 @@ def test_a_vlm_gives_first_tokens_the_probabilities_that_transformers_computes(w
     [result] = scored(with_vlm, ["a star"], "soft_tifa", question_set=[star])
 
     assert result["scores"]["soft_tifa"] == pytest.approx(sum(exact), abs=1e-5)
+
+
+@pytest.mark.parametrize(("template", "labels"), [("semantic_consistency", "1-5"), ("editing", "A-E")])
+def test_a_vlm_grades_by_the_probabilities_that_transformers_computes(with_vlm, llava, template, labels):
+    """Σ p·value / Σ p of its labels, to 1e-5; the picture before an edit stands before the one after it."""
+    rubric, values = RUBRICS[template], VALUES[labels]
+    after, source = pixels(PICTURE), (FOLDER / LISTED[2]["file"]).read_bytes()
+    edited = template == "editing"
+    before = [rubric.pictures["source"], pixels(source), rubric.pictures["image"]] if edited else []
+    exact = label_probabilities(llava, after, rubric.text("a red star", labels), (*values,), before)
+    beside = {"source": base64.b64encode(source).decode()} if edited else {}
+    [result] = scored(with_vlm, ["a red star"], "judge", beside=beside, template=template, labels=labels)
+
+    expected = sum(p * value for p, value in zip(exact, values.values(), strict=True)) / sum(exact)
+    told = result["details"]["judge"]
+    assert result["scores"]["judge"] == pytest.approx(expected, abs=1e-5)
+    assert told["probabilities"] == pytest.approx(dict(zip(values, exact, strict=True)), abs=1e-5)
+    assert told["label_mass"] == pytest.approx(sum(exact), abs=2e-5)
+
+
+def test_a_vlm_compares_with_three_references_in_their_order(with_vlm, llava):
+    """Four pictures in one message; other references are another grade."""
+    rubric, labels = RUBRICS["anchored_likeness"], tuple(VALUES["1-5"])
+    files = [(FOLDER / sample["file"]).read_bytes() for sample in LISTED[2:5]]
+    introduced = [rubric.pictures["references"].replace("{}", str(n)) for n in (1, 2, 3)]
+    pairs = zip(introduced, map(pixels, files), strict=True)
+    before = [*(each for pair in pairs for each in pair), rubric.pictures["image"]]
+    exact = label_probabilities(llava, pixels(PICTURE), rubric.text("a star", "1-5"), labels, before)
+    sent = [base64.b64encode(file).decode() for file in files]
+    [result], [turned] = (
+        scored(with_vlm, ["a star"], "judge", beside={"references": order}, template="anchored_likeness")
+        for order in (sent, sent[::-1])
+    )
+
+    told = result["details"]["judge"]
+    assert told["probabilities"] == pytest.approx(dict(zip(labels, exact, strict=True)), abs=1e-5)
+    assert told["probabilities"] != pytest.approx(turned["details"]["judge"]["probabilities"], abs=1e-5)
+
+
+def pixels(file):
+    """A picture file's, in RGB."""
+    return PIL.Image.open(io.BytesIO(file)).convert("RGB")
 
 
 def test_questions_about_one_image_share_its_prefix(with_vlm, servers):

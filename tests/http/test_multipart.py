@@ -6,8 +6,8 @@ import tempfile
 import PIL.Image
 import pytest
 
-from service.http.images import MAX_FRAMES
 from service.http.multipart import Form
+from service.metrics.contract import MAX_FRAMES, MAX_PICTURES
 from tests.conftest import png, saved
 from tests.http.refusals import SECRET, parts, refused
 
@@ -92,9 +92,12 @@ async def test_the_request_may_be_a_file_part(serve):
 async def test_as_many_files_are_taken_as_a_request_can_name(serve):
     """One more is refused, whether it has a name of its own or not."""
     async with serve(server={"max_items": 1}) as client:
-        files = [(f"p{n}", FILE) for n in range(MAX_FRAMES)]
-        frames = {"prompt": SECRET, "image": [{"part": name} for name, _ in files]}
-        request = {"data": {"request": json.dumps({"items": [frames]})}}
+        files = [(f"p{n}", FILE) for n in range(MAX_PICTURES)]
+        named = [{"part": name} for name, _ in files]
+        anchored = {"image": named[:MAX_FRAMES], "references": named[MAX_FRAMES:-1]}
+        options = {"judge": {"template": "anchored_likeness"}}
+        body = {"items": [{"prompt": SECRET, **anchored}], "metrics": ["judge"], "options": options}
+        request = {"data": {"request": json.dumps(body)}}
         taken = await client.post("/score", files=files, **request)
         more = [(f"q{n}", FILE) for n in range(2)]
         refusal = await client.post("/score", files=files + more, **request)

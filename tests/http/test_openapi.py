@@ -13,7 +13,7 @@ from service.fields import Prompt, Template, TextOrTemplate
 from service.metrics.registry import own
 from tests.conftest import b64, item, png
 from tests.http.test_bad_input import PLACES
-from tests.support.fakes import FakeClip, FakeDetector, FakeOcr
+from tests.support.fakes import FakeAesthetic, FakeClip, FakeDetector, FakeImageReward, FakeOcr, FakeReward
 
 
 @pytest.fixture
@@ -92,7 +92,9 @@ async def test_metrics_that_are_not_served_are_not_in_the_schema(document):
     """A request that names them would be refused."""
     names = document["components"]["schemas"]["ScoreRequest"]["properties"]["metrics"]["items"]["enum"]
 
-    assert {"vqascore", "clipscore", "dsg", "tifa", "soft_tifa", "vq2", "gecko", "skills"} == {*names}
+    assert {"vqascore", "clipscore", "dsg", "tifa", "soft_tifa", "vq2", "gecko", "skills", "judge"} == {
+        *names
+    }
 
 
 @pytest.mark.anyio
@@ -138,7 +140,10 @@ async def test_keys_are_described_and_asked_for_where_there_are_some(serve, docu
 async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     """Every field, and no other; with several images, in `frames`."""
     fakes |= {"picks": FakeClip(), "prefers": FakeClip(), "ocr": FakeOcr(), "detector": FakeDetector()}
+    fakes |= {"imagereward": FakeImageReward(), "aesthetic": FakeAesthetic(), "reward": FakeReward()}
     tables = {"pickscore": {"model": "picks"}, "hpsv2": {"model": "prefers"}}
+    tables |= {name: {"model": name} for name in ("imagereward", "aesthetic")}
+    tables |= {"reward_model": {"model": "reward"}}
     roles = {"picks": "clip", "prefers": "clip"}
     models = {name: {"family": "fake", "role": roles.get(name, name)} for name in fakes}
     task = {"tag": "colors", "include": [{"class": "dog", "count": 1, "color": "red"}]}

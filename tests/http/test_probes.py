@@ -25,6 +25,7 @@ OF_THE_VQA = (
     "soft_tifa",
     "tifa",
     "vq2",
+    "judge",
 )  # metrics that ask a VQA model
 
 

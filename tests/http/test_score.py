@@ -112,15 +112,16 @@ async def test_three_metrics_come_back_together_and_explained(serve, fakes):
     assert dict.fromkeys(("vqascore", "clipscore", "dsg"), "miss") == entry["cache"]
 
 
-async def test_hessel_clipscore_is_two_and_a_half_times_the_cosine(serve):
-    """`scale: "hessel"` gives 2.5 * max(cos, 0)."""
+@pytest.mark.parametrize(("scale", "factor"), [("hessel", 2.5), ("geneval", 100)])
+async def test_a_scaled_clipscore_is_so_many_times_the_cosine(serve, scale, factor):
+    """`scale: "hessel"` gives 2.5 * max(cos, 0), and `"geneval"` 100 * max(cos, 0)."""
     body = {"items": [item()], "metrics": ["clipscore"]}
     async with serve() as client:
         plain = (await post(client, body)).json()["results"][0]["scores"]["clipscore"]
-        body["options"] = {"clipscore": {"scale": "hessel"}}
+        body["options"] = {"clipscore": {"scale": scale}}
         scaled = (await post(client, body)).json()["results"][0]["scores"]["clipscore"]
 
-    assert 2.5 * plain == pytest.approx(scaled)
+    assert factor * plain == pytest.approx(scaled)
 
 
 async def test_requests_in_flight_share_the_next_batch(serve, fakes):

@@ -6,8 +6,9 @@ import json
 import pytest
 
 from loadtest.generator.client import Client, parse_head
-from loadtest.generator.sending import exchange
-from loadtest.workloads.spec import Arrival
+from loadtest.generator.sending import exchange, send_under
+from loadtest.generator.wires import WIRES
+from loadtest.workloads.spec import Arrival, Plan
 
 
 def test_an_answers_head_is_read():
@@ -75,3 +76,65 @@ async def test_what_came_of_a_request_is_noted(client, kind, scored):
 
     assert (kind, scored) == (noted.kind, noted.scored)
     assert (4.5 if kind == "refused" else None) == noted.retry_after_s
+
+
+@pytest.mark.anyio
+async def test_a_connection_that_the_server_closes_is_not_used_again():
+    """gunicorn's synchronous worker closes each; the next request opens a new one."""
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(parse_head(b"HTTP/1.1 0 \r\n" + head)[1])
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+        writer.close()
+
+    async with (
+        await asyncio.start_server(answer, "127.0.0.1", 0) as server,
+        Client(*server.sockets[0].getsockname()) as client,
+    ):
+        assert [(200, b"ok")] * 2 == [await client.post("/score", b"{}") for _ in range(2)]
+
+    assert 2 == connections
+
+
+@pytest.mark.anyio
+async def test_bulk_goes_on_for_as_long_as_the_others_last(monkeypatch):
+    """Two callers send three bulk requests again and again, until both interactive ones are answered."""
+    monkeypatch.setattr("loadtest.generator.sending.FILLING_S", 0)
+    sent = []
+
+    class Noting:
+        async def post(self, path, body):
+            sent.append(body)
+            await asyncio.sleep(0)
+            if body == b"interactive":  # it waits until bulk has come round again
+                until = len(sent) + 4
+                while len(sent) < until:
+                    await asyncio.sleep(0)
+            return 200, b'{"results": [{"scores": {"vqascore": 1}}]}'
+
+    bulk = [Arrival(0.0, 1, "bulk", body) for body in (b"one", b"two", b"three")]
+    requests = Plan([*bulk, *(Arrival(0.0, 1, "interactive", b"interactive"),) * 2], 1, background=2)
+    outcomes = await send_under(Noting(), requests, 0.0, 10.0, WIRES["scoregate"])
+
+    assert ["interactive"] * 2 == [outcome.lane for outcome in outcomes[:2]]
+    assert {"bulk"} == {outcome.lane for outcome in outcomes[2:]}
+    assert 3 < len(outcomes[2:])
+    assert {"ok"} == {outcome.kind for outcome in outcomes}
+
+
+@pytest.mark.anyio
+async def test_a_request_in_parts_is_as_good_as_its_worst_part():
+    """infinity takes a pair in two requests."""
+
+    class HalfBroken:
+        async def post(self, path, body):
+            return (200, b"{}") if body == b"good" else (422, b"{}")
+
+    arrival = Arrival(0.0, 1, "bulk", b"good", (b"bad",))
+    noted = await exchange(HalfBroken(), arrival, 0.0, 0.0, 1.0, WIRES["infinity"])
+
+    assert (422, "error", 0) == (noted.status, noted.kind, noted.scored)

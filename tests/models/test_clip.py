@@ -156,7 +156,7 @@ def test_special_tokens_in_a_prompt_are_text():
 def test_output_that_is_not_finite_is_the_calls_error_and_not_its_neighbours():
     """NaN pixels beside a sound text."""
     bad = clip().prepare(image_call(noise(8, 8)))
-    bad.data.tensor.fill_(float("nan"))
+    bad.data.tensors[0].fill_(float("nan"))
     error, text = clip().score([bad, clip().prepare(TextCall("a red circle"))])
     assert isinstance(error, ModelError)
     assert np.isfinite(text.vector).all()

@@ -21,6 +21,7 @@ from models.calls import (
     FirstTokenCall,
     GenerateCall,
     ImageCall,
+    LabelCall,
     LikelihoodCall,
     TextCall,
 )
@@ -51,9 +52,10 @@ VQA_CALLS = [
         LikelihoodCall(picture, question, "a long answer " * 40),
         ChoiceCall(picture, question, ("red", "blue", "light green")),
         FirstTokenCall(picture, question, ("red", "blue")),
+        LabelCall(picture, question, ("A", "B")),
     )
 ]
-VQA_KINDS = [Likelihood, Likelihood, Choices, FirstToken] * 6
+VQA_KINDS = [Likelihood, Likelihood, Choices, FirstToken, Choices] * 6
 CLIP_CALLS = [*map(ImageCall, PICTURES), TextCall("a circle"), TextCall("a square")]
 PAIRS = [EntailmentCall("a red circle " * 300, "red"), EntailmentCall("a dog", "a cat")]
 

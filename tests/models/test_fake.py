@@ -15,7 +15,7 @@ from models.calls import (
     ReadCall,
     TextCall,
 )
-from models.fake import GREY, FakeModel
+from models.fake import EXAMPLES, GREY, FakeModel
 from models.family import Plan
 from models.image import Image, ImageError
 from models.registry import families
@@ -32,7 +32,7 @@ def score(model, *calls):
     return model.score([model.prepare(call) for call in calls])
 
 
-@pytest.mark.parametrize("role", ["clip", "vqa", "questions", "nli", "ocr", "detector"])
+@pytest.mark.parametrize("role", [*EXAMPLES])
 def test_a_fake_of_each_role_answers_its_example(role):
     """And says what it is."""
     model = fake(role)

@@ -6,7 +6,12 @@ from models.contract import CheckpointError, RemoteModel
 from models.family import Plan
 from models.registry import families
 
-DEMO = {"open_clip": "clip", "clip_flant5": "clip_flant5", "transformers": "question_llm"}
+DEMO = {
+    "open_clip": "clip",
+    "clip_flant5": "clip_flant5",
+    "transformers": "question_llm",
+    "mask2former": "detector",
+}
 REMOTE = {"base_url": "http://127.0.0.1:1/v1", "model": "owner/name", "extra_body": {"a": 1}}
 
 

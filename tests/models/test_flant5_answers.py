@@ -7,7 +7,7 @@ from pathlib import Path
 import PIL.Image
 import pytest
 
-from models.calls import ChoiceCall, FirstTokenCall, LikelihoodCall
+from models.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.clip_flant5.model import ClipFlanT5
 from models.contract import ModelError
 from models.image import Image
@@ -91,6 +91,36 @@ def test_a_lone_space_tells_no_answer_apart():
     assert (model().tokenizer.encode("the star")[0],) == said.tokens
     with pytest.raises(ModelError, match="tells it apart"):
         model().prepare(FirstTokenCall(PICTURE, QUESTION, ("blue",)))
+
+
+def test_labels_have_the_log_probabilities_that_each_has_as_a_first_token():
+    """One each, over the whole vocabulary."""
+    labels = ("A", "B", "C", "D", "E")
+    [said] = scored(LabelCall(PICTURE, QUESTION, labels))
+
+    for (log_prob,), label in zip(said.log_probs, labels, strict=True):
+        assert alone(label).log_probs[0] == pytest.approx(log_prob, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (("3", "4"), "label 2 of 2 has 2 tokens"),
+        (("A", "the star"), "label 2 of 2 has"),
+        (("A", "B", "A"), "two labels are the same token"),
+        (("A", ""), "empty"),
+    ],
+)
+def test_a_label_that_is_no_token_of_its_own_is_refused(labels, told):
+    """Its first piece would say nothing, or be another label's."""
+    with pytest.raises(ModelError, match=told):
+        model().prepare(LabelCall(PICTURE, QUESTION, labels))
+
+
+def test_several_images_are_refused():
+    """The network has a place for one."""
+    with pytest.raises(ModelError, match="looks at one image"):
+        model().prepare(LabelCall(PICTURE, QUESTION, ("A", "B"), ("Before:", PICTURE)))
 
 
 @pytest.mark.parametrize("call", [ChoiceCall, FirstTokenCall])

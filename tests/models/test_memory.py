@@ -16,7 +16,16 @@ from models.checkpoints.files import open_clip_weights, weight_files
 from models.checkpoints.locate import DEMO
 from models.checkpoints.weights import parameters
 from models.clip_flant5 import ClipFlanT5Settings
-from models.clip_flant5.memory import AFTER, ANSWER, distinct, full_batches, prepared, scorer
+from models.clip_flant5.memory import (
+    AFTER,
+    ANSWER,
+    FEW,
+    FEW_OF_VISION,
+    distinct,
+    full_batches,
+    prepared,
+    scorer,
+)
 from models.clip_flant5.published import XL
 from models.clip_flant5.tower import VIT_L_14_336
 from models.contract import Prepared
@@ -129,11 +138,11 @@ def test_a_profile_adds_up_what_is_predicted(profile):
 # --- what it depends on -------------------------------------------------------------------------
 
 
-def activations(batches: list[list[Prepared]]) -> int:
-    """Of CLIP-FlanT5-XL; layers leave nothing behind, so two of each kind say the same as all."""
+def activations(batches: list[list[Prepared]], more_layers: int = 0) -> int:
+    """Of CLIP-FlanT5-XL with as few layers as the prediction takes, or some more."""
     settings = ClipFlanT5Settings(role="vqa", family="clip_flant5", device="cuda", dtype="bfloat16")
-    config = XL.config | {"num_layers": 2, "num_decoder_layers": 2}
-    vision = VIT_L_14_336 | {"num_hidden_layers": 3}
+    config = XL.config | {name: few + more_layers for name, few in FEW.items()}
+    vision = VIT_L_14_336 | {name: few + more_layers for name, few in FEW_OF_VISION.items()}
     return measured("cuda", lambda: scorer(config, vision, settings), lambda _: batches).activations
 
 
@@ -141,12 +150,10 @@ def calls(number: int, call: Prepared) -> list[Prepared]:
     return full(Batch(max_items=number, max_cost_tokens=10**9), call, distinct)
 
 
-def test_a_few_layers_take_as_much_as_all():
-    """What the tests below rest on, against the page's figure for XL."""
-    batch = Batch(max_items=24, max_cost_tokens=16_384)
-    [row] = [row for row in rows(section("models.md", "### With activations")) if row[0] == "CLIP-FlanT5-XL"]
-
-    assert gb(activations(list(full_batches(VIT_L_14_336, batch)))) == row[4]
+def test_layers_leave_nothing_behind():
+    """To the byte, for each of the largest batches: what the prediction rests on, and the tests below."""
+    for batch in full_batches(VIT_L_14_336, Batch(max_items=4, max_cost_tokens=16_384)):
+        assert activations([batch]) == activations([batch], more_layers=3)
 
 
 def test_activations_grow_with_the_calls_of_a_batch():

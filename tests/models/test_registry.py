@@ -45,11 +45,15 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
 
     assert roles == {
         "open_clip": "clip",
+        "transformers_clip": "clip",
         "clip_flant5": "vqa",
         "openai_vlm": "vqa",
         "transformers": "questions",
         "openai": "questions",
         "transformers_nli": "nli",
+        "imagereward": "imagereward",
+        "aesthetic": "aesthetic",
+        "openai_reward": "reward",
         "rapidocr": "ocr",
         "mask2former": "detector",
         "owlv2": "detector",

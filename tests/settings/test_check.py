@@ -54,7 +54,7 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     command.main()
 
     lines = capsys.readouterr().out.splitlines()
-    assert ["MODEL", "clip", "vqa", "questions", "nli", "ocr", "Threads:", "Weights:"] == [
+    assert ["MODEL", "clip", "vqa", "questions", "nli", "ocr", "detector", "Threads:", "Weights:"] == [
         line.split()[0] for line in lines if line
     ]
     assert lines[1].endswith("float32, cpu  7.6 MB")

@@ -40,9 +40,10 @@ def test_one_variable_makes_the_demo_profile_a_mixture():
     assert [] == load_settings(DEMO_PROFILE, {}).demo_models
     mixed = load_settings(DEMO_PROFILE, {"SCOREGATE_MODELS__VQA__CHECKPOINT": "owner/name"})
 
-    assert ["clip", "questions", "nli"] == mixed.demo_models
-    assert "Demo models stand beside real ones: clip, questions, nli. Their scores mean nothing." in check(
-        mixed
+    assert ["clip", "questions", "nli", "detector"] == mixed.demo_models
+    assert (
+        "Demo models stand beside real ones: clip, questions, nli, detector. Their scores mean nothing."
+        in check(mixed)
     )
     assert "Demo models" not in check(load_settings(DEMO_PROFILE, {}))
 

@@ -36,7 +36,7 @@ def test_the_demo_profile_is_what_runs_without_a_configuration():
     settings = load_settings(None, {})
 
     assert ("127.0.0.1", 8000) == (settings.server.host, settings.server.port)
-    assert {role: role for role in ("clip", "vqa", "questions", "nli", "ocr")} == {
+    assert {role: role for role in ("clip", "vqa", "questions", "nli", "ocr", "detector")} == {
         name: model.role for name, model in settings.models.items()
     }
 

@@ -12,7 +12,9 @@ Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
 
 class FakeOpenAI:
     """
-    Answers `POST chat/completions` with `chat(body)` and keeps what it was sent.
+    Answers `POST chat/completions` with `chat(body)` and `POST /classify` with `classify(body)`.
+
+    It keeps what it was sent.
 
     `models` is what it lists, `tokens` what `/tokenize` knows (None: it has no such route), and `pieces` how
     some tokens are written.
@@ -23,6 +25,7 @@ class FakeOpenAI:
         self.tokens: dict[str, list[int]] | None = {"Yes": [5], "No": [6], "maybe so": [7, 8]}
         self.pieces: dict[int, str] = {}
         self.chat: Callable[[dict[str, Any]], Answer] = lambda body: (200, said("{}"))
+        self.classify: Callable[[dict[str, Any]], Answer] = lambda body: (404, {})
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.gone = threading.Event()  # stops answers without end
@@ -65,10 +68,10 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 ids = known[body["prompt"]]
                 self._send((200, {"tokens": ids, "token_strs": [fake.pieces.get(id, str(id)) for id in ids]}))
                 return
-            assert "/v1/chat/completions" == self.path
+            answers = {"/v1/chat/completions": fake.chat, "/classify": fake.classify}[self.path]
             fake.headers.append({name.lower(): value for name, value in self.headers.items()})
             fake.bodies.append(body)
-            self._send(fake.chat(body))
+            self._send(answers(body))
 
         def _send(self, answer: Answer) -> None:
             status, content = answer

@@ -73,6 +73,24 @@ class FakeDetector(FakeModel):
     role = "detector"
 
 
+class FakeImageReward(FakeModel):
+    """A reward from the image's digest and the prompt."""
+
+    role = "imagereward"
+
+
+class FakeReward(FakeImageReward):
+    """The same, as a served reward model."""
+
+    role = "reward"
+
+
+class FakeAesthetic(FakeModel):
+    """A reward from the image's digest."""
+
+    role = "aesthetic"
+
+
 class FakeQuestionLLM(FakeModel):
     """Asks for every noun after an article; `texts` overrides what it writes for a prompt."""
 

@@ -1,5 +1,6 @@
 """A LLaVA checkpoint, tiny and random, in the layout that vLLM loads; and what transformers says of it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import PIL.Image
@@ -17,6 +18,7 @@ from transformers import (
 )
 
 SIDE, PATCH = 56, 4  # 196 patches: more than one block of vLLM's cache, which holds 128 tokens on a CPU
+HEAD = "language_model.score.weight"  # where vLLM looks for a reward model's head
 SPECIAL = ["<pad>", "<s>", "</s>", "<unk>", "<image>"]
 TEMPLATE = (
     "{% for message in messages %}{% for part in message['content'] %}"
@@ -101,11 +103,41 @@ def rename(weights: Path) -> None:
 
 @torch.no_grad()
 def label_probabilities(
-    directory: Path, rgb: PIL.Image.Image, question: str, labels: tuple[str, ...] = ("Yes", "No")
+    directory: Path,
+    rgb: PIL.Image.Image,
+    question: str,
+    labels: tuple[str, ...] = ("Yes", "No"),
+    before: Sequence[str | PIL.Image.Image] = (),
 ) -> tuple[float, ...]:
-    """P of each of the *labels*, tokens all of them, as the first token, by transformers, in float32."""
+    """
+    P of each of the *labels*, tokens all of them, as the first token, by transformers, in float32.
+
+    Args:
+        before: texts and pictures that stand before the picture.
+    """
     processor = LlavaProcessor.from_pretrained(directory)
     model = LlavaForConditionalGeneration.from_pretrained(directory, dtype=torch.float32)
-    inputs = processor(images=rgb, text=f"<image>{question}", return_tensors="pt")
+    shown = [*before, rgb, question]
+    images = [each for each in shown if not isinstance(each, str)]
+    text = "".join(each if isinstance(each, str) else "<image>" for each in shown)
+    inputs = processor(images=images, text=text, return_tensors="pt")
     first = model(**inputs).logits[0, -1].softmax(-1)
     return tuple(first[processor.tokenizer.convert_tokens_to_ids([*labels])].tolist())
+
+
+def add_head(directory: Path, outputs: int) -> None:
+    """Make it a reward model: a head of so many numbers, over the last token."""
+    tensors = load_file(directory / "model.safetensors")
+    head = torch.randn(outputs, 64, generator=torch.Generator().manual_seed(1))
+    save_file({**tensors, HEAD: head}, directory / "model.safetensors", {"format": "pt"})
+
+
+@torch.no_grad()
+def rewards(directory: Path, rgb: PIL.Image.Image, text: str) -> list[float]:
+    """What the head says of image and text: the product with the last token's state, by transformers."""
+    processor = LlavaProcessor.from_pretrained(directory)
+    model = LlavaForConditionalGeneration.from_pretrained(directory, dtype=torch.float32)
+    inputs = processor(images=rgb, text=f"<image>{text}", return_tensors="pt")
+    last = model.model(**inputs).last_hidden_state[0, -1]
+    found: list[float] = (load_file(directory / "model.safetensors")[HEAD] @ last).tolist()
+    return found

@@ -16,9 +16,9 @@ STARTED_WITHIN_S = 300
 
 
 class VLLM:
-    """One server with one model, known as `m`."""
+    """One server with one model, known as `m`; *more* are options of its command."""
 
-    def __init__(self, checkpoint: Path, port: int, log: Path) -> None:
+    def __init__(self, checkpoint: Path, port: int, log: Path, *more: str) -> None:
         assert PYTHON.exists(), "the tests start a real vLLM: run `make vllm` first"
         self.url = f"http://127.0.0.1:{port}"
         self.base_url = f"{self.url}/v1"
@@ -28,6 +28,7 @@ class VLLM:
             *("--model", str(checkpoint), "--served-model-name", "m", "--dtype", "float32"),
             *("--host", "127.0.0.1", "--port", str(port), "--max-model-len", "2048"),
             *("--enforce-eager", "--scheduling-policy", "priority"),
+            *more,
         ]
         self.start()
 
@@ -70,9 +71,9 @@ class VLLM:
 
 
 @contextmanager
-def vllm(checkpoint: Path, port: int, log: Path) -> Iterator[VLLM]:
+def vllm(checkpoint: Path, port: int, log: Path, *more: str) -> Iterator[VLLM]:
     """A server that is killed in the end."""
-    server = VLLM(checkpoint, port, log)
+    server = VLLM(checkpoint, port, log, *more)
     try:
         yield server
     finally:

@@ -209,6 +209,11 @@ class AsyncClient:
         """See `Client.models`."""
         return await self._get("/models")
 
+    async def version(self) -> str:
+        """See `Client.version`."""
+        raw = await self._get("/openapi.json")
+        return understood(lambda: str(raw["info"]["version"]))
+
     async def health(self) -> dict[str, Any]:
         """See `Client.health`."""
         return await self._get("/health")

@@ -270,6 +270,10 @@ class Client:
         """The service's models, metrics and limits: the JSON of `GET /models`."""
         return self._run(self._inner.models())
 
+    def version(self) -> str:
+        """The service's version, as its OpenAPI document tells it."""
+        return self._run(self._inner.version())
+
     def health(self) -> dict[str, Any]:
         """The metrics that are ready, and why others are not: the JSON of `GET /health`."""
         return self._run(self._inner.health())

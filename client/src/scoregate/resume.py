@@ -91,10 +91,16 @@ FIELDS = ("key", "id", "scores", "errors", "details", "cache", "request_id")
 
 def key_of(item: Item, asked: Asked) -> str:
     """What tells one item and what is asked about it from others; of a picture, only its path."""
-    path = fspath(item.image) if isinstance(item.image, (str, PathLike)) else ""
-    said: list[Any] = [item.prompt, item.id, dict(item.options), str(path)]
+    said: list[Any] = [item.prompt, item.id, dict(item.options), path_of(item.image)]
     said += [list(asked.metrics), dict(asked.options or {}), asked.explain]
+    if item.references or item.source is not None:
+        said += [[path_of(each) for each in item.references], path_of(item.source)]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def path_of(image: Any) -> str:
+    """The path that a picture is given by; empty where it is given in another way."""
+    return str(fspath(image)) if isinstance(image, (str, PathLike)) else ""
 
 
 def lasts(error: ScoregateError) -> bool:

@@ -13,14 +13,14 @@ from service.http.responses import ModelsAnswer
 from service.http.routing import json_response, service_of
 from service.lanes import LANES
 from service.metrics.composites import Composite
-from service.metrics.contract import MAX_FRAMES, Metric
+from service.metrics.contract import MAX_FRAMES, MAX_REFERENCES, Metric
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
 from service.settings.sections import MAX_TIMEOUT_MS
 
 router = APIRouter()
 
 OF_A_MODEL = ("role", "family", "id", "revision", "dtype", "device")
-OF_A_METRIC = ("range", "direction", "formula", "paper", "roles", "may_use")
+OF_A_METRIC = ("range", "direction", "formula", "paper", "roles", "may_use", "uses")
 
 
 @router.get("/models", **documented(ModelsAnswer))
@@ -69,6 +69,7 @@ def limits(service: Service) -> dict[str, Any]:
         "max_items": server.max_items,
         "max_ranked": min(MAX_RANKED, server.max_items),
         "max_frames": MAX_FRAMES,
+        "max_references": MAX_REFERENCES,
         "max_prompt_characters": MAX_PROMPT,
         "max_questions": MAX_QUESTIONS,
         "max_question_characters": MAX_CHARACTERS,

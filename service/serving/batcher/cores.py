@@ -1,13 +1,28 @@
-"""How many cores each thread computes with."""
+"""
+How many cores each thread computes with.
 
+Torch computes, and the models that need it bring it along: a gateway whose models are all elsewhere starts
+and runs without it.
+"""
+
+import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
-
-import torch
 
 from models.contract import Model, Prepared
 
-CORES = torch.get_num_threads()  # OMP_NUM_THREADS, or all that the machine has
+
+def loaded_torch() -> Any:
+    """The module, or None where no model needs it."""
+    return sys.modules.get("torch")
+
+
+@cache
+def all_cores() -> int:
+    """OMP_NUM_THREADS, or all that the machine has; asked before any thread is given fewer."""
+    torch = loaded_torch()
+    return torch.get_num_threads() if torch else 1
 
 
 def compute_on_one_core() -> None:
@@ -17,11 +32,20 @@ def compute_on_one_core() -> None:
     OpenMP's threads wait for work in a busy loop, which makes small steps fast, but only while there are
     no more of them than cores: a second thread with helpers of its own makes a batch take twice as long.
     """
-    torch.set_num_threads(1)
+    all_cores()
+    if torch := loaded_torch():
+        torch.set_num_threads(1)
 
 
 def compute(cores: int, model: Model, batch: Sequence[Prepared]) -> list[Any]:
     """The model's answers, computed with so many cores."""
-    if torch.get_num_threads() != cores:
+    torch = loaded_torch()
+    if torch and torch.get_num_threads() != cores:
         torch.set_num_threads(cores)
     return model.score(batch)
+
+
+def is_out_of_memory(exc: object) -> bool:
+    """Whether a smaller batch may succeed."""
+    torch = loaded_torch()
+    return isinstance(exc, MemoryError) or bool(torch and isinstance(exc, torch.OutOfMemoryError))

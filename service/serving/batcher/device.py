@@ -14,8 +14,6 @@ from math import inf
 from time import monotonic
 from typing import Any, Self
 
-import torch
-
 from models.contract import Model, ModelError, Prepared
 from models.outcomes import Outcome
 from service.concurrency.cpu_threads import FairThreads
@@ -24,7 +22,7 @@ from service.lanes import LANES
 from service.serving.backends.contract import Extent, Outlook
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.batch_span import batch_span
-from service.serving.batcher.cores import compute, compute_on_one_core
+from service.serving.batcher.cores import compute, compute_on_one_core, is_out_of_memory
 from service.serving.batcher.scheduler import Resident, Scheduler, Turn
 from service.serving.demand import Demand
 from service.telemetry import Instruments
@@ -251,8 +249,3 @@ class Device:
             gone = call.result.done()
             self._instruments.count_call(name, call.lane, outcome, call.waited_s, gone=gone)
             call.answer(outcome, ran_s)
-
-
-def is_out_of_memory(exc: object) -> bool:
-    """Whether a smaller batch may succeed."""
-    return isinstance(exc, MemoryError | torch.OutOfMemoryError)

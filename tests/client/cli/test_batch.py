@@ -198,6 +198,43 @@ def test_a_row_that_cannot_be_read_is_an_error_in_out(batch, pictures, tmp_path)
     assert lines[0]["scores"] == lines[-1]["scores"]
 
 
+ANCHORED = ("-m", "judge", "--option", "judge.template=anchored_likeness")
+
+
+def test_references_and_sources_are_sent_where_a_metric_uses_them(batch, pictures, tmp_path):
+    """Other references are asked again; a metric that uses none gets none, whatever the columns hold."""
+    red, green, blue = (f"pictures/{colour}.png" for colour in ("red", "green", "blue"))
+
+    def rows(references, source=None):
+        row = {"image": red, "prompt": "a red square", "references": references}
+        lines = [json.dumps(row), json.dumps(row | {"references": [], "source": source})]
+        (tmp_path / "rows.jsonl").write_text("\n".join(lines), "utf-8")
+
+    rows([green, blue])
+    _, _, [first, without] = batch("rows.jsonl", *ANCHORED)
+    _, _, [same, _] = batch("rows.jsonl", *ANCHORED)
+    rows([blue])
+    _, said, [other, _] = batch("rows.jsonl", *ANCHORED)
+    rows("no such file", "nor this")
+    status, _, unused = batch("rows.jsonl", "-m", "vqascore", out="unused.jsonl")
+    _, _, [broken, _] = batch("rows.jsonl", *ANCHORED)
+    rows([], green)
+    _, _, [_, edited] = batch(
+        "rows.jsonl", "-m", "judge", "--option", "judge.template=editing", out="edited.jsonl"
+    )
+
+    assert 1 <= first["scores"]["judge"] <= 5
+    assert "missing_picture" == without["errors"]["judge"]["code"]
+    assert first == same
+    assert "2 were asked for" in said
+    assert first["sha256"] != other["sha256"]
+    assert first["scores"] != other["scores"]
+    assert (0, True) == (status, all(line["scores"] for line in unused))
+    assert "column references: " in broken["errors"]["judge"]["detail"]
+    assert "no such file" in broken["errors"]["judge"]["detail"]
+    assert 1 <= edited["scores"]["judge"] <= 5
+
+
 def test_what_explains_the_scores_is_kept_on_request(batch, pictures):
     """A run that asks for it later asks again, and the scores are the same."""
     _, _, plain = batch("pictures")

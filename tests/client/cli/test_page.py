@@ -1,4 +1,4 @@
-"""docs/cli.md: each command prints what the page shows, and the tables name what there is."""
+"""docs/cli.md and docs/report.md: each command prints what the page shows; the tables name what there is."""
 
 import re
 import shutil
@@ -15,16 +15,16 @@ from tests.docs.packages import files_of, served
 from tests.docs.pages import fences, page, rows, section
 
 PAGE = "cli.md"
+PAGES = (PAGE, "report.md")
 DECIMALS = re.compile(r"-?\d+\.\d+")
-EXAMPLES = [text for _, text in fences(PAGE, "console")]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The samples, and the files that the page shows; a command finds what those before it wrote."""
+    """The samples, and the files that the pages show; a command finds what those before it wrote."""
     folder = tmp_path_factory.mktemp("page") / "samples"
     shutil.copytree(FOLDER, folder)
-    for name, text in files_of(PAGE).items():
+    for name, text in [file for each in PAGES for file in files_of(each).items()]:
         (folder / name).write_text(text, "utf-8")
     return folder
 
@@ -37,10 +37,12 @@ def demo(tmp_path_factory):
 
 
 @pytest.mark.integration
-def test_each_command_prints_what_the_page_shows(demo, folder):
+@pytest.mark.parametrize("name", PAGES)
+def test_each_command_prints_what_the_page_shows(demo, folder, name):
     """In the order of the page; decimals may differ by little from one machine to the next."""
-    assert EXAMPLES
-    for example in EXAMPLES:
+    examples = [text for _, text in fences(name, "console")]
+    assert examples
+    for example in examples:
         commands = re.findall(r"^\$ (.*)$", example, re.MULTILINE)
         printed = "".join(f"$ {command}\n{output(command, demo, folder)}" for command in commands)
 

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,25 +25,11 @@ ITEMS = 16  # of a request; some requests' pictures are in memory at once
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
+    add_dataset(parser)
     add = parser.add_argument
-    add(
-        "dataset",
-        type=Path,
-        metavar="DATASET",
-        help="a folder with captions or metadata, or a .jsonl, .csv or .parquet",
-    )
     add("-o", "--out", type=Path, required=True, help=f"the results, {' or '.join(KINDS)}")
     add_metrics(parser)
     add("--explain", action="store_true", help="keep what each score is made of")
-    add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
-    add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
-    add(
-        "--concurrency",
-        type=whole,
-        default=8,
-        metavar="N",
-        help="requests at the same time (default %(default)s)",
-    )
     add("--html", type=Path, metavar="FILE", help="write a page of pictures, the worst first")
     add(
         "--html-pictures",
@@ -54,29 +40,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_dataset(parser: argparse.ArgumentParser) -> None:
+    """The data set, its columns, and how many requests are under way at once."""
+    add = parser.add_argument
+    add(
+        "dataset",
+        type=Path,
+        metavar="DATASET",
+        help="a folder with captions or metadata, or a .jsonl, .csv or .parquet",
+    )
+    add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
+    add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
+    add(
+        "--concurrency",
+        type=whole,
+        default=8,
+        metavar="N",
+        help="requests at the same time (default %(default)s)",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """0, or 1 where some row lacks a score."""
     dataset = Dataset(arguments.dataset, arguments.image_column, arguments.prompt_column)
-    check(arguments, dataset)
+    check(dataset, arguments.out, arguments.html)
     with connected(arguments, TIMEOUT_S) as client:
         served = client.models()
         plan = plan_of(arguments, served)
         with Results(arguments.out, plan) as results:
             asked = score(client, dataset, results, arguments.concurrency)
-            complete = tell(results, asked)
+            complete = tell(results, asked, arguments.out)
             if arguments.html:
                 sheet.write(arguments.html, dataset, results, served["metrics"], arguments.html_pictures)
     return OK if complete else NO_SCORE
 
 
-def check(arguments: argparse.Namespace, dataset: Dataset) -> None:
+def check(dataset: Dataset, out: Path, page: Path | None) -> None:
     """Raise `UsageFault` for what would otherwise be found when all is scored."""
-    out, html, table = arguments.out, arguments.html, dataset.table
-    if table is not None and out.resolve() == table.resolve():
-        raise UsageFault(f"{out}: the results would overwrite the data set")
-    for path in (out, html):
+    table = dataset.table
+    for path, what in ((out, "results"), (page, "page")):
+        if path and table is not None and path.resolve() == table.resolve():
+            raise UsageFault(f"{path}: the {what} would overwrite the data set")
         if path and not path.parent.is_dir():
             raise UsageFault(f"{path}: there is no folder {path.parent}")
+    if page and page.resolve() == out.resolve():
+        raise UsageFault(f"{page}: the page would overwrite the results")
     if table is None and (alone := captions_alone(dataset.path)):
         named = ", ".join(alone[:5]) + ", …" * (len(alone) > 5)
         print(
@@ -94,13 +102,19 @@ def plan_of(arguments: argparse.Namespace, served: dict[str, Any]) -> Plan:
         for model in served["models"]
     }
     used = chain.from_iterable(served["metrics"][metric]["models"] for metric in metrics)
-    return Plan(
-        metrics, {name: ids[name] for name in sorted(set(used))}, options_of(arguments), arguments.explain
-    )
+    models = {name: ids[name] for name in sorted(set(used))}
+    uses = chain.from_iterable(served["metrics"][metric].get("uses", ()) for metric in metrics)
+    return Plan(metrics, models, options_of(arguments), arguments.explain, sorted(set(uses)))
 
 
-def score(client: scoregate.Client, dataset: Dataset, results: Results, concurrency: int) -> int:
-    """Score the rows that have no whole line yet; how many were sent."""
+def score(
+    client: scoregate.Client,
+    dataset: Dataset,
+    results: Results,
+    concurrency: int,
+    seen: Callable[[scoregate.Result], object] = id,
+) -> int:
+    """Score the rows that have no whole line yet, and show each answer to *seen*; how many were sent."""
     sent: deque[tuple[Row, str]] = deque()
     asked = 0
     progress = Progress(len(dataset))
@@ -117,6 +131,7 @@ def score(client: scoregate.Client, dataset: Dataset, results: Results, concurre
             row, sha256 = sent.popleft()
             keep(results, row, sha256, answer)
             asked += 1
+            seen(answer)
             progress.step(failed=bool(answer.errors))
     finally:
         progress.close()
@@ -128,25 +143,30 @@ def unscored(
 ) -> Iterator[scoregate.Item]:
     """The rows to send, noted in *sent*.  All others get their lines here."""
     for row in dataset:
-        why = row.fault
+        why, beside = row.fault, dict[str, list[bytes]]()
         try:
             data = b"" if why else row.read()
+            if not why:
+                beside = {column: row.read_beside(column) for column in results.plan.uses}
         except OSError as exc:
             why = f"row {row.number}, {row.image}: {exc.strerror or exc}"
+        except ValueError as exc:
+            why = f"row {row.number}, {row.image}: {exc}"
         if not (why or data):
             why = f"row {row.number}, {row.image}: the picture is empty"
         if why or row.prompt is None:
             results.add(row, unreadable(results.plan, row, why))
             progress.step(failed=True, asked=False)
             continue
-        sha256 = digest(data)
+        references, source = beside.get("references", []), beside.get("source", [])
+        sha256 = digest(data, *references, *source)
         known = results.earlier(row, sha256)
         if known and results.plan.covers(known):
             results.keep(row, known)
             progress.step(asked=False)
             continue
         sent.append((row, sha256))
-        yield scoregate.Item(prompt=row.prompt, image=data)
+        yield scoregate.Item(row.prompt, data, references=references, source=next(iter(source), None))
 
 
 def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> None:
@@ -162,7 +182,7 @@ def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> N
     results.add(row, line(results.plan, row, sha256, scores, errors, details))
 
 
-def tell(results: Results, asked: int) -> bool:
+def tell(results: Results, asked: int, out: Path) -> bool:
     """Say on stderr what was done; whether every row has all its scores."""
     codes: Counter[str] = Counter()
     rows = incomplete = 0
@@ -173,10 +193,10 @@ def tell(results: Results, asked: int) -> bool:
     text = f"{rows - incomplete} of {rows} rows have all scores; {asked} were asked for in this run"
     if incomplete:
         text += "; without a score: " + ", ".join(f"{n} {shown(code)}" for code, n in codes.most_common())
-    print(f"{text}\n{shown(results.out)}", file=sys.stderr)
+    print(f"{text}\n{shown(out)}", file=sys.stderr)
     if results.left_over:
         print(
-            f"{len(results.left_over)} lines are of no row of the data set and stand at the end",
+            f"{len(results.left_over)} lines are of no row of the data set; they are kept",
             file=sys.stderr,
         )
     return not incomplete

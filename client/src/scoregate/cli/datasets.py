@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from errno import ENOENT
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -13,6 +14,7 @@ from scoregate.cli.records import Record, count, records
 
 PICTURES = frozenset({".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
+BESIDE = ("references", "source")  # columns of pictures for metrics that use them
 FIRST = 100  # rows in which a column has to be seen
 MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
 UNUSABLE = re.compile("\0|[\ud800-\udfff]")
@@ -27,6 +29,8 @@ class Row:
         number: counts from 1; in JSON Lines the line.
         image: the picture's name, for people and for finding the row again.
         columns: further columns that hold a text, a number or a truth value.
+        beside: the cells of the columns `references` and `source`, where they hold something.
+        folder: what paths in these cells are relative to.
     """
 
     number: int
@@ -35,14 +39,37 @@ class Row:
     picture: Path | bytes = b""
     columns: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path = Path()
 
     def read(self) -> bytes:
         """The picture's bytes.  Raises `OSError` where there is no such file."""
-        if isinstance(self.picture, bytes):
-            return self.picture
-        if not self.picture.is_file():  # a device or a pipe may never end
-            raise FileNotFoundError("no such file")
-        return self.picture.read_bytes()
+        return bytes_of(self.picture)
+
+    def read_beside(self, column: str) -> list[bytes]:
+        """
+        The bytes of the pictures in `references` or `source`, where the row has any.
+
+        Raises:
+            ValueError: one of them is missing or no picture; the error names the column.
+        """
+        cell = self.beside.get(column, [])
+        try:
+            cells = cell if isinstance(cell, list) else [cell]
+            return [bytes_of(picture_of(each, self.folder)[1]) for each in cells]
+        except OSError as exc:
+            raise ValueError(f"column {column}: {exc.filename or cell}: {exc.strerror or exc}") from exc
+        except ValueError as exc:
+            raise ValueError(f"column {column} {exc}") from exc
+
+
+def bytes_of(picture: Path | bytes) -> bytes:
+    """A picture's bytes.  Raises `OSError` where there is no such file."""
+    if isinstance(picture, bytes):
+        return picture
+    if not picture.is_file():  # a device or a pipe may never end
+        raise FileNotFoundError(ENOENT, "no such file", picture)
+    return picture.read_bytes()
 
 
 @dataclass(frozen=True)
@@ -150,7 +177,9 @@ def listed_row(record: Record, folder: Path, image: str, prompt: str) -> Row:
     if why := prompt_fault(text):
         faults.append(f"column {prompt} {why}")
     fault = f"row {number}, {'; '.join(faults)}" if faults else ""
-    return Row(number, name, text if isinstance(text, str) else None, picture, columns, fault)
+    prompted = text if isinstance(text, str) else None
+    beside = {column: values[column] for column in BESIDE if values.get(column) not in (None, "", [])}
+    return Row(number, name, prompted, picture, columns, fault, beside, folder)
 
 
 def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
@@ -169,9 +198,12 @@ def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
     return cell, folder / cell
 
 
-def digest(data: bytes) -> str:
-    """What names a picture without a name, and tells whether one is still the same."""
-    return f"sha256:{sha256(data).hexdigest()}"
+def digest(data: bytes, *beside: bytes) -> str:
+    """What names a picture without a name, and tells whether it and those *beside* it are still the same."""
+    name = sha256(data).hexdigest()
+    if beside:
+        name = sha256("".join([name, *(sha256(each).hexdigest() for each in beside)]).encode()).hexdigest()
+    return f"sha256:{name}"
 
 
 def prompt_fault(prompt: Any) -> str:

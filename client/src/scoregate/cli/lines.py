@@ -17,12 +17,18 @@ UNREADABLE = "unreadable_row"
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run asks for.  Results of another plan are no results of this one."""
+    """
+    What a run asks for.  Results of another plan are no results of this one.
+
+    Attributes:
+        uses: the columns of pictures that its metrics look at beside a row's own.
+    """
 
     metrics: Sequence[str]
     models: Mapping[str, str]  # what may give the scores: `id@revision` by configured name
     options: Mapping[str, Any]
     explain: bool = False
+    uses: Sequence[str] = ()
 
     def check(self, line: Line, place: str) -> None:
         """Raise `UsageFault` where *line*, at *place*, is of another plan: its scores are not comparable."""
@@ -89,6 +95,21 @@ def loaded(data: bytes, place: str) -> Line:
         content = json.loads(data)
     except (ValueError, RecursionError):
         content = None
-    if not isinstance(content, dict) or not content.keys() >= FIELDS:
+    if not is_line(content):
         raise UsageFault(f"{place} is no result of `scoregate batch`: name another file")
-    return content
+    known: Line = content
+    return known
+
+
+def is_line(content: Any) -> bool:
+    """Whether *content* has the shape of a line."""
+    if not (isinstance(content, dict) and content.keys() >= FIELDS):
+        return False
+    scores, errors = content["scores"], content["errors"]
+    return isinstance(scores, dict) and isinstance(errors, dict) and all(map(is_error, errors.values()))
+
+
+def is_error(content: Any) -> bool:
+    return isinstance(content, dict) and all(
+        isinstance(content.get(name), str) for name in ("code", "detail")
+    )

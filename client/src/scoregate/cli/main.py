@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 import scoregate
-from scoregate.cli import batch, calibrate, evaluate, health, questions, rank, score
+from scoregate.cli import batch, calibrate, evaluate, health, questions, rank, report, score
 from scoregate.cli.arguments import Parser, add_service
 from scoregate.cli.exits import INTERRUPTED, NO_SCORE, OK, USAGE, NoResult, UsageFault, described, exit_code
 from scoregate.cli.text import shown
@@ -18,6 +18,7 @@ COMMANDS = {
     "batch": batch,
     "calibrate": calibrate,
     "evaluate": evaluate,
+    "report": report,
     "health": health,
 }
 

@@ -38,7 +38,11 @@ class Results:
         if self.parquet and self.out.exists() and not self.journal.exists():
             self.journal.write_bytes(b"".join(map(dumped, read_lines(self.out))))
         self.file = self.journal.open("r+b" if self.journal.exists() else "w+b")
-        self.index()
+        try:
+            self.index()
+        except UsageFault:
+            self.file.close()
+            raise
         return self
 
     def index(self) -> None:

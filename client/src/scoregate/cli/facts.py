@@ -1,0 +1,63 @@
+"""What a data set's own columns say of each row: people's rating, the generator, the item, the skill."""
+
+from dataclasses import dataclass
+from math import nan
+from typing import TYPE_CHECKING
+
+from scoregate.cli.datasets import Dataset
+from scoregate.cli.exits import UsageFault
+from scoregate.cli.records import Record
+
+if TYPE_CHECKING:
+    from scoregate.report.rows import Columns
+
+ITEM = "prompt"  # what generators share, unless a column is named
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Of one row; *human* is NaN where there is no rating, a text None where a cell is empty."""
+
+    human: float
+    model: str | None
+    item: str | None
+    skill: str | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """By the row's number; ratings *out_of_scale* were left out."""
+
+    of: dict[int, Fact]
+    out_of_scale: int
+
+
+def facts(dataset: Dataset, columns: "Columns", scale: tuple[float, float] | None) -> Facts:
+    """
+    The columns of all rows.
+
+    Raises:
+        UsageFault: no row has a column, or a rating is not a number.
+    """
+    from scoregate.evaluation import BadInput, Table
+
+    rows = [  # without the pictures, which may be in the data set
+        Record(row.number, {**row.columns, "prompt": row.prompt, "image": row.image}) for row in dataset
+    ]
+    table = Table(dataset.path, rows)
+    try:
+        human = table.numbers(columns.human).tolist() if columns.human else [nan] * len(rows)
+        texts = [
+            table.texts(column) if column else [None] * len(rows)
+            for column in (columns.model, columns.item or ITEM, columns.skill)
+        ]
+    except BadInput as exc:
+        raise UsageFault(str(exc)) from exc
+    outside = {
+        place
+        for place, rating in enumerate(human)
+        if scale and not (rating != rating or scale[0] <= rating <= scale[1])
+    }
+    kept = [nan if place in outside else rating for place, rating in enumerate(human)]
+    found = {row.number: Fact(*values) for row, *values in zip(rows, kept, *texts, strict=True)}
+    return Facts(found, len(outside))

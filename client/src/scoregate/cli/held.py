@@ -1,0 +1,96 @@
+"""Results that are there, without a service: read from a copy, so that the file stays as it is."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain, combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from scoregate.cli.datasets import BESIDE, Dataset, Row, digest
+from scoregate.cli.exits import UsageFault
+from scoregate.cli.lines import Line, Plan, is_line, line, loaded, unreadable
+from scoregate.cli.parquet import read_lines
+from scoregate.cli.results import KINDS, Results
+
+NOT_SCORED, CHANGED = "not_scored", "picture_changed"
+
+
+@contextmanager
+def held(dataset: Dataset, file: Path, metrics: Sequence[str] | None = None) -> Iterator[Results]:
+    """
+    The results in *file* for the rows of *dataset*; a row without one has an error that says so.
+
+    Raises:
+        UsageFault: the file holds something else, other *metrics*, or scores that are not comparable.
+        OSError: it can't be read.
+    """
+    plan = plan_of(file)
+    plan = replace(plan, metrics=metrics or plan.metrics)
+    with TemporaryDirectory() as folder, Results(Path(shutil.copy(file, folder)), plan) as results:
+        for row in dataset:
+            take(results, row)
+        yield results
+
+
+def plan_of(file: Path) -> Plan:
+    """What the run that wrote *file* asked for; the models are those of its first line with a score."""
+    if file.suffix.lower() not in KINDS:
+        raise UsageFault(f"{file}: the name of the results must end in {' or '.join(KINDS)}")
+    first: Line = {}
+    for each in lines_of(file):
+        first = first or each
+        if each["scores"]:
+            first = each
+            break
+    if not first:
+        raise UsageFault(f"{file}: there is no result")
+    return Plan([*first["scores"], *first["errors"]], first.get("models", {}), first.get("options", {}))
+
+
+def lines_of(file: Path) -> Iterator[Line]:
+    """The lines as they stand.  Raises `UsageFault` for one that is no result."""
+    if file.suffix.lower() == ".parquet":
+        for number, each in enumerate(read_lines(file), 1):
+            if not is_line(each):
+                raise UsageFault(f"{file}, row {number} is no result of `scoregate batch`")
+            yield each
+        return
+    with file.open("rb") as opened:
+        for number, data in enumerate(opened, 1):
+            yield loaded(data, f"{file}, line {number}")
+
+
+def take(results: Results, row: Row) -> None:
+    """The row's line; a picture that cannot be read any more keeps its scores."""
+    start = results.held.get((row.image, row.prompt))
+    known = None if start is None or row.prompt is None else results.line(start)
+    if row.fault:
+        results.add(row, unreadable(results.plan, row, row.fault))
+    elif known is None:
+        results.add(row, without(results.plan, row, NOT_SCORED, "the results hold no line of this row"))
+    elif (sha256 := known["sha256"]) and sha256 not in (digests(row) or {sha256}):
+        results.add(row, without(results.plan, row, CHANGED, "the results are about another picture"))
+    else:
+        results.keep(row, known)
+
+
+def digests(row: Row) -> set[str]:
+    """
+    What names the row's picture, alone and with the pictures beside it; empty where one cannot be read.
+
+    Which of them the metrics looked at is not in the results.
+    """
+    try:
+        data, beside = row.read(), {column: row.read_beside(column) for column in BESIDE}
+    except (OSError, ValueError):
+        return set()
+    uses = chain.from_iterable(combinations(BESIDE, count) for count in range(len(BESIDE) + 1))
+    return {digest(data, *chain.from_iterable(beside[column] for column in used)) for used in uses}
+
+
+def without(plan: Plan, row: Row, code: str, detail: str) -> Line:
+    """A line with the same error under every metric."""
+    error = {"code": code, "detail": detail}
+    return line(plan, row, None, {}, dict.fromkeys(plan.metrics, error))

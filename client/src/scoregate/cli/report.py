@@ -1,0 +1,117 @@
+"""`scoregate report`: scores a data set, and draws one page of what the scores say."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import scoregate
+from scoregate.cli import batch
+from scoregate.cli.arguments import add_metrics, connected, finite, whole
+from scoregate.cli.datasets import Dataset
+from scoregate.cli.evaluate.outcome import scale, share
+from scoregate.cli.exits import NO_SCORE, OK, UsageFault
+from scoregate.cli.facts import facts
+from scoregate.cli.held import held
+from scoregate.cli.results import Results
+from scoregate.cli.runs import noted, runs
+from scoregate.cli.text import shown
+
+HELP = (
+    "score a data set, and draw a page: means, skills, generators, people's ratings, the worst pictures, cost"
+)
+COLUMNS = {
+    "human": "people's rating, a number that is larger for a better picture",
+    "model": "the generator of the picture",
+    "item": "what the generators' pictures have in common (default: the prompt)",
+    "skill": "a group, such as what the prompt asks for",
+}
+PICTURES = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    batch.add_dataset(parser)
+    add = parser.add_argument
+    add("-o", "--out", type=Path, required=True, metavar="PAGE", help="the page, a .html")
+    add_metrics(parser)
+    for name, what in COLUMNS.items():
+        add(f"--{name}", metavar="COLUMN", help=what)
+    add("--scale", type=scale, metavar="A:B", help="ratings outside are counted and left out")
+    add("--results", type=Path, metavar="FILE", help="the scores, as of `batch` (default: beside the page)")
+    add("--offline", action="store_true", help="draw what is in --results; no service is asked")
+    add(
+        "--alpha",
+        type=share,
+        default=0.001,
+        metavar="A",
+        help="generators differ where p is below (default 0.001)",
+    )
+    add(
+        "--price-per-hour",
+        type=price,
+        metavar="PRICE",
+        help="of the service, for the price of 1,000 pictures",
+    )
+    add(
+        "--pictures",
+        type=whole,
+        default=PICTURES,
+        metavar="N",
+        help="shown of each metric (default %(default)s)",
+    )
+    parser.set_defaults(explain=True)
+
+
+def price(text: str) -> float:
+    """An amount of money, 0 or more."""
+    value = finite(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("a price is 0 or more")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0, or 1 where some row lacks a score; the page is there in both cases."""
+    try:
+        from scoregate.cli import drawing
+    except ModuleNotFoundError as exc:
+        raise UsageFault(f"report needs {exc.name}: pip install 'scoregate-client[evaluate]'") from exc
+    dataset = Dataset(arguments.dataset, arguments.image_column, arguments.prompt_column)
+    file = arguments.results or arguments.out.with_suffix(".results.jsonl")
+    batch.check(dataset, file, arguments.out)
+    known = facts(dataset, drawing.columns_of(arguments), arguments.scale)
+    with (offline if arguments.offline else online)(arguments, dataset, file) as (results, asked):
+        complete = batch.tell(results, asked, file)
+        page = drawing.drawn(arguments, dataset, results, known, runs(file))
+        arguments.out.write_text(page, "utf-8", errors="backslashreplace")
+    print(shown(arguments.out), file=sys.stderr)
+    return OK if complete else NO_SCORE
+
+
+@contextmanager
+def online(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Iterator[tuple[Results, int]]:
+    """The results in *file*, after the service was asked for what was missing."""
+    with connected(arguments, batch.TIMEOUT_S) as client:
+        served = client.models()
+        plan = batch.plan_of(arguments, served)
+        with Results(file, plan) as results:
+            with noted(file, version_of(client), served["metrics"]) as run:
+                asked = batch.score(client, dataset, results, arguments.concurrency, run.answered)
+            yield results, asked
+
+
+@contextmanager
+def offline(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Iterator[tuple[Results, int]]:
+    """The results in *file* as they are."""
+    with held(dataset, file, arguments.metrics) as results:
+        yield results, 0
+
+
+def version_of(client: scoregate.Client) -> str:
+    """The service's version; empty where it does not tell, as behind a gateway."""
+    try:
+        return client.version()
+    except scoregate.ScoregateError:
+        return ""

@@ -1,0 +1,38 @@
+"""A mean and how sure it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scoregate.evaluation.alpha import band, drawings
+from scoregate.evaluation.arrays import coded
+
+TIMES = 1000  # that items are drawn again
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean of *n* values, and where 95 % of the means of items drawn again lie; None with one item."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def interval(values: Sequence[float], items: Sequence[str]) -> Interval:
+    """
+    The mean of one value or more, with a bootstrap interval (percentiles).
+
+    Items are drawn, each with all of its values: pictures of one prompt are not independent of each other.
+    """
+    codes = coded(items)[1]
+    counts, sums = np.bincount(codes), np.bincount(codes, weights=values)
+    low = high = None
+    if len(counts) > 1:
+        low, high = band(
+            [float(each @ sums / (each @ counts)) for each in drawings(len(counts), TIMES, SEED)]
+        )
+    return Interval(float(np.mean(values)), low, high, len(values))

@@ -1,0 +1,119 @@
+"""A picture with its prompt, its numbers, the objects found in it, and the answers that cost points."""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from scoregate.cli.text import number
+from scoregate.report.html import safe
+from scoregate.report.rows import Row
+
+BOXES = 20  # that are drawn, the surest
+COLOURS = 6  # of classes of objects, in turn
+HALF = 0.5  # a question below it cost more than half of what it could give
+
+Box = tuple[str, float, tuple[float, ...], str]  # class, score, corners, colour
+
+
+def figure(row: Row, said: Mapping[str, str], picture: str, details: Any) -> str:
+    """A row as a card; *picture* is an address, *details* what the service told of one metric."""
+    prompt = safe(row.prompt)
+    boxes, size = boxes_of(details), size_of(details)
+    image = f'<img src="{picture}" alt="{prompt}">' if picture else '<p class="none">no picture to show</p>'
+    if picture and boxes and size:
+        image += overlay(boxes, size)
+    numbers = "".join(f"<dt>{safe(name)}</dt><dd>{safe(text)}</dd>" for name, text in said.items())
+    of = f"row {row.number}" + "".join(f", {safe(name)}" for name in (row.image, row.model) if name)
+    return (
+        f'<figure>\n<div class="picture">{image}</div>\n<figcaption><b>{prompt}</b><dl>{numbers}</dl>'
+        f"{found_list(boxes)}{reason_of(details)}{questions_of(details)}<small>{of}</small></figcaption>\n"
+        "</figure>\n"
+    )
+
+
+def size_of(details: Any) -> tuple[float, float] | None:
+    """Width and height of the picture that boxes are about; None where the details do not tell."""
+    if not isinstance(details, Mapping):
+        return None
+    width, height = details.get("width"), details.get("height")
+    return (
+        (float(width), float(height)) if is_number(width) and is_number(height) and width and height else None
+    )
+
+
+def boxes_of(details: Any) -> list[Box]:
+    """The objects that a detector found; what is none is left out."""
+    told = details.get("boxes") if isinstance(details, Mapping) else None
+    found: list[Box] = []
+    for each in told if isinstance(told, list) else ():
+        if not isinstance(each, Mapping):
+            continue
+        corners, score = each.get("box"), each.get("score")
+        if (
+            isinstance(corners, list)
+            and len(corners) == 4
+            and all(map(is_number, corners))
+            and is_number(score)
+        ):
+            place = tuple(map(float, corners))
+            found.append((str(each.get("class")), float(score or 0), place, str(each.get("color") or "")))
+    return found
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def overlay(boxes: list[Box], size: tuple[float, float]) -> str:
+    """The surest boxes over the picture, each with the number that the list below has."""
+    width, height = size
+    letter = max(width, height) / 14
+    kinds = list(dict.fromkeys(name for name, *_ in boxes))
+    drawn = "".join(
+        f'<g class="box{kinds.index(name) % COLOURS}">'
+        f'<rect x="{left:g}" y="{top:g}" width="{max(right - left, 0):g}" height="{max(bottom - top, 0):g}"/>'
+        f'<text x="{left + letter / 4:g}" y="{top + letter:g}" font-size="{letter:g}">{place}</text></g>'
+        for place, (name, _, (left, top, right, bottom), _) in enumerate(boxes[:BOXES], 1)
+    )
+    label = f"{len(boxes[:BOXES])} boxes of objects"
+    return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{label}">{drawn}</svg>'
+
+
+def found_list(boxes: list[Box]) -> str:
+    """What the boxes are, with the same numbers."""
+    if not boxes:
+        return ""
+    lines = "".join(
+        f"<li>{safe(' '.join(filter(None, (colour, name))))} {score:.2f}</li>"
+        for name, score, _, colour in boxes[:BOXES]
+    )
+    left = len(boxes) - BOXES
+    return f'<ol class="found">{lines}</ol>' + (f"<small>and {left} less sure</small>" if left > 0 else "")
+
+
+def reason_of(details: Any) -> str:
+    """Why a check failed, a line each."""
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    lines = reason.splitlines() if isinstance(reason, str) else ()
+    return "".join(f'<p class="bad">{safe(line)}</p>' for line in lines)
+
+
+def questions_of(details: Any) -> str:
+    """The questions that were not answered as the prompt says."""
+    asked = details.get("questions") if isinstance(details, Mapping) else None
+    lines = [
+        line(each)
+        for each in (asked if isinstance(asked, list) else ())
+        if isinstance(each, Mapping) and is_number(each.get("score")) and each["score"] < HALF
+    ]
+    return f'<ul class="asked">{"".join(lines)}</ul>' if lines else ""
+
+
+def line(question: Mapping[str, Any]) -> str:
+    """A question with its answer, or with the parents that made it count nothing."""
+    answer = question.get("answer")
+    told = safe(answer) if isinstance(answer, str) else number(question["score"])
+    parents = question.get("zeroed_by")
+    if isinstance(parents, list) and parents:
+        told += f", and {safe(', '.join(map(str, parents)))} is a no"
+    return f"<li>{safe(str(question.get('text')))} <b>{told}</b></li>"

@@ -1,0 +1,108 @@
+"""What a page is drawn from: the scored rows of a data set, and what is known about the run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from scoregate.evaluation.arrays import Floats
+
+EMPTY = "(empty)"  # stands for a cell without a name
+
+Details = Mapping[str, Any]  # what the scores of a row are made of, by metric
+
+
+@dataclass(frozen=True)
+class Row:
+    """
+    One picture.
+
+    Attributes:
+        errors: code and detail for each metric without a score.
+        human: people's rating, NaN where there is none.
+        item: what generators share, the prompt unless a column is named.
+        parts: scores of a metric's own parts, such as skills; by metric and part.
+    """
+
+    number: int
+    image: str = ""
+    prompt: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    errors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    human: float = nan
+    model: str | None = None
+    item: str | None = None
+    skill: str | None = None
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the data set's columns; None where none was named."""
+
+    human: str | None = None
+    model: str | None = None
+    item: str | None = None
+    skill: str | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """
+    What scoring took, over all runs that were noted.
+
+    Attributes:
+        asked: pictures that were sent.
+        cached: those of them that the service had all answers for.
+        seconds: of wall time.
+    """
+
+    runs: int = 0
+    asked: int = 0
+    cached: int = 0
+    seconds: float = 0.0
+    price_per_hour: float | None = None
+
+
+@dataclass(frozen=True)
+class Scored:
+    """
+    A scored data set.
+
+    Attributes:
+        models: `id@revision` by configured name.
+        lower: metrics whose lower scores are the better ones.
+        version: the service's; empty where nobody told.
+        drawn: the date of the page.
+        details_of: the details of some rows, by number.
+        picture_of: the pictures of some rows as addresses, by number; empty where there is none to show.
+    """
+
+    name: str
+    drawn: str
+    rows: Sequence[Row]
+    metrics: Sequence[str]
+    details_of: Callable[[set[int]], Mapping[int, Details]]
+    pictures_of: Callable[[set[int]], Mapping[int, str]]
+    columns: Columns = Columns()
+    models: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    lower: frozenset[str] = frozenset()
+    version: str = ""
+    out_of_scale: int = 0
+    cost: Cost = Cost()
+
+    def with_score(self, metric: str) -> list[Row]:
+        """The rows that *metric* has scored."""
+        return [row for row in self.rows if metric in row.scores]
+
+    def rated(self, metric: str) -> list[Row]:
+        """Those that people have rated, too."""
+        return [row for row in self.with_score(metric) if row.human == row.human]
+
+    def worth(self, metric: str, rows: Sequence[Row]) -> Floats:
+        """The scores of *rows*, turned so that a higher one is better."""
+        sign = -1.0 if metric in self.lower else 1.0
+        return sign * np.array([row.scores[metric] for row in rows], dtype=np.float64)

@@ -1,0 +1,44 @@
+"""Bars by skill: by the data set's column, and by the parts that a metric has of its own."""
+
+from scoregate.report.bars import Bar, bar, bars, grouped
+from scoregate.report.html import Missing, safe
+from scoregate.report.rows import Scored
+
+OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
+
+
+def skills(scored: Scored) -> str:
+    """A table for each metric and kind of skill.  Raises `Missing` where there is none."""
+    by_column = scored.metrics if scored.columns.skill is not None else ()
+    drawn = "".join(of_column(scored, metric) for metric in by_column)
+    drawn += "".join(of_parts(scored, metric) for metric in scored.metrics)
+    if not drawn:
+        raise Missing(
+            "No column of skills was named (--skill), and no metric here has skills of its own, "
+            "as the metrics skills and geneval have."
+        )
+    return drawn
+
+
+def of_column(scored: Scored, metric: str) -> str:
+    """A metric's mean of each skill that the column names."""
+    column = scored.columns.skill or ""
+    found = [
+        bar(name, rows, lambda row: row.scores.get(metric))
+        for name, rows in grouped(scored.rows, lambda row: row.skill)
+    ]
+    return bars(f"{safe(metric)} by {safe(column)}", column, found, "no score")
+
+
+def of_parts(scored: Scored, metric: str) -> str:
+    """A metric's mean of each of its parts, over the pictures that have it; empty without parts."""
+    names = sorted({name for row in scored.rows for name in row.parts.get(metric, ())})
+    found = [of_part(scored, metric, name) for name in names]
+    head = OF_ITS_OWN.get(metric, "part")
+    return bars(f"{safe(metric)} by its own {head}s", head, found) if found else ""
+
+
+def of_part(scored: Scored, metric: str, name: str) -> Bar:
+    """The mean of one part."""
+    rows = [row for row in scored.rows if name in row.parts.get(metric, ())]
+    return bar(name, rows, lambda row: row.parts[metric][name])

@@ -1,0 +1,79 @@
+"""
+`python -m loadtest.peers`: the service beside its peers, row by row.
+
+Sets up what is missing in `build/peers/`, measures, keeps every run in `build/peers.json`, prints the table
+in Markdown and draws it to `build/peers.png`.  Rows that are not measured keep their last figures.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from datetime import date
+
+from loadtest.peers.environments import python_of
+from loadtest.peers.infinity import checkpoint
+from loadtest.peers.loops import LOOPS
+from loadtest.peers.measuring import beside, beside_loops
+from loadtest.peers.peer import CLIP, FOLDER, PEERS
+from loadtest.peers.plot import plot
+from loadtest.peers.rounds import Result
+from loadtest.peers.rows import ROWS
+from loadtest.peers.table import EVERY, cell, details, keep, read, table
+
+KEPT = FOLDER.with_suffix(".json")
+PICTURE = FOLDER.with_suffix(".png")
+LOOPED = "loops"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure what was asked for, or show what was measured."""
+    parser = argparse.ArgumentParser(prog="python -m loadtest.peers", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="of each row; its figure is their median")
+    parser.add_argument("--scale", type=float, default=1.0, help="below 1 for a try: this share of requests")
+    parser.add_argument("--only", choices=EVERY, action="append", help="only this row; may be repeated")
+    parser.add_argument(
+        "--peer", choices=(*PEERS, LOOPED), action="append", help="only this peer; may be repeated"
+    )
+    parser.add_argument("--setup", action="store_true", help="set up the environments, and measure nothing")
+    parser.add_argument("--table", action="store_true", help="print what was measured before")
+    options = parser.parse_args(argv)
+    if options.table:
+        show(read(KEPT))
+        return 0
+    peers, rows = options.peer or (*PEERS, LOOPED), options.only or tuple(EVERY)
+    pythons = {name: python_of(PEERS[name]) for name in PEERS if name in peers}
+    if "infinity" in pythons:
+        checkpoint.make(CLIP)
+    if options.setup:
+        return 0
+    for name, python in pythons.items():
+        for role in ("vqa", "clip"):
+            chosen = [ROWS[row] for row in rows if row in ROWS and ROWS[row].role == role]
+            chosen = [row for row in chosen if name in row.peers]
+            if chosen:
+                chosen = [row.scaled(options.scale) for row in chosen]
+                for result in beside(PEERS[name], role, chosen, options.rounds, python):
+                    note(result)
+    if LOOPED in peers and (loops := [row for row in rows if row in LOOPS]):
+        for result in beside_loops(loops, options.rounds):
+            note(result)
+    show(read(KEPT))
+    plot(read(KEPT), PICTURE)
+    return 0
+
+
+def note(result: Result) -> None:
+    """Keep a result at once, and say it: a run takes most of an hour."""
+    keep([result], KEPT)
+    print(f"{result.row} beside {result.peer}: {cell(EVERY[result.row], result)}", flush=True)
+
+
+def show(results: Sequence[Result]) -> None:
+    """Both tables."""
+    print("\n".join(["", *table(results), "", *details(results), ""]))
+    print(f"{date.today():%d %B %Y}, {os.cpu_count()} cores")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""
+An environment of its own for each peer, in `build/peers/NAME/venv`.
+
+It holds what the peer's lock pins, and finds everything else, torch above all, in the environment that this
+process runs in.  So it takes seconds and some megabytes, and both serve with the same torch.
+"""
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+from loadtest.peers.peer import FOLDER, Peer
+
+BEHIND = "import site; site.addsitedir({!r})"  # after the environment's own packages
+
+
+def python_of(peer: Peer, folder: Path = FOLDER) -> Path:
+    """
+    The Python of *peer*'s environment, which is made where it is missing or its lock has changed.
+
+    Raises:
+        subprocess.CalledProcessError: pip could not install what the lock pins; it has said why.
+    """
+    home = folder / peer.name / "venv"
+    python, made = home / "bin" / "python", home / "requirements.lock"
+    if made.is_file() and made.read_bytes() == peer.lock.read_bytes():
+        return python
+    print(f"setting up {home}", flush=True)
+    venv.create(home, clear=True)
+    [packages] = home.glob("lib/python*/site-packages")
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "-r", str(peer.lock)], check=True)
+    shared = sysconfig.get_path("purelib")
+    (packages / "scoregate.pth").write_text(BEHIND.format(shared) + "\n")
+    shutil.copy(peer.lock, made)
+    return python

@@ -1,0 +1,1 @@
+"""LitServe around our models."""

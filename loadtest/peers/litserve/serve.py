@@ -1,0 +1,59 @@
+"""
+`python -m loadtest.peers.litserve.serve ROLE PORT`: LitServe, with the batching that it has.
+
+Up to 64 requests in a batch, which waits 10 ms for more; `fast_queue`, its faster way between its two
+processes.  One worker, as there is one device.  It decodes in that worker, picture after picture.
+"""
+
+import base64
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import litserve
+
+from loadtest.peers.scoring import Role, Scorer
+from models.contract import Prepared
+
+Asked = list[list[Prepared]]
+
+
+class Api(litserve.LitAPI):  # type: ignore[misc]
+    """The scorer of a role; a request asks about any number of pictures."""
+
+    def __init__(self, role: Role) -> None:
+        super().__init__(max_batch_size=64, batch_timeout=0.01, api_path="/score")
+        self.role = role
+
+    def setup(self, device: str) -> None:
+        """Load the model, in the worker."""
+        self.scorer = Scorer(self.role)
+
+    def decode_request(self, request: dict[str, Any]) -> Asked:
+        """The pictures of one request."""
+        files = map(base64.b64decode, request["images"])
+        return [self.scorer.prepare(*asked) for asked in zip(files, request["texts"], strict=True)]
+
+    def batch(self, inputs: Sequence[Asked]) -> Sequence[Asked]:
+        """Requests of different lengths are no tensor."""
+        return inputs
+
+    def predict(self, batch: Sequence[Asked]) -> list[list[list[float]]]:
+        """The pictures of all requests together."""
+        scores = iter(self.scorer.score([asked for request in batch for asked in request]))
+        return [[next(scores) for _ in request] for request in batch]
+
+    def unbatch(self, output: list[list[list[float]]]) -> list[list[list[float]]]:
+        """They are apart already."""
+        return output
+
+    def encode_response(self, output: list[list[float]]) -> dict[str, Any]:
+        """The answer to one request."""
+        return {"scores": output}
+
+
+if __name__ == "__main__":
+    server = litserve.LitServer(
+        Api("clip" if sys.argv[1] == "clip" else "vqa"), accelerator="cpu", timeout=600, fast_queue=True
+    )
+    server.run(host="127.0.0.1", port=int(sys.argv[2]), generate_client_file=False, log_level="warning")

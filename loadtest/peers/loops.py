@@ -1,0 +1,81 @@
+"""The rows without a server on their side: loops in a process that has the model to itself."""
+
+import base64
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from random import Random
+
+import orjson
+
+from loadtest.measures.eight_questions import exchange, loop, timed
+from loadtest.peers.rounds import Run
+from loadtest.results import percentile
+from loadtest.servers import Server
+from loadtest.workloads import corpus
+from loadtest.workloads.questions import SET
+
+SAMPLES = 20  # of a round
+THREADS = ("1", "2")  # a loop has the better of these
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRow:
+    """
+    A row whose other side is a loop.
+
+    Attributes:
+        module: of `loadtest.baselines`; it is told the threads and the number of questions.
+        questions: about each picture; 1 is the prompt itself.
+    """
+
+    name: str
+    what: str
+    module: str
+    questions: int
+    target: float
+
+
+LOOPS = {
+    row.name: row
+    for row in (
+        LoopRow("loop-8-reference", "8 questions, over t2v_metrics' loop", "reference", 8, 4),
+        LoopRow("loop-8-calls", "8 questions, over a loop of single calls", "loop", 8, 4),
+        LoopRow("loop-1-reference", "one pair, over t2v_metrics in process", "reference", 1, 1.3),
+    )
+}
+
+
+@contextmanager
+def looped(row: LoopRow) -> Iterator[Callable[[int], Run]]:
+    """Runs of the loop, each with its best number of threads."""
+    with ExitStack() as stack:
+        arguments = [row.module, str(row.questions)]
+        loops = [stack.enter_context(loop(threads, *arguments)) for threads in THREADS]
+
+        def run(_: int) -> Run:
+            times = [[float(exchange(process, "\n")) for _ in range(SAMPLES)] for process in loops]
+            return timing(min(times, key=statistics.median))
+
+        yield run
+
+
+def through(server: Server, row: LoopRow) -> Callable[[int], Run]:
+    """The same through HTTP, one request after the other."""
+    random = Random(0)
+    pictures, prompts = corpus.distinct("rl", random), corpus.prompts(random)
+
+    def request() -> bytes:
+        item = {"prompt": next(prompts), "image": base64.b64encode(next(pictures)).decode()}
+        if row.questions == 1:
+            return orjson.dumps({"items": [item], "metrics": ["vqascore"]})
+        return orjson.dumps({"items": [item], "metrics": ["dsg"], "options": {"dsg": {"question_set": SET}}})
+
+    return lambda _: timing([timed(server, request()) for _ in range(SAMPLES)])
+
+
+def timing(seconds: list[float]) -> Run:
+    """Pictures a second by the median, and the latencies."""
+    middle = statistics.median(seconds)
+    return Run(1 / middle, 1000 * middle, 1000 * percentile(seconds, 0.99))

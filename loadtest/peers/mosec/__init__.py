@@ -1,0 +1,1 @@
+"""mosec around our models."""

@@ -1,0 +1,48 @@
+"""The models that the peers serve: the very ones that the service loads in its demo profile."""
+
+from collections.abc import Sequence
+from itertools import chain, islice
+from math import exp
+from typing import Any, Literal
+
+from models.calls import ImageCall, LikelihoodCall, TextCall
+from models.checkpoints.locate import locate
+from models.clip.model import Clip
+from models.clip_flant5.model import ClipFlanT5
+from models.contract import Prepared
+from models.image import Image
+
+Role = Literal["vqa", "clip"]
+MOST = 64  # calls in a batch of the device
+
+
+class Scorer:
+    """Scores texts against a picture with the demo model of *role*, float32 on the CPU."""
+
+    def __init__(self, role: Role) -> None:
+        self._role = role
+        self._model: Any = (
+            ClipFlanT5(locate("demo:clip_flant5").directory, dtype="float32", device="cpu")
+            if role == "vqa"
+            else Clip("demo:clip", dtype="float32", device="cpu")
+        )
+
+    def prepare(self, file: bytes, texts: Sequence[str]) -> list[Prepared]:
+        """Decode one picture, and tokenise what is asked about it.  Raises `ImageError`."""
+        image = Image(file)
+        if self._role == "vqa":
+            return [self._model.prepare(LikelihoodCall(image, text)) for text in texts]
+        return [self._model.prepare(call) for call in (ImageCall(image), *map(TextCall, texts))]
+
+    def score(self, asked: Sequence[Sequence[Prepared]]) -> list[list[float]]:
+        """The scores of each picture's texts: VQAScore as the released code has it, or the cosine."""
+        calls = list(chain.from_iterable(asked))
+        batches = (calls[start : start + MOST] for start in range(0, len(calls), MOST))
+        outcomes = chain.from_iterable(map(self._model.score, batches))
+        return [self._scores(list(islice(outcomes, len(one)))) for one in asked]
+
+    def _scores(self, outcomes: Sequence[Any]) -> list[float]:
+        if self._role == "vqa":
+            return [exp(sum(outcome.log_probs) / 2) for outcome in outcomes]
+        seen, *read = outcomes
+        return [float(seen.vector @ text.vector) for text in read]

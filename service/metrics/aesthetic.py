@@ -1,0 +1,43 @@
+"""LAION's aesthetic predictors (Schuhmann et al. 2022): how beautiful an image is, whatever it shows."""
+
+from math import inf
+
+from typing_extensions import TypedDict
+
+from models.calls import RewardCall
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.models import Models
+from service.serving.demand import Demand
+
+ROLE = "aesthetic"
+
+
+class AestheticOptions(MetricOptions):
+    """Options of `aesthetic`."""
+
+
+class AestheticDetails(TypedDict):
+    """What an `aesthetic` is."""
+
+    rating: float
+
+
+async def aesthetic(item: Item, models: Models, options: AestheticOptions) -> Score:
+    """What the head says of the image's embedding, from about 1 to 10.  The prompt plays no part."""
+    [found] = await models.ask(ROLE, [RewardCall(item.image)])
+    details: AestheticDetails = {"rating": found.value}
+    return Score(found.value, details)
+
+
+metric = Metric(
+    "aesthetic",
+    aesthetic,
+    options=AestheticOptions,
+    details=AestheticDetails,
+    roles=(ROLE,),
+    demand_of=lambda prompt, options: {ROLE: Demand()},
+    range=(-inf, inf),
+    formula="head(E_image / ‖E_image‖), whatever the prompt",
+    paper="Schuhmann et al. 2022, arXiv 2210.08402",
+    own_model=True,
+)

@@ -1,0 +1,42 @@
+"""ImageReward (Xu et al. 2023): how much people like an image for a prompt."""
+
+from math import inf
+
+from typing_extensions import TypedDict
+
+from models.calls import RewardCall
+from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.models import Models
+
+ROLE = "imagereward"
+
+
+class ImageRewardOptions(MetricOptions):
+    """Options of `imagereward`."""
+
+
+class ImageRewardDetails(TypedDict):
+    """What an `imagereward` is."""
+
+    reward: float
+
+
+async def imagereward(item: Item, models: Models, options: ImageRewardOptions) -> Score:
+    """(r - 0.1672) / 1.0333 of ImageReward's output r, as the authors' package returns it."""
+    [found] = await models.ask(ROLE, [RewardCall(item.image, item.prompt)])
+    warnings = ("the prompt was cut at ImageReward's 35 tokens",) if found.truncated else ()
+    details: ImageRewardDetails = {"reward": found.value}
+    return Score(found.value, details, warnings=warnings)
+
+
+metric = Metric(
+    "imagereward",
+    imagereward,
+    options=ImageRewardOptions,
+    details=ImageRewardDetails,
+    roles=(ROLE,),
+    range=(-inf, inf),
+    formula="(r - 0.1672) / 1.0333, where r is the model's output",
+    paper="Xu et al. 2023, arXiv 2304.05977",
+    own_model=True,
+)

@@ -1,0 +1,76 @@
+"""Rubrics: what a model is asked, and what each grade means.  Each is a file beside this one."""
+
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from service.fields import SLOT, Prompt, Strict, TextOrTemplate
+from service.metrics.contract import Beside
+
+GRADES = 5
+Labels = Literal["1-5", "A-E"]
+VALUES: Mapping[Labels, Mapping[str, int]] = {
+    "1-5": {str(value): value for value in range(1, GRADES + 1)},
+    "A-E": {letter: GRADES - place for place, letter in enumerate("ABCDE")},
+}
+KIND: Mapping[Labels, str] = {"1-5": "digit", "A-E": "letter"}
+
+
+class Rubric(Strict):
+    """
+    One rubric.
+
+    Attributes:
+        paper: its source.
+        question: what is asked; `{}` is the prompt.
+        grades: what each grade means, the worst first.
+        pictures: all that the model is shown, in this order, each with the text that introduces it; `{}` is
+            the number of a reference.  Empty where that is the image alone, which needs no introduction.
+    """
+
+    paper: Prompt
+    question: TextOrTemplate
+    grades: Annotated[list[Prompt], Field(min_length=GRADES, max_length=GRADES)]
+    pictures: dict[Beside | Literal["image"], Prompt] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _image_last(self) -> Self:
+        if self.pictures and [*self.pictures][-1] != "image":
+            raise ValueError("the last of the pictures must be the image, which the question is about")
+        return self
+
+    @property
+    def uses(self) -> tuple[Beside, ...]:
+        """What the model is shown beside the image."""
+        return tuple(name for name in self.pictures if name != "image")
+
+    def text(self, prompt: str, labels: Labels) -> str:
+        """The question, what each label means, the best first, and how to answer."""
+        best_first = sorted(VALUES[labels].items(), key=lambda pair: -pair[1])
+        meanings = [f"{label}: {self.grades[value - 1]}" for label, value in best_first]
+        how = f"Answer with one {KIND[labels]} only."
+        return "\n".join([self.question.strip().replace(SLOT, prompt), *meanings, how])
+
+
+def read(name: str, text: str) -> Rubric:
+    """The rubric that a file's *text* says.  Raises `ValueError`, which has its *name*."""
+    try:
+        return Rubric.model_validate(tomllib.loads(text))
+    except ValueError as exc:  # of both
+        raise ValueError(f"the rubric {name}: {exc}") from exc
+
+
+def rubrics() -> dict[str, Rubric]:
+    """All of them, by the names of their files."""
+    found = {file.name: file for file in files(__package__).iterdir()}
+    return {
+        stem: read(stem, found[name].read_text(encoding="utf-8"))
+        for name in sorted(found)
+        if (stem := name.removesuffix(".toml")) != name
+    }
+
+
+RUBRICS = rubrics()

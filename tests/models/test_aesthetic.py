@@ -1,0 +1,196 @@
+"""LAION's aesthetic predictors: a head on a CLIP's image embeddings, held against NumPy."""
+
+import numpy as np
+import open_clip
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from models.aesthetic.model import Aesthetic
+from models.calls import RewardCall
+from models.contract import CheckpointError, ModelError
+from models.dry_run import dry_run
+from models.image import Image
+from models.outcomes import Reward
+from models.registry import families
+from models.settings import Batch
+from tests.support.clip_checkpoints import noise, save_own
+
+PICTURES = [noise(97, 41), noise(40, 123), noise(64, 64)]
+CALLS = [RewardCall(Image.of(picture)) for picture in PICTURES]
+WIDTH = 24  # of the small CLIP's embeddings
+SECOND = {0: (40, WIDTH), 2: (20, 40), 4: (10, 20), 6: (5, 10), 7: (1, 5)}
+
+
+def second(**other):
+    """The tensors of version 2, with *other* shapes for some weights."""
+    generator, tensors = np.random.default_rng(3), {}
+    for place, shape in SECOND.items():
+        rows, width = other.get(f"layer_{place}", shape)
+        tensors[f"layers.{place}.weight"] = generator.normal(0, width**-0.5, (rows, width))
+        tensors[f"layers.{place}.bias"] = generator.normal(0, 1, rows)
+    return {name: torch.from_numpy(array.astype(np.float32)) for name, array in tensors.items()}
+
+
+def first():
+    """Those of version 1."""
+    return {"weight": torch.linspace(-3, 4, WIDTH)[None], "bias": torch.tensor([5.5])}
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    return save_own(tmp_path_factory.mktemp("aesthetic") / "clip")
+
+
+@pytest.fixture
+def head(tmp_path):
+    def saved(tensors):
+        torch.save(tensors, tmp_path / "head.pth")
+        return tmp_path / "head.pth"
+
+    return saved
+
+
+def table(clip, head, **more):
+    family = families()["aesthetic"]
+    return family, family.settings(
+        family="aesthetic", role="aesthetic", checkpoint=str(clip), head=str(head), **more
+    )
+
+
+def loaded(clip, head, **more) -> Aesthetic:
+    family, settings = table(clip, head, **more)
+    return family.load("left", settings)
+
+
+def ratings(model, *calls):
+    return [outcome.value for outcome in model.score([model.prepare(call) for call in calls])]
+
+
+def embeddings(clip):
+    """As open_clip's README computes them, in float64."""
+    network, _, preprocess = open_clip.create_model_and_transforms(f"local-dir:{clip}")
+    with torch.no_grad():
+        seen = network.eval().encode_image(torch.stack([preprocess(picture) for picture in PICTURES]))
+    vectors = seen.double().numpy()
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_version_2_is_five_layers_on_the_unit_vector(clip, head):
+    """With nothing between them."""
+    tensors = second()
+    numbers = embeddings(clip)
+    for place in SECOND:
+        weight, bias = (tensors[f"layers.{place}.{kind}"].double().numpy() for kind in ("weight", "bias"))
+        numbers = numbers @ weight.T + bias
+
+    assert ratings(loaded(clip, head(tensors)), *CALLS) == pytest.approx(numbers[:, 0], rel=0, abs=1e-5)
+    assert np.ptp(numbers) > 0.01
+
+
+def test_version_1_is_one_layer_on_the_unit_vector(clip, head):
+    """Told by the names of its tensors."""
+    numbers = embeddings(clip) @ np.linspace(-3, 4, WIDTH) + 5.5
+
+    assert ratings(loaded(clip, head(first())), *CALLS) == pytest.approx(numbers, rel=0, abs=1e-5)
+
+
+def test_company_and_the_prompt_change_nothing(clip, head):
+    """Alone, beside others, and with any prompt."""
+    model = loaded(clip, head(second()))
+    named = [RewardCall(call.image, "a masterpiece") for call in CALLS]
+
+    assert [ratings(model, call)[0] for call in named] == pytest.approx(
+        ratings(model, *CALLS), rel=0, abs=1e-5
+    )
+
+
+def test_a_head_in_safetensors_is_read(clip, tmp_path, head):
+    """With the same tensors."""
+    save_file(second(), tmp_path / "head.safetensors")
+
+    assert ratings(loaded(clip, tmp_path / "head.safetensors"), *CALLS) == ratings(
+        loaded(clip, head(second())), *CALLS
+    )
+
+
+def test_the_model_says_what_it_is(clip, head):
+    """The CLIP and the head both have a part in the revision."""
+    model, other = loaded(clip, head(second())), loaded(clip, head(first()))
+    named = loaded(clip, head(first()), id="ours", revision="7")
+
+    assert ("aesthetic", "aesthetic", "clip+head") == (model.info.role, model.info.family, model.info.id)
+    assert model.info.revision != other.info.revision
+    assert f"ours@7+{other.info.revision.partition('+')[2]}" == named.info.label
+
+
+def test_an_output_that_is_not_finite_is_an_error(clip, head):
+    """Of the head, or of the CLIP; the others of the batch have theirs."""
+    model = loaded(clip, head(second()))
+    prepared = [model.prepare(call) for call in CALLS]
+    prepared[1].data.tensors[0].fill_(torch.nan)
+    kinds = [type(outcome) for outcome in model.score(prepared)]
+    endless = loaded(clip, head(first() | {"bias": torch.tensor([torch.inf])}))
+
+    assert [Reward, ModelError, Reward] == kinds
+    assert [ModelError] * 3 == [
+        type(each) for each in endless.score([endless.prepare(call) for call in CALLS])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tensors", "reason"),
+    [
+        (second(layer_0=(40, 768)), r"head\.pth: .* embeddings of 768 numbers, and those of clip have 24"),
+        (second(layer_4=(10, 21)), r"head\.pth: .*layers\.4\.weight \(10, 21\) instead of \(10, 20\)"),
+        (second(layer_7=(2, 5)), r"head\.pth: .*layers\.7\.weight \(2, 5\) instead of \(1, 5\)"),
+        (
+            {"weight": torch.zeros(3, WIDTH), "bias": torch.zeros(3)},
+            r"head\.pth: .*\(3, 24\) instead of \(1, 24\)",
+        ),
+        ({"weight": torch.zeros(1, WIDTH)}, r"head\.pth: .*1 missing: bias"),
+        (second() | {"layers.8.weight": torch.zeros(1, 1)}, r"head\.pth: .*1 unexpected: layers\.8\.weight"),
+        ({}, r"head\.pth: .*layers\.0\.weight"),
+        ({"layers.0.weight": print}, r"head\.pth: .*nothing else is unpickled"),
+    ],
+)
+def test_a_head_that_cannot_be_used_is_one_line_that_names_the_file(clip, head, tensors, reason):
+    """Before anything is served."""
+    with pytest.raises(CheckpointError, match=reason):
+        loaded(clip, head(tensors))
+
+
+@pytest.mark.parametrize("place", ["", "nowhere.pth"])
+def test_a_head_that_is_not_there_is_told_by_the_start_and_by_the_check(clip, place):
+    """Nothing is downloaded."""
+    family, settings = table(clip, place)
+    for work in (family.load, family.plan):
+        with pytest.raises(CheckpointError, match=r"no such file; `head` names the predictor's weights"):
+            work("left", settings)
+
+
+def test_a_plan_counts_both_and_predicts_the_memory_of_the_clip(clip, head):
+    """On a GPU that need not be there; the head stays on the CPU."""
+    path = head(second())
+    family, settings = table(clip, path, device="cuda", batch=Batch(max_items=2))
+    plan = family.plan("ours", settings)
+    clips = families()["open_clip"]
+    alone = clips.plan(
+        "ours",
+        clips.settings(
+            family="open_clip", role="clip", checkpoint=str(clip), device="cuda", batch=Batch(max_items=2)
+        ),
+    )
+
+    assert "clip and head.pth" == plan.loads
+    assert plan.numbers == alone.numbers + sum(tensor.numel() for tensor in second().values())
+    assert plan.memory == alone.memory
+
+
+def test_a_batch_is_rated_on_a_device_that_is_not_there(clip, head):
+    """The head gets what the device gives back."""
+    path = head(second())
+    with dry_run():
+        model = loaded(clip, path, device="cuda", revision="-")
+
+        assert [Reward] * 3 == [*map(type, model.score([model.prepare(call) for call in CALLS]))]

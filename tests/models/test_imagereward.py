@@ -1,0 +1,344 @@
+"""ImageReward: the numbers of its authors' package, on a small random checkpoint in the published layout."""
+
+import re
+
+import pytest
+import torch
+from transformers import BertTokenizer
+
+from models.calls import RewardCall
+from models.contract import CheckpointError, ModelError
+from models.dry_run import dry_run
+from models.family import Plan
+from models.image import Image
+from models.imagereward.model import ImageReward
+from models.imagereward.words import LENGTH
+from models.outcomes import Reward
+from models.registry import families
+from models.settings import Batch
+from tests.docs.pages import section
+from tests.support.imagereward_checkpoints import (
+    GOLDEN,
+    as_safetensors,
+    configure,
+    golden,
+    imagereward,
+    published,
+    tensors,
+)
+from tests.support.nli_checkpoints import save_words
+
+SAID = golden()
+PROMPTS = [prompt["text"] for prompt in SAID["prompts"]]
+PICTURES = {path.name: Image(path.read_bytes()) for path in (GOLDEN / "images").iterdir()}
+CALLS = [RewardCall(PICTURES[row["image"]], PROMPTS[row["prompt"]]) for row in SAID["scores"]]
+ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return ImageReward(imagereward(tmp_path_factory.mktemp("golden")), **ON_THE_CPU)
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    return imagereward(tmp_path / "reward")
+
+
+def rewards(model, *calls):
+    return [outcome.value for outcome in model.score([model.prepare(call) for call in calls])]
+
+
+# --- the numbers of the authors' package --------------------------------------------------------
+
+
+def test_every_score_is_that_of_the_authors_package(model):
+    """Seven pictures and seven prompts, all in one batch, within 1e-5."""
+    expected = [row["score"] for row in SAID["scores"]]
+
+    assert rewards(model, *CALLS) == pytest.approx(expected, rel=0, abs=1e-5)
+    assert len({round(score, 3) for score in expected}) > 40
+
+
+def test_prompts_become_the_package_s_tokens_and_the_outcome_says_what_was_cut(model):
+    """Accents, case, unknown letters; 35 tokens fit, 36 do not."""
+    prepared = [model.prepare(RewardCall(PICTURES["square.png"], prompt)) for prompt in PROMPTS]
+
+    assert [prompt["ids"] for prompt in SAID["prompts"]] == [[*each.data.ids] for each in prepared]
+    assert [prompt["truncated"] for prompt in SAID["prompts"]] == [each.data.truncated for each in prepared]
+    assert {True, False} == {each.data.truncated for each in prepared}
+    assert LENGTH == max(len(each.data.ids) for each in prepared)
+
+
+def test_company_changes_nothing(model):
+    """Alone or beside longer prompts and other pictures: the same within 1e-5."""
+    some = CALLS[::9]
+
+    assert [rewards(model, call)[0] for call in some] == pytest.approx(rewards(model, *some), rel=0, abs=1e-5)
+
+
+def test_a_picture_of_several_prompts_is_looked_at_once(model, monkeypatch):
+    """And each score is about its own picture, whatever the order."""
+    looked, look = [], model._network.vision.forward
+    monkeypatch.setattr(
+        model._network.vision, "forward", lambda **given: looked.append(given) or look(**given)
+    )
+    calls = [CALLS[place] for place in (20, 0, 1, 19)]
+    found = rewards(model, *calls)
+
+    assert [2] == [len(each["pixel_values"]) for each in looked]
+    assert found == pytest.approx([SAID["scores"][place]["score"] for place in (20, 0, 1, 19)], abs=1e-5)
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def before_pytorch_1_6(directory):
+    torch.save(tensors(), directory / "ImageReward.pt", _use_new_zipfile_serialization=False)
+
+
+def without_what_is_not_used(directory):
+    held = {name: tensor for name, tensor in tensors().items() if "_proj." not in name}
+    del held["blip.text_encoder.embeddings.position_ids"]
+    torch.save(held, directory / "ImageReward.pt")
+
+
+def words_of_another_format(directory):
+    words = BertTokenizer.from_pretrained(directory)
+    words.backend_tokenizer.save(str(directory / "tokenizer.json"))
+    (directory / "vocab.txt").unlink()
+
+
+@pytest.mark.parametrize(
+    "change", [as_safetensors, before_pytorch_1_6, without_what_is_not_used, words_of_another_format]
+)
+def test_other_files_with_the_same_content_give_the_same_scores(checkpoint, change):
+    """Safetensors, an old pickle, tensors that no score needs, and the words as tokenizer.json."""
+    change(checkpoint)
+    expected = [row["score"] for row in SAID["scores"][:2]]
+
+    assert rewards(ImageReward(checkpoint, **ON_THE_CPU), *CALLS[:2]) == pytest.approx(expected, abs=1e-5)
+
+
+def no_weights(directory):
+    (directory / "ImageReward.pt").unlink()
+
+
+def cut(directory):
+    path = directory / "ImageReward.pt"
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def code(directory):
+    torch.save({"mlp.layers.0.weight": print}, directory / "ImageReward.pt")
+
+
+def no_config(directory):
+    (directory / "med_config.json").unlink()
+
+
+def no_words(directory):
+    (directory / "vocab.txt").unlink()
+
+
+def broken_words(directory):
+    (directory / "vocab.txt").write_text("red\ngreen\n")
+
+
+def other_words(directory):
+    (save_words(directory) / "vocab.txt").unlink()
+
+
+def more_words(directory):
+    with (directory / "vocab.txt").open("a") as file:
+        file.write("dragon\nknight\ncastle\n")
+
+
+def a_layer_less(directory):
+    held = {name: tensor for name, tensor in tensors().items() if "blocks.1.attn.qkv" not in name}
+    torch.save(held, directory / "ImageReward.pt")
+
+
+def a_part_more(directory):
+    torch.save({**tensors(), "blip.itm_head.weight": torch.zeros(2, 2)}, directory / "ImageReward.pt")
+
+
+def no_tower(directory):
+    torch.save({"mlp.layers.0.weight": torch.zeros(2, 2)}, directory / "ImageReward.pt")
+
+
+def no_head(directory):
+    held = {name: tensor for name, tensor in tensors().items() if not name.startswith("mlp.")}
+    torch.save(held, directory / "ImageReward.pt")
+
+
+def a_head_of_another_width(directory):
+    wide = {"mlp.layers.0.weight": torch.zeros(1024, 65)}
+    torch.save(tensors() | wide, directory / "ImageReward.pt")
+
+
+def narrow_tower(directory):
+    held = {
+        name: tensor[..., :100] if name.endswith("pos_embed") else tensor
+        for name, tensor in tensors().items()
+    }
+    torch.save(held, directory / "ImageReward.pt")
+
+
+def a_wider_text_tower(directory):
+    configure(directory, intermediate_size=128)
+
+
+def no_size(directory):
+    configure(directory, vocab_size=None)
+
+
+def a_word_for_a_size(directory):
+    configure(directory, hidden_size="64")
+
+
+def relative_positions(directory):
+    configure(directory, position_embedding_type="relative_key")
+
+
+BAD = [
+    (no_weights, r"reward: no weights found \(looked for ImageReward\.safetensors, ImageReward\.pt\)"),
+    (cut, r"ImageReward\.pt: cannot be read as weights"),
+    (code, r"ImageReward\.pt: .*nothing else is unpickled"),
+    (no_config, r"med_config\.json: missing"),
+    (no_words, r"neither tokenizer\.json nor vocab\.txt; copy that of google-bert/bert-base-uncased"),
+    (broken_words, r"vocab\.txt: cannot be loaded: "),
+    (other_words, r"tokenizer\.json: not BERT's: it puts texts between <s> and </s>"),
+    (more_words, r"vocab\.txt: \d+ words, and the embeddings have \d+ rows"),
+    (a_layer_less, r"the weights don't fit: 2 missing: blip\.visual_encoder\.blocks\.1\.attn\.qkv\."),
+    (a_part_more, r"the weights don't fit: 1 unexpected: blip\.itm_head\.weight"),
+    (no_tower, r"ImageReward\.pt: has no vision tower of BLIP \(blip\.visual_encoder\.…\)"),
+    (no_head, r"ImageReward\.pt: not a head of linear layers: layers\.0\.weight"),
+    (a_head_of_another_width, r"the head takes 65 numbers, and the text tower has 64"),
+    (narrow_tower, r"a multiple of 64 numbers, not 196 patches and 100 numbers"),
+    (a_wider_text_tower, r"the weights don't fit: .* of another shape: blip\.text_encoder\."),
+    (no_size, r"med_config\.json: vocab_size is None"),
+    (a_word_for_a_size, r"med_config\.json: hidden_size is '64'"),
+    (relative_positions, r"position_embedding_type is 'relative_key'; only 'absolute' is implemented"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "reason"), BAD, ids=[spoil.__name__ for spoil, _ in BAD])
+def test_a_checkpoint_that_cannot_be_used_is_one_line_that_names_the_file(checkpoint, spoil, reason):
+    """Before anything is served."""
+    spoil(checkpoint)
+    with pytest.raises(CheckpointError, match=reason):
+        ImageReward(checkpoint, **ON_THE_CPU)
+
+
+# --- outcomes -----------------------------------------------------------------------------------
+
+
+def test_special_tokens_in_a_prompt_are_text(model):
+    """Nobody ends the prompt by typing what ends it."""
+    ids = model.prepare(RewardCall(PICTURES["square.png"], "a [SEP] dog")).data.ids
+
+    assert 1 == ids.count(ids[-1])
+
+
+def test_an_output_that_is_not_finite_is_an_error(checkpoint):
+    """Never a number, and never 0."""
+    model = ImageReward(checkpoint, **ON_THE_CPU)
+    with torch.no_grad():
+        model._network.mlp.layers[7].bias.fill_(torch.nan)
+    [outcome] = model.score([model.prepare(model.example())])
+
+    assert isinstance(outcome, ModelError)
+
+
+def test_in_bfloat16_the_head_stays_exact(checkpoint):
+    """As in the authors' code; the scores are near those of float32."""
+    model = ImageReward(checkpoint, dtype="bfloat16", device="cpu")
+
+    assert {torch.float32} == {weight.dtype for weight in model._network.mlp.parameters()}
+    assert {torch.bfloat16} == {weight.dtype for weight in model._network.vision.parameters()}
+    assert rewards(model, *CALLS[:2]) == pytest.approx([row["score"] for row in SAID["scores"][:2]], abs=0.3)
+
+
+def test_the_example_is_answered_and_the_model_says_what_it_is(checkpoint):
+    """The call that warms it up; another head is another revision."""
+    model = ImageReward(checkpoint, **ON_THE_CPU)
+    [outcome] = model.score([model.prepare(model.example())])
+    torch.save({**tensors(), "mlp.layers.7.bias": torch.ones(1)}, checkpoint / "ImageReward.pt")
+
+    assert isinstance(outcome, Reward)
+    assert ("imagereward", "imagereward") == (model.info.role, model.info.family)
+    assert f"reward@{model.info.revision}" == model.info.label
+    assert model.info.revision != ImageReward(checkpoint, **ON_THE_CPU).info.revision
+
+
+# --- the family ---------------------------------------------------------------------------------
+
+
+def table(checkpoint, **more):
+    family = families()["imagereward"]
+    return family, family.settings(
+        family="imagereward", role="imagereward", checkpoint=str(checkpoint), **more
+    )
+
+
+def test_a_family_loads_what_a_table_names(checkpoint):
+    """With its id and revision."""
+    family, settings = table(checkpoint, id="ours", revision="7")
+
+    assert "ours@7" == family.load("left", settings).info.label
+
+
+def test_a_hub_id_is_refused_without_a_request(offline):
+    """The repository lacks the words."""
+    family, settings = table("THUDM/ImageReward")
+    for work in (family.load, family.plan):
+        with pytest.raises(CheckpointError, match=r"models\.left: THUDM/ImageReward: not a directory"):
+            work("left", settings)
+
+
+def test_a_plan_counts_the_numbers_and_predicts_the_memory(checkpoint):
+    """On a GPU that need not be there; more pictures in a batch take more."""
+    plans = []
+    for items in (1, 4):
+        family, settings = table(checkpoint, device="cuda", batch=Batch(max_items=items))
+        plans.append(family.plan("ours", settings))
+
+    one, four = (plan.memory for plan in plans)
+    assert (
+        Plan("reward", str(checkpoint), sum(tensor.numel() for tensor in tensors().values()), False, one)
+        == (plans[0])
+    )
+    assert one.weights == four.weights > 4 * plans[0].numbers * 0.9
+    assert four.activations > 2 * one.activations
+
+
+def test_a_tensor_that_is_left_on_the_cpu_raises(checkpoint):
+    """As on a GPU; without that the batch is answered."""
+    calls = CALLS[:1] + CALLS[5:8]
+    with dry_run():
+        model = ImageReward(checkpoint, dtype="bfloat16", device="cuda", revision="-")
+
+        assert [Reward] * 4 == [*map(type, model.score([model.prepare(call) for call in calls]))]
+        for part in (
+            model._network.mlp,
+            model._network.text.embeddings,
+            model._network.vision.post_layernorm,
+        ):
+            part.to("cpu")
+            with pytest.raises(RuntimeError, match="device"):
+                model.score([model.prepare(call) for call in calls])
+            part.to("cuda")
+
+
+def test_the_memory_that_the_documents_tell_is_predicted(tmp_path):
+    """Of the published sizes: weights and the default batch together."""
+    directory, sizes = published(tmp_path / "whole"), []
+    for dtype in ("float32", "bfloat16"):
+        family, settings = table(directory, device="cuda", dtype=dtype)
+        plan = family.plan("ours", settings)
+        sizes.append(plan.memory.weights + plan.memory.activations)
+
+    told = section("models.md", "## ImageReward and aesthetic predictors")
+    assert [f"{size / 1e9:.1f}" for size in sizes] == re.findall(r"([\d.]+) GB", told)
+    assert f"{plan.numbers / 1e6:.0f} million parameters" in told
