@@ -1,9 +1,11 @@
 """`python -m demo.draw_samples`: draw the pictures that `make demo` scores."""
 
 import json
+from typing import Any
 
 from demo.samples import FOLDER, PROMPTS
-from demo.samples.scenes import SAMPLES
+from demo.samples.scenes import SAMPLES, Sample
+from models.demo.metadata import metadata_of
 from models.demo.world import draw
 
 
@@ -11,8 +13,14 @@ def main() -> None:
     """Write every picture and, beside them, the prompts."""
     for sample in SAMPLES:
         draw(sample.scene, sample.longer_side).save(FOLDER / sample.file, quality=90, optimize=True)
-    prompts = [{"file": s.file, "right": s.right.text, "wrong": s.wrong.text} for s in SAMPLES]
-    PROMPTS.write_text(json.dumps(prompts, indent=1) + "\n", "utf-8")
+    PROMPTS.write_text(json.dumps([*map(described, SAMPLES)], indent=1) + "\n", "utf-8")
+
+
+def described(sample: Sample) -> dict[str, Any]:
+    """A sample's file, its prompts and their metadata."""
+    sides = {"right": sample.right, "wrong": sample.wrong}
+    metadata = {side: told for side, each in sides.items() if (told := metadata_of(each))}
+    return {"file": sample.file, **{side: each.text for side, each in sides.items()}, "geneval": metadata}
 
 
 if __name__ == "__main__":

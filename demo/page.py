@@ -26,20 +26,40 @@ def section(pair: Pair) -> str:
     kind = mimetypes.guess_type(pair.file)[0] or "application/octet-stream"
     data = base64.b64encode(pair.picture).decode()
     return (
-        f'<section>\n<figure><img src="data:{kind};base64,{data}" alt="{escape(pair.right.prompt)}">'
-        f"<figcaption>{escape(pair.file)}</figcaption></figure>\n"
+        f'<section>\n<figure><div><img src="data:{kind};base64,{data}" alt="{escape(pair.right.prompt)}">'
+        f"{boxes(pair.right.found)}</div><figcaption>{escape(pair.file)}</figcaption></figure>\n"
         f"{side(pair, pair.right, 'right')}{side(pair, pair.wrong, 'wrong')}</section>\n"
     )
 
 
+def boxes(found: Mapping[str, Any]) -> str:
+    """The objects that GenEval's detector found, drawn over the picture; nothing where it did not look."""
+    if not found:
+        return ""
+    drawn = "".join(map(box, found["boxes"]))
+    return f'<svg viewBox="0 0 {found["width"]} {found["height"]}">{drawn}</svg>'
+
+
+def box(one: Mapping[str, Any]) -> str:
+    """A box, which names its object when pointed at."""
+    left, top, right, bottom = one["box"]
+    name = " ".join(filter(None, [one["color"], one["class"]]))
+    return (
+        f'<rect x="{left:g}" y="{top:g}" width="{right - left:g}" height="{bottom - top:g}">'
+        f"<title>{escape(name)} {one['score']:.2f}</title></rect>"
+    )
+
+
 def side(pair: Pair, judged: Judged, which: str) -> str:
-    """One prompt: its three scores as bars, then the questions."""
-    bars = "".join(bar(pair, judged, metric) for metric in METRICS)
+    """One prompt: its scores as bars, what GenEval misses, then the questions."""
+    bars = "".join(bar(pair, judged, metric) for metric in METRICS if pair.asked(metric))
+    reason = judged.found.get("reason")
+    missed = f'<p class="quiet">GenEval: {escape(reason)}</p>\n' if reason else ""
     rows = "".join(map(question, judged.questions))
     asked = f"<h3>DSG asks</h3>\n<table>\n{rows}</table>\n" if rows else ""
     return (
         f'<article class="{which}">\n<h2><span class="quiet">{which}</span> {escape(judged.prompt)}</h2>\n'
-        f"<dl>\n{bars}</dl>\n{asked}</article>\n"
+        f"<dl>\n{bars}</dl>\n{missed}{asked}</article>\n"
     )
 
 
@@ -87,6 +107,11 @@ section { display: grid; grid-template-columns: minmax(0, 15rem) repeat(2, minma
   margin-bottom: 1.25rem; padding: 1.25rem; background: var(--card); border: 1px solid var(--line);
   border-radius: 10px; }
 figure { margin: 0; }
+figure div { position: relative; width: fit-content; }
+svg { position: absolute; inset: 0; width: 100%; height: 100%; }
+rect { fill: transparent; stroke: #fff; stroke-width: 2; vector-effect: non-scaling-stroke;
+  filter: drop-shadow(0 0 1px #000); }
+article p { margin: .5rem 0 0; font-size: .85rem; white-space: pre-line; }
 img { display: block; max-width: 100%; max-height: 15rem; border-radius: 6px; }
 figcaption, small, table { font-size: .85rem; }
 figcaption { margin-top: .4rem; color: var(--quiet); }

@@ -1,20 +1,29 @@
 """What the service said of a picture with its right and its wrong prompt."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-METRICS = {"vqascore": "VQAScore", "clipscore": "CLIPScore", "dsg": "DSG"}
+PROMPT_METRICS = {"vqascore": "VQAScore", "clipscore": "CLIPScore", "dsg": "DSG"}
+METRICS = PROMPT_METRICS | {"geneval": "GenEval"}  # which needs metadata, and not every prompt has them
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the service says of a picture and a prompt: scores and errors by metric, DSG questions."""
+    """
+    What the service says of a picture and a prompt.
+
+    Attributes:
+        scores, errors: by metric; neither where a metric was not asked.
+        questions: of DSG.
+        found: the details of GenEval, with the objects in the picture; empty without.
+    """
 
     prompt: str
     scores: Mapping[str, float]
     errors: Mapping[str, str]
     questions: Sequence[Mapping[str, Any]]
+    found: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,10 @@ class Pair:
     picture: bytes
     right: Judged
     wrong: Judged
+
+    def asked(self, metric: str) -> bool:
+        """Whether the metric was asked about it."""
+        return metric in self.right.scores or metric in self.right.errors
 
     def told_apart(self, metric: str) -> bool:
         """Whether the right prompt scored above the wrong one; a missing score tells nothing."""

@@ -1,44 +1,47 @@
 """The sample pictures' scores, asked of a service that runs."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
 
-from demo.pairs import METRICS, Judged, Pair
+from demo.pairs import PROMPT_METRICS, Judged, Pair
 from demo.process import Failed
 from demo.progress import progress
 from demo.samples import FOLDER, listed
 
 TIMEOUT_S = 300
+SIDES = ("right", "wrong")
 
 
 def scored(client: httpx.Client) -> list[Pair]:
-    """Every sample picture against both of its prompts, in one request."""
+    """Every sample picture against both of its prompts; by GenEval those of which it can say anything."""
     samples = listed()
     pictures = {sample["file"]: (FOLDER / sample["file"]).read_bytes() for sample in samples}
-    request = {
-        "items": [
-            {"prompt": sample[which], "image": {"part": sample["file"]}}
-            for sample in samples
-            for which in ("right", "wrong")
-        ],
-        "metrics": list(METRICS),
-        "timeout_ms": TIMEOUT_S * 1000,
-        "explain": True,
-    }
+    items = [as_item(sample, which) for sample in samples for which in SIDES]
+    described = [item for item in items if "options" in item]
     progress(f"scoring {len(samples)} pictures against two prompts each")
-    results = iter(posted(client, request, pictures))
+    results = posted(client, request_of(items, list(PROMPT_METRICS)), pictures)
+    found = iter(posted(client, request_of(described, ["geneval"]), pictures))
     progress("")
-    return [
-        Pair(
-            sample["file"],
-            pictures[sample["file"]],
-            judged(sample["right"], next(results)),
-            judged(sample["wrong"], next(results)),
-        )
-        for sample in samples
-    ]
+    told = iter(
+        judged(item["prompt"], result, next(found) if "options" in item else {})
+        for item, result in zip(items, results, strict=True)
+    )
+    return [Pair(sample["file"], pictures[sample["file"]], next(told), next(told)) for sample in samples]
+
+
+def as_item(sample: Mapping[str, Any], which: str) -> dict[str, Any]:
+    """A picture with one of its prompts, and GenEval's metadata where that has them."""
+    item = {"prompt": sample[which], "image": {"part": sample["file"]}}
+    metadata = sample["geneval"].get(which)
+    return {**item, "options": {"geneval": metadata}} if metadata else item
+
+
+def request_of(items: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str, Any]:
+    """What `POST /score` takes."""
+    return {"items": items, "metrics": metrics, "timeout_ms": TIMEOUT_S * 1000, "explain": True}
 
 
 def posted(client: httpx.Client, request: dict[str, Any], pictures: dict[str, bytes]) -> list[dict[str, Any]]:
@@ -54,8 +57,15 @@ def posted(client: httpx.Client, request: dict[str, Any], pictures: dict[str, by
     return results
 
 
-def judged(prompt: str, result: dict[str, Any]) -> Judged:
-    """What the service says of one picture and prompt."""
-    details = result.get("details", {}).get("dsg", {})
-    errors = {metric: error["detail"] for metric, error in result.get("errors", {}).items()}
-    return Judged(prompt, result["scores"], errors, details.get("questions", []))
+def judged(prompt: str, result: Mapping[str, Any], found: Mapping[str, Any]) -> Judged:
+    """What the service says of one picture and prompt; *found*: by GenEval."""
+    scores = {**result["scores"], **found.get("scores", {})}
+    errors = {**result.get("errors", {}), **found.get("errors", {})}
+    questions = result.get("details", {}).get("dsg", {}).get("questions", [])
+    return Judged(
+        prompt,
+        scores,
+        {metric: error["detail"] for metric, error in errors.items()},
+        questions,
+        found.get("details", {}).get("geneval", {}),
+    )

@@ -9,7 +9,7 @@ from math import inf
 
 import httpx
 
-from demo.pairs import METRICS
+from demo.pairs import PROMPT_METRICS
 from demo.process import SERVICE, Failed, free_port, running, url, wait_until_ready
 from demo.samples import FOLDER, listed
 
@@ -43,7 +43,7 @@ def served(port: int) -> list[str]:
     """Those of the demo's metrics that the service on *port* can score with; all where it asks for a key."""
     told = httpx.get(f"{url(port)}/models", trust_env=False).json().get("metrics", {})
     whole = {name for name, metric in told.items() if metric["ready"] and "only" not in metric}
-    return [metric for metric in METRICS if metric in whole] or list(METRICS)
+    return [metric for metric in PROMPT_METRICS if metric in whole] or list(PROMPT_METRICS)
 
 
 def curl(port: int, metrics: Sequence[str]) -> str:

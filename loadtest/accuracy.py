@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf, nan
+from operator import eq
 from pathlib import Path
 from statistics import fmean, median
 from time import monotonic
@@ -22,6 +23,7 @@ import httpx
 
 from demo.process import free_port, running, url, wait_until_ready
 from models.demo.evaluation import Case, cases
+from models.demo.metadata import metadata_of
 
 ITEMS = 64  # a request
 ROUNDS = 5
@@ -30,6 +32,7 @@ CLOSE = 0.15  # of a radius, between things that nearly touch
 ASKING = {"dsg": 97, "tifa": 95, "soft_tifa": 95, "vq2": 95, "gecko": 95, "skills": 95}
 EXACTLY_ONE = ("skills",)  # metrics that take "a circle" to mean exactly one
 ASKED_ABOUT = ("presence", "binding", "relation")
+VERDICTS = {"presence": 94, "binding": 92, "relation": 90, "count": 90}
 
 
 @dataclass(slots=True)
@@ -71,6 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             with httpx.Client(base_url=url(port), timeout=600, trust_env=False) as client:
                 speed(client, report)
                 accuracy(client, report, arguments.cases, arguments.dsg_cases)
+                second_opinion(client, report, arguments.cases)
     print("all targets met" if not report.missed else f"missed: {', '.join(report.missed)}")
     return 1 if report.missed else 0
 
@@ -120,6 +124,34 @@ def accuracy(client: httpx.Client, report: Report, count: int, dsg_count: int) -
         for kind, share in zip(ASKED_ABOUT, ahead, strict=True):
             report.say(f"  {metric}, {kind} ({dsg_count} pictures)", 100 * share, "%")
         report.say(f"  {metric} over {', '.join(ASKED_ABOUT)}", 100 * fmean(ahead), "%", least=least)
+
+
+def second_opinion(client: httpx.Client, report: Report, count: int) -> None:
+    """How often a detector's verdict is right, and how often VQAScore prefers the same prompt for a count."""
+    print(f"how often GenEval's verdict about a prompt is right, of {count} held-out pictures per kind:")
+    for kind, least in VERDICTS.items():
+        held = [case for case in cases(kind, count) if all(map(metadata_of, case.statements))]
+        verdicts = list(scored(client, described(held), "geneval"))
+        right = verdicts[::2].count(1) + verdicts[1::2].count(0)
+        report.say(f"  geneval, {kind} ({len(held)})", 100 * right / len(verdicts), "%", least=least)
+        if kind == "count":
+            other = preferred(list(scored(client, described(held), "vqascore")))
+            same = sum(map(eq, preferred(verdicts), other)) / len(held)
+            report.say("  prefers the prompt that VQAScore prefers, count", 100 * same, "%")
+
+
+def preferred(scores: Sequence[float]) -> list[int]:
+    """Of each pair of scores: 1 where the first is larger, -1 where the second is, 0 for a tie."""
+    return [(one > other) - (one < other) for one, other in zip(scores[::2], scores[1::2], strict=True)]
+
+
+def described(held: Sequence[Case]) -> list[dict[str, Any]]:
+    """Each case's picture with its right and with its wrong prompt, and GenEval's metadata of it."""
+    return [
+        as_item(case, said.text) | {"options": {"geneval": metadata_of(said)}}
+        for case in held
+        for said in case.statements
+    ]
 
 
 def wins(client: httpx.Client, held: Sequence[Case], metric: str) -> float:

@@ -6,11 +6,12 @@ The scores of a graph are by node: its level, which is the number of errors, and
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 
-from service.metrics.replay import correlation
+from scoregate.evaluation.ts2 import of_current
+from scoregate.evaluation.ts2 import separation as kolmogorov_smirnov
 
 RESAMPLED = 1_000  # times
 INTERVAL = (2.5, 97.5)  # percentiles
@@ -37,20 +38,10 @@ def rank(nodes: Sequence[Scored]) -> float:
     """
     How well the scores order pictures by their errors: 1 is best, 0 is chance, -1 is the wrong way round.
 
-    Minus Spearman's rho of level and score, over every walk that takes one node of each level; the mean of
-    all walks, each weighted by its pictures.  0 for a walk whose scores are all equal.
+    `scoregate evaluate ts2 --version current` of one graph.
     """
-    levels = sorted({node.level for node in nodes})
-    walks = list(product(*([node for node in nodes if node.level == level] for level in levels)))
-    found = [spearman(*points(walk)) for walk in walks]
-    weights = [sum(len(node.scores) for node in walk) for walk in walks]
-    return -float(np.average(found, weights=weights))
-
-
-def points(walk: Sequence[Scored]) -> tuple[list[float], list[float]]:
-    """Level and score of each picture."""
-    pairs = [(float(node.level), score) for node in walk for score in node.scores]
-    return [level for level, _ in pairs], [score for _, score in pairs]
+    named = {f"{node.level}-{place}": np.array(node.scores) for place, node in enumerate(nodes)}
+    return of_current("", named)[0]
 
 
 def separation(nodes: Sequence[Scored], apart: int | None = None) -> float:
@@ -64,26 +55,11 @@ def separation(nodes: Sequence[Scored], apart: int | None = None) -> float:
         apart: leave out nodes whose levels are further apart; 1 has neighbours alone.
     """
     pairs = [
-        (one, other)
+        (np.array(one.scores), np.array(other.scores))
         for one, other in combinations(nodes, 2)
         if one.level != other.level and (apart is None or abs(one.level - other.level) <= apart)
     ]
-    return float(np.mean([kolmogorov_smirnov(one.scores, other.scores) for one, other in pairs]))
-
-
-def spearman(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's rho; 0 where one side is constant."""
-    try:
-        return correlation.spearman(one, other)
-    except ValueError:
-        return 0.0
-
-
-def kolmogorov_smirnov(one: Sequence[float], other: Sequence[float]) -> float:
-    """The largest distance of the two empirical distribution functions."""
-    values = np.concatenate([one, other])
-    below = [np.searchsorted(np.sort(sample), values, side="right") / len(sample) for sample in (one, other)]
-    return float(np.max(np.abs(below[0] - below[1])))
+    return float(np.mean([kolmogorov_smirnov(*pair) for pair in pairs]))
 
 
 def estimate(

@@ -15,7 +15,7 @@ from models.clip.model import Clip
 from models.clip_flant5.model import ClipFlanT5
 from models.contract import QUESTION, CheckpointError
 from models.demo.facts import mentions
-from models.demo.language import KINDS, matches, sample_statement
+from models.demo.language import KINDS, Statement, matches, sample_statement
 from models.demo.vqa_samples import picture
 from models.demo.world import sample_scene
 from models.image import Image
@@ -27,11 +27,17 @@ CLOSE = 0.15  # of the smaller radius: things that nearly touch
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A picture with a statement that is true of it and one that is false."""
+    """
+    A picture with a statement that is true of it and one that is false.
+
+    Attributes:
+        statements: the same two, before they became texts.
+    """
 
     image: Image
     right: str
     wrong: str
+    statements: tuple[Statement, Statement]
 
 
 def cases(
@@ -55,7 +61,8 @@ def cases(
             continue
         if not single or all(len(matches(words, scene)) == 1 for words in mentions(right)):
             made += 1
-            yield Case(Image.of(picture(scene, random), f"{kind}-{made}"), right.text, wrong.text)
+            image = Image.of(picture(scene, random), f"{kind}-{made}")
+            yield Case(image, right.text, wrong.text, (right, wrong))
 
 
 def vqa_scores(model: ClipFlanT5, asked: Sequence[tuple[Image, str]]) -> list[tuple[float, float]]:

@@ -10,9 +10,18 @@ from pathlib import Path
 from models.checkpoints.locate import DEMO
 from models.clip.model import Clip
 from models.clip_flant5.model import ClipFlanT5
-from models.demo import clip_training, nli_training, question_training, style_evaluation, vqa_training
+from models.demo import (
+    clip_training,
+    detector_evaluation,
+    detector_training,
+    nli_training,
+    question_training,
+    style_evaluation,
+    vqa_training,
+)
 from models.demo.evaluation import report
 from models.demo.language import WORDS
+from models.detector.mask2former import Mask2Former
 from models.question_llm.model import QuestionLLM
 
 
@@ -26,6 +35,7 @@ TRAININGS = {
     "clip": ("clip", clip_training.train),
     "questions": ("question_llm", question_training.train),
     "nli": ("nli", nli_training.train),
+    "detector": ("detector", detector_training.train),
 }
 
 
@@ -42,7 +52,8 @@ def main() -> None:
     for role in [arguments.only] if arguments.only else TRAININGS:
         name, train = TRAININGS[role]
         train(weights / name, state, say=say)
-        (weights / name / "vocabulary.txt").write_text("\n".join(sorted(WORDS)) + "\n")
+        if role != "detector":  # which is given no words
+            (weights / name / "vocabulary.txt").write_text("\n".join(sorted(WORDS)) + "\n")
     if arguments.only:
         return
     vqa = ClipFlanT5(weights / "clip_flant5", dtype="float32", device="cpu")
@@ -50,6 +61,8 @@ def main() -> None:
     report(vqa, clip, arguments.cases, say)
     llm = QuestionLLM(weights / "question_llm", dtype="float32", device="cpu")
     style_evaluation.report(llm, arguments.style_cases, say)
+    detector = Mask2Former(weights / "detector", dtype="float32", device="cpu")
+    detector_evaluation.report(detector, arguments.cases, say)
 
 
 if __name__ == "__main__":

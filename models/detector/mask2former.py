@@ -5,6 +5,7 @@ A fixed number of queries each draw one mask and name a class.  Trained for inst
 the objects of its classes with their pixels.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,9 @@ from models.outcomes import Detections
 from models.settings import LocalSettings
 
 MODEL_TYPE = "mask2former"
+
+# It warns at every start of backbones other than Swin.  They work, and the demo's is one.
+logging.getLogger("transformers.models.mask2former.configuration_mask2former").setLevel(logging.ERROR)
 
 
 class Network(Mask2FormerPreTrainedModel):  # type: ignore[misc]  # transformers has no types

@@ -54,7 +54,7 @@ class Api(FastAPI):
 
     async def routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the route answer that the scope names."""
-        route = self.busy.get(scope["path"]) if scope["method"] == "POST" else None
+        route = self.busy.get(scope["path"]) if scope.get("method") == "POST" else None
         if route is None:
             await super().__call__(scope, receive, send)
             return

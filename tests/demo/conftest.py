@@ -12,6 +12,7 @@ from models.outcomes import Likelihood
 from service.bootstrap import Service
 from service.http.app import create_app
 from service.settings.load import load_settings
+from tests.support.fake_objects import Detector
 
 RIGHT = {sample.right.text for sample in SAMPLES}
 
@@ -31,7 +32,14 @@ def judge(fakes):
 
 
 @pytest.fixture
-def client(fakes, tmp_path):
+def detector(fakes):
+    """A detector that finds its `found`, at first nothing."""
+    fakes["detector"] = Detector()
+    return fakes["detector"]
+
+
+@pytest.fixture
+def client(fakes, detector, tmp_path):
     """The real app around fake models; the questions are those that the demo's LLM is taught."""
     for statement in (s for sample in SAMPLES for s in (sample.right, sample.wrong)):
         graph = [

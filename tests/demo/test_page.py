@@ -2,10 +2,12 @@
 
 from demo.page import html
 from demo.pairs import METRICS, Judged, Pair
+from demo.samples import listed
 from demo.samples.scenes import SAMPLES
 from demo.scoring import scored
 from demo.show import show
 from tests.demo.reader import Reader
+from tests.support.fake_objects import detection
 
 
 def test_the_page_holds_every_picture_prompt_score_and_question(client, judge, tmp_path):
@@ -23,7 +25,8 @@ def test_the_page_holds_every_picture_prompt_score_and_question(client, judge, t
     for pair in pairs:
         for judged in (pair.right, pair.wrong):
             assert judged.prompt in read.text
-            assert all(f"{judged.scores[metric]:.3f}" in read.text for metric in METRICS)
+            assert all(f"{score:.3f}" in read.text for score in judged.scores.values())
+            assert METRICS.keys() - {"geneval"} <= judged.scores.keys()
             assert judged.questions
             for asked in judged.questions:
                 assert asked["text"] in read.text
@@ -31,13 +34,31 @@ def test_the_page_holds_every_picture_prompt_score_and_question(client, judge, t
     assert "zeroed by 1" in read.text
 
 
+def test_what_geneval_found_is_drawn_over_the_picture(client, judge, detector, tmp_path):
+    """A box for each thing, over the pictures that it was asked about; what it misses stands in words."""
+    detector.found = (detection("circle", 0.96, (10, 20, 40, 60)),)
+    show(scored(client), tmp_path / "demo.html")
+
+    read = Reader((tmp_path / "demo.html").read_text("utf-8"))
+    asked = [sample for sample in listed() if sample["geneval"]]
+    assert len(asked) == read.tags.count("svg") == read.tags.count("rect")
+    assert {("x", "10"), ("y", "20"), ("width", "30"), ("height", "40")} <= set(read.attributes)
+    assert "viewbox" in dict(read.attributes)
+    assert "circle 0.96" in read.text
+    assert "GenEval: expected heart>=1, found 0" in read.text
+
+
 def test_the_page_escapes_what_it_was_told():
     """Prompts, questions, reasons and file names are text; a zeroed question says by which parent."""
     asked = {"id": 2, "text": "Is <b>it</b>?", "answer": "no", "probability": 0.1, "zeroed_by": [1]}
-    judged = Judged("a <script>", {"vqascore": 0.5}, {"dsg": "<i>broken</i>"}, [asked])
+    box = {"class": "<u>x</u>", "color": None, "score": 0.5, "box": (0.0, 0.0, 1.0, 1.0)}
+    found = {"width": 9, "height": 9, "boxes": [box], "reason": "<s>why</s>"}
+    judged = Judged("a <script>", {"vqascore": 0.5}, {"dsg": "<i>broken</i>"}, [asked], found)
 
     read = Reader(html([Pair('"<x>.png', b"", judged, judged)], "<verdict>", "<caveat>"))
 
-    assert not {"script", "x", "verdict", "caveat"} & set(read.tags)
+    assert not {"script", "x", "verdict", "caveat", "u", "s"} & set(read.tags)
     for text in ("a <script>", "Is <b>it</b>?", "<i>broken</i>", '"<x>.png', "<verdict>", "zeroed by 1"):
+        assert text in read.text
+    for text in ("<u>x</u> 0.50", "<s>why</s>"):
         assert text in read.text

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from demo.pairs import METRICS
+from demo.pairs import PROMPT_METRICS
 from demo.process import HOST, Failed, free_port, running, wait_until_ready
 from demo.samples.scenes import SAMPLES
 from demo.serve import curl
@@ -81,9 +81,9 @@ def test_the_curl_line_of_make_serve_works_when_pasted(tmp_path):
     with running(port, FAKE, SCOREGATE_CACHE__QUESTIONS=store) as process:
         wait_until_ready(process, port)
         pasted = subprocess.run(
-            ["bash", "-c", curl(port, list(METRICS))], capture_output=True, check=True, timeout=60
+            ["bash", "-c", curl(port, list(PROMPT_METRICS))], capture_output=True, check=True, timeout=60
         )
 
     results = json.loads(pasted.stdout)["results"]
     assert 2 == len(results)
-    assert all(METRICS.keys() == result["scores"].keys() for result in results)
+    assert all(PROMPT_METRICS.keys() == result["scores"].keys() for result in results)

@@ -42,6 +42,18 @@ def test_colours_are_for_a_terminal(client, judge):
     assert table(pairs) == painted
 
 
+def test_geneval_is_asked_where_it_has_words_for_the_prompt(client, judge, capsys, tmp_path):
+    """Of the other samples it says nothing: neither a mark nor a verdict nor a reason."""
+    show(scored(client), tmp_path / "demo.html")
+
+    printed = capsys.readouterr().out
+    beyond = [line for line in printed.splitlines() if line.startswith(("negation", "size"))]
+    assert 3 == len(beyond)
+    assert all(line.endswith(" –") for line in beyond)
+    assert "GenEval 0 of 7." in printed
+    assert "No GenEval" not in printed
+
+
 def test_a_right_prompt_that_does_not_win_is_named_and_fails_the_demo(client, judge, capsys, tmp_path):
     """A tie under VQAScore is no win, whatever the other metrics say."""
     judge.blind = {SAMPLES[3].right.text}
@@ -62,6 +74,6 @@ def test_a_missing_score_is_a_dash_with_its_reason(client, judge, fakes, capsys,
 
     printed = capsys.readouterr().out
     first = next(line for line in printed.splitlines() if line.startswith(SAMPLES[0].file))
-    assert first.endswith("– ✗")
+    assert "  – ✗" in first
     [reason] = [line for line in printed.splitlines() if line.startswith(f"No DSG for {SAMPLES[0].file}")]
     assert reason.partition('": ')[2] in Reader((tmp_path / "demo.html").read_text()).text

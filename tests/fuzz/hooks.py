@@ -3,8 +3,8 @@ What a valid request must be beside what its schema says, so that the service ca
 
 Schemathesis takes a valid request that is refused for a fault.  No schema can say that a file part is
 there, that the questions of a set differ and make no circle, that an expected answer is one of the choices,
-that a text is about something, or that a ranking's two metrics differ.  A ranking that is refused for a
-broken picture is refused for a fault, too.
+that a text is about something, that a metric looks at references, or that a ranking's two metrics differ.
+A ranking that is refused for a broken picture is refused for a fault, too.
 """
 
 from typing import Any
@@ -46,6 +46,8 @@ def mended(value: Any) -> Any:
     match value:
         case {"part": str()}:
             return {"data": ""}
+        case {"references": _, **others} | {"source": _, **others} if "prompt" in value:
+            return mended(others)
         case {"prompts": list(prompts), **others}:
             return {"prompts": [(THING + prompt)[:4000] for prompt in prompts], **mended(others)}
         case {"question_set": list(questions), **others}:

@@ -6,11 +6,10 @@ import pytest
 
 from loadtest.quality import graphs as drawn
 from loadtest.quality.graphs import LEVELS, Target, cells, graph, sample_target, with_errors
-from loadtest.quality.meta import Scored, estimate, kolmogorov_smirnov, rank, separation, spearman
+from loadtest.quality.meta import Scored, estimate, rank, separation
 from loadtest.quality.plot import plot
 from models.demo.language import Mention, Statement
 from models.demo.world import RELATIONS, Scene, relation
-from service.metrics.replay.correlation import ranks
 
 # SEG 0 of the released data with the scores of `blip1_dsg`.
 SEG_0 = [
@@ -47,17 +46,6 @@ def test_a_metric_that_always_says_the_same_has_no_rank_and_no_separation():
     flat = [Scored(level, [0.5, 0.5]) for level in range(3)]
 
     assert (0, 0) == (rank(flat), separation(flat))
-
-
-def test_equal_values_share_the_mean_of_their_ranks():
-    assert [1, 2.5, 2.5, 4] == list(ranks([0.1, 0.7, 0.7, 0.9]))
-    assert 1 == pytest.approx(spearman([1, 2, 2, 3], [5, 6, 6, 9]))
-
-
-def test_the_largest_distance_of_two_distributions():
-    """One half of the values of each lie beyond all of the other's."""
-    assert 0.5 == kolmogorov_smirnov([1, 2, 3, 4], [3, 4, 5, 6])
-    assert 0 == kolmogorov_smirnov([1, 2], [1, 1, 2, 2])
 
 
 def test_an_interval_holds_the_mean_and_is_the_same_for_the_same_seed():

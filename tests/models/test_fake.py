@@ -88,6 +88,7 @@ def test_every_kind_of_call_has_an_answer_that_its_content_decides():
     assert entailed[0] != entailed[1]
     assert {"dog", "cat", "bed", "cup"} == {each.label for each in seen.found}
     assert seen.found[:1] == sure.found
+    assert len({each.box for each in seen.found}) > 1
     assert "read in grey" == reading.lines[0].text
 
 

@@ -1,6 +1,8 @@
 """`python -m tests.playground.screenshots`: the pictures of docs/images, from the demo models' own scores."""
 
 import io
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -8,7 +10,10 @@ from pathlib import Path
 import PIL.Image
 
 from demo.process import Failed, free_port, running, url, wait_until_ready
-from tests.docs.pages import DOCS
+from demo.samples import FOLDER as SAMPLES
+from tests.client.cli.conftest import COMMAND
+from tests.docs.packages import files_of
+from tests.docs.pages import DOCS, fences
 from tests.playground.steps import RESULT, enter, take_sample
 from tests.support.browser import Browser, chromium
 
@@ -26,6 +31,7 @@ def main() -> int:
             wait_until_ready(process, port)
             with chromium(Path(folder)) as browser:
                 shoot(browser, f"{url(port)}/")
+                shoot_report(browser, url(port), Path(folder))
     except (Failed, AssertionError) as exc:
         print(f"screenshots: {exc}", file=sys.stderr)
         return 2
@@ -48,6 +54,19 @@ def shoot(browser: Browser, address: str) -> None:
     browser.look(390, 844, scale=2, phone=True)
     browser.run("document.querySelector('#out').scrollIntoView({behavior: 'instant'})")
     write("playground-phone.png", browser.picture())
+
+
+def shoot_report(browser: Browser, address: str, folder: Path) -> None:
+    """The middle of the page that the first example of docs/report.md draws."""
+    shutil.copytree(SAMPLES, folder, dirs_exist_ok=True)
+    for name, text in files_of("report.md").items():
+        (folder / name).write_text(text, "utf-8")
+    command = fences("report.md", "console")[0][1].splitlines()[0].removeprefix("$ scoregate ").split()
+    subprocess.run([COMMAND, "--base-url", address, *command], cwd=folder, check=True)
+    browser.look(1100, 1440)
+    browser.open((folder / "page.html").as_uri())
+    browser.run("document.querySelector('#ordering').scrollIntoView({behavior: 'instant'})")
+    write("report.png", browser.picture())
 
 
 def write(name: str, data: bytes) -> None:

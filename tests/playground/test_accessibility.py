@@ -1,25 +1,12 @@
 """axe finds nothing, in every state and colour; nothing is cut off on a phone; no word is only a colour."""
 
-import json
-from pathlib import Path
-
-import axe_core_python
 import pytest
 
-from tests.playground.steps import PROBLEM, RESULT, enter, take_sample
+from tests.playground.steps import PROBLEM, RESULT, enter, pick, take_sample, write
+from tests.support.axe import violations
 from tests.support.browser import Browser
 
 pytestmark = pytest.mark.integration
-
-AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8")
-
-
-def violations(browser: Browser) -> list[str]:
-    """What axe has against the page: the rule and the elements."""
-    browser.run(AXE + "; 0")
-    found = json.loads(browser.run("axe.run().then(JSON.stringify)"))
-    assert "color-contrast" in {each["id"] for each in found["passes"]}  # axe could tell all colours
-    return [f"{each['id']}: {[node['html'][:120] for node in each['nodes']]}" for each in found["violations"]]
 
 
 def empty(browser: Browser) -> None:
@@ -43,6 +30,16 @@ def ranked(browser: Browser) -> None:
     browser.until(RESULT)
 
 
+def found(browser: Browser) -> None:
+    """Boxes over a picture, with all fields for what else metrics look at."""
+    pick(browser, "geneval", "judge")
+    take_sample(browser, 1)
+    write(browser, "#geneval", '{"tag": "colors", "include": [{"class": "dog", "count": 1, "color": "red"}]}')
+    browser.click("#go")
+    browser.until(RESULT)
+    browser.run("document.querySelectorAll('details').forEach(details => details.open = true)")
+
+
 def refused(browser: Browser) -> None:
     """A problem with a pointer."""
     take_sample(browser, 1)
@@ -51,8 +48,11 @@ def refused(browser: Browser) -> None:
     browser.until(PROBLEM)
 
 
+STATES = [empty, scored, ranked, found, refused]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("state", [empty, scored, ranked, refused], ids=lambda state: state.__name__)
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_axe_finds_nothing(browser, service, state, scheme):
     """Labels, roles, order of headings, and contrast of at least 4.5 to 1."""
     browser.look(1280, 900, scheme=scheme)
@@ -72,7 +72,7 @@ def test_axe_finds_nothing_on_the_page_about_the_api(browser, service, scheme):
     assert [] == violations(browser)
 
 
-@pytest.mark.parametrize("state", [empty, scored, ranked, refused], ids=lambda state: state.__name__)
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_nothing_is_cut_off_on_a_phone(browser, service, state):
     """At 360 pixels nothing has to be moved sideways."""
     browser.look(360, 740, phone=True)

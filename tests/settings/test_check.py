@@ -59,7 +59,7 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     ]
     assert lines[1].endswith("float32, cpu  7.6 MB")
     assert re.fullmatch(r"Threads: \d+ for each lane decode pictures\. Batches on a CPU .*", lines[-2])
-    assert lines[-1] == "Weights: cpu 51.5 MB. Activations come on top."
+    assert lines[-1] == "Weights: cpu 54.5 MB. Activations come on top."
 
 
 @pytest.mark.parametrize("layout", ["bin", "sharded bin", "safetensors", "sharded safetensors"])

@@ -228,6 +228,12 @@ class NoMasks(Invalid):
     code = "no_masks"
 
 
+class MissingPicture(Invalid):
+    """A metric looks at references or a source, and the item has none."""
+
+    code = "missing_picture"
+
+
 class CallRefused(Invalid):
     """A model cannot take this call, whatever its load."""
 

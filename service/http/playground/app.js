@@ -2,9 +2,9 @@
 
 import { Problem, call, key, setKey } from "./api.js";
 import { byId, count, el, number } from "./dom.js";
-import { Pictures } from "./pictures.js";
+import { Pictures, takeFiles } from "./pictures.js";
 import { clear, mark, show } from "./problems.js";
-import { broken, chosen, mode, wanted } from "./request.js";
+import { asked, broken, chosen, mode, wanted } from "./request.js";
 import { ranking, scores } from "./results.js";
 import { SAMPLES, drawn, file } from "./samples.js";
 import { curl, python } from "./snippets.js";
@@ -16,11 +16,15 @@ let metrics = {};
 let limits = {};
 let running = null;
 
-const pictures = new Pictures((sentence) => {
+const changed = (sentence) => {
   said(sentence);
-  clear(pictures);
+  clear(places);
   refresh();
-});
+};
+const pictures = new Pictures("pictures", "picture", 128, changed);
+const references = new Pictures("references", "reference", 3, changed);
+const source = new Pictures("source", "source", 1, changed);
+const places = { pictures, references, source };
 const said = (sentence) => (byId("said").textContent = sentence);
 
 // --- what the service offers ---------------------------------------------------------------------
@@ -54,7 +58,7 @@ async function offer() {
     ({ metrics, limits } = body);
   } catch (problem) {
     if (problem.status === 401) return askForKey("This service asks for a key.");
-    return show(problem, pictures, offer);
+    return show(problem, places, offer);
   }
   const names = Object.keys(metrics);
   const whole = names.filter((name) => metrics[name].ready && !metrics[name].only);
@@ -65,6 +69,7 @@ async function offer() {
   byId("metric").value = first[0] ?? names[0];
   byId("cascade").replaceChildren(el("option", { value: "" }, "nothing"), ...names.map((name) => el("option", { value: name }, name)));
   pictures.most = limits.max_items;
+  references.most = limits.max_references;
   refresh();
 }
 
@@ -98,7 +103,7 @@ function complete() {
     !pictures.list.length && ["pictures", "Choose at least one picture."],
     !byId("prompt").value.trim() && ["prompt", "Write what the picture should show."],
     mode() === "score" && !chosen().length && ["metrics", "Choose at least one metric."],
-    broken() && ["options", "This is not a JSON object."],
+    ...["options", "geneval"].map((field) => broken(field) && [field, "This is not a JSON object."]),
     tooLarge() && ["pictures", `Together they are larger than the ${limits.body_limit_mb} MB that a request may have.`],
   ].filter(Boolean);
   const places = missing.map(([field, message]) => mark(field, message));
@@ -107,30 +112,30 @@ function complete() {
 }
 
 const tooLarge = () =>
-  pictures.list.reduce((sum, { file }) => sum + file.size, 0) > (limits.body_limit_mb ?? Infinity) * 2 ** 20;
+  Object.values(places).flatMap(({ sent }) => sent).reduce((sum, { file }) => sum + file.size, 0) > (limits.body_limit_mb ?? Infinity) * 2 ** 20;
 
 /** Send what is wanted, and show the answer or what went wrong. */
 async function send() {
   running?.abort();
-  clear(pictures);
+  clear(places);
   if (!complete()) return;
-  const { path, request, files } = wanted(pictures.list);
-  const asked = pictures.list.map(({ file, url }) => ({ prompt: request.prompt, url, name: file.name }));
+  const { path, request, files } = wanted(places);
+  const cards = pictures.list.map(({ file, url }) => ({ prompt: byId("prompt").value, url, name: file.name }));
   const form = new FormData();
   form.append("request", JSON.stringify(request));
-  files.forEach((file, index) => form.append(`picture${index + 1}`, file, file.name));
+  for (const { part, file } of Object.values(files).flat()) form.append(part, file, file.name);
   const mine = (running = new AbortController());
   busy(true);
   try {
     const answer = await call(path, { form, signal: mine.signal });
-    byId("out").replaceChildren(...[path === "rank" ? ranking(answer, asked, metrics) : scores(answer, asked, metrics)].flat(2).filter(Boolean));
+    byId("out").replaceChildren(...[path === "rank" ? ranking(answer, cards, metrics) : scores(answer, cards, metrics)].flat(2).filter(Boolean));
     said(path === "rank" ? inOrder(answer.body) : inWords(answer.body));
     if (matchMedia("(max-width: 60rem)").matches) byId("out").scrollIntoView({ block: "start" });
   } catch (error) {
     if (error.name === "AbortError") return running === mine && said("Stopped.");
     const problem = error instanceof Problem ? error : new Problem({ title: "The page failed", detail: String(error) });
     byId("out").replaceChildren();
-    show(problem, pictures, send);
+    show(problem, places, send);
     if (problem.status === 401) askForKey(problem.message);
   } finally {
     if (running === mine) busy(false);
@@ -165,11 +170,23 @@ function refresh() {
   document.querySelectorAll(".for-score").forEach((node) => (node.hidden = rank));
   document.querySelectorAll(".for-rank").forEach((node) => (node.hidden = !rank));
   byId("keep-field").hidden = !byId("cascade").value;
+  byId("samples").hidden = pictures.list.length > 0;
+  byId("geneval-field").hidden = !asked().includes("geneval");
+  besides(rank);
   byId("go").textContent = rank ? "Rank" : "Score";
-  byId("code").hidden = !pictures.list.length || !byId("prompt").value || broken();
+  byId("code").hidden = !pictures.list.length || !byId("prompt").value || broken("options") || broken("geneval");
   if (byId("code").hidden) return;
   const language = document.querySelector('input[name="language"]:checked').value;
-  byId("snippet").textContent = (language === "curl" ? curl : python)(wanted(pictures.list));
+  byId("snippet").textContent = (language === "curl" ? curl : python)(wanted(places));
+}
+
+/** The fields for pictures beside the images, where a chosen metric looks at them; a ranking has none. */
+function besides(rank) {
+  for (const [name, { field }] of [["references", references], ["source", source]]) {
+    const users = asked().filter((metric) => metrics[metric]?.uses?.includes(name));
+    field.hidden = rank || !users.length;
+    byId(`${name}-note`).textContent = `For ${users.join(", ")}, under some options.`;
+  }
 }
 
 async function sample({ mode, prompt, scenes }) {
@@ -229,9 +246,10 @@ byId("key-panel").addEventListener("submit", (event) => {
   setKey(byId("key").value.trim());
   openKey(false);
   byId("key-toggle").focus();
-  clear(pictures);
+  clear(places);
   offer();
 });
+takeFiles([pictures, references, source]);
 byId("key").value = key();
 refresh();
 watch();

@@ -1,31 +1,38 @@
-// What a score is made of: the questions as a tree, the prompt word by word, the text that was read, the rest.
+// What a score is made of: the questions as a tree, the prompt word by word, the text that was read, the boxes, the rest.
 
+import { boxes, drawable, verdict } from "./boxes.js";
 import { bar, count, el, number } from "./dom.js";
 
 const SHOWN = new Set(["questions", "words", "uncovered", "provenance", "read", "wanted", "lines", "distance", "parts"]);
+const SHOWN_WITH_BOXES = new Set(["boxes", "width", "height"]);
+const SHOWN_WITH_VERDICT = new Set(["correct", "reason"]);
 
 const LEVELS = 5; // colours of words, as in style.css
 const YES_NO = new Set([undefined, "yes", "no"]); // what the others expect is worth saying
 
 /** The details of one metric; what it has none of is not there. */
-export function details(prompt, found) {
+export function details({ prompt, url }, found) {
   return [
+    judged(found) && verdict(found),
+    drawable(found) && boxes(url, found),
     found.words && words(prompt, found.words),
     found.questions && questions(found.questions),
     typeof found.read === "string" && reading(found),
-    found.parts && Object.entries(found.parts).map(([name, part]) => partOf(prompt, name, part)),
+    found.parts && Object.entries(found.parts).map(([name, part]) => partOf({ prompt, url }, name, part)),
     rest(found),
   ];
 }
 
-function partOf(prompt, name, part) {
+function partOf(asked, name, part) {
   return el(
     "section",
     { class: "part" },
     el("h5", {}, name, el("span", { class: "quiet" }, ` ${number(part.score)}, adds ${number(part.contribution)}`)),
-    details(prompt, part.details ?? {}),
+    details(asked, part.details ?? {}),
   );
 }
+
+const judged = ({ correct }) => typeof correct === "boolean";
 
 /** The prompt as it was written, each word in the colour of its score. */
 function words(prompt, scored) {
@@ -107,7 +114,9 @@ function reading({ wanted, read, lines = [] }) {
 
 /** Everything else, as it came: metrics of other packages have details of their own. */
 function rest(found) {
-  const left = Object.entries(found).filter(([name, value]) => !SHOWN.has(name) && value !== null);
+  const shownAbove = (name) =>
+    SHOWN.has(name) || (drawable(found) && SHOWN_WITH_BOXES.has(name)) || (judged(found) && SHOWN_WITH_VERDICT.has(name));
+  const left = Object.entries(found).filter(([name, value]) => !shownAbove(name) && value !== null);
   if (!left.length) return null;
   return el(
     "details",

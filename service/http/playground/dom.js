@@ -25,7 +25,7 @@ export function number(value) {
 export const milliseconds = (value) =>
   value >= 1000 ? `${(value / 1000).toFixed(2)} s` : `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 
-export const count = (many, noun) => `${many} ${noun}${many === 1 ? "" : "s"}`;
+export const count = (many, noun, nouns = `${noun}s`) => `${many} ${many === 1 ? noun : nouns}`;
 
 /** A bar over a range, whose value stands beside it as text. */
 export function bar(value, [least, most] = [0, 1], kind = "") {

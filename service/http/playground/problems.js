@@ -3,10 +3,13 @@
 import { byId, el } from "./dom.js";
 
 const PICTURE = /^\/(?:items|images)\/(\d+)(?:\/image|$)/;
+const BESIDE = /^\/items\/\d+\/(references|source)(?:\/(\d+))?/;
+const REPEATED = /^\/items\/[1-9]\d*\/(?!image)/; // all items here are alike but for their image
 const FIELDS = [
   [/^\/prompt|^\/items\/\d+\/prompt/, "prompt"],
   [/^\/metrics/, "metrics"],
   [/^\/(metric|top_k|threshold|cascade|on_error|on_deadline)/, "rank"],
+  [/^\/options\/geneval(\/|$)/, "geneval"],
   [/^\/(items\/\d+\/)?options/, "options"],
   [/^\/(items|images)$/, "pictures"],
 ];
@@ -14,10 +17,10 @@ const FIELDS = [
 let ticking = 0;
 
 /** Remove all that was said. */
-export function clear(pictures) {
+export function clear(places) {
   clearInterval(ticking);
   byId("problem").replaceChildren();
-  pictures.unmark();
+  Object.values(places).forEach((place) => place.unmark());
   for (const field of document.querySelectorAll("[data-field]")) {
     const note = field.querySelector(":scope > .error");
     note.hidden = true;
@@ -41,9 +44,10 @@ export function mark(name, message) {
 }
 
 /** Show a problem: its title and text, marks where its pointers lead, and a way on. */
-export function show(problem, pictures, retry) {
-  const places = problem.errors.map((error) => ({ error, ...placed(error, pictures) }));
-  const list = places.map(({ error, name, target }) =>
+export function show(problem, places, retry) {
+  const errors = problem.errors.filter(({ pointer }) => !REPEATED.test(pointer));
+  const marked = errors.map((error) => ({ error, ...placed(error, places) }));
+  const list = marked.map(({ error, name, target }) =>
     el(
       "li",
       {},
@@ -61,17 +65,19 @@ export function show(problem, pictures, retry) {
       retry && again(problem, retry),
     ),
   );
-  places.find(({ target }) => target)?.target.focus();
+  marked.find(({ target }) => target)?.target.focus();
 }
 
 /** Where an error's pointer leads on this page. */
-function placed({ pointer, detail }, pictures) {
+function placed({ pointer, detail }, places) {
   const picture = PICTURE.exec(pointer);
   if (picture) {
     const index = Number(picture[1]);
-    return { name: `Picture ${index + 1}:`, target: pictures.mark(index, detail) };
+    return { name: `Picture ${index + 1}:`, target: places.pictures.mark(index, detail) };
   }
-  const field = FIELDS.find(([pattern]) => pattern.test(pointer));
+  const [, name, index] = BESIDE.exec(pointer) ?? [];
+  if (name) return { name: `${pointer}:`, target: index ? places[name].mark(index, detail) : mark(name, detail) };
+  const field = FIELDS.find(([pattern, name]) => pattern.test(pointer) && (name !== "geneval" || byId("geneval").value.trim()));
   return field ? { name: `${pointer}:`, target: mark(field[1], within(pointer) + detail) } : { name: pointer || "body", target: null };
 }
 

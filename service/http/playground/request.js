@@ -9,22 +9,40 @@ export const mode = () => document.querySelector('input[name="mode"]:checked').v
 /** The metrics that are picked. */
 export const chosen = () => [...byId("metrics").querySelectorAll("input:checked")].map(({ value }) => value);
 
-/** What would be sent now: the path, the JSON and the files. */
-export function wanted(pictures) {
+/** The metrics that the request would name. */
+export const asked = () => (mode() === "rank" ? [byId("metric").value, byId("cascade").value] : chosen());
+
+/** What would be sent now: the path, the JSON, and the files of each field with the names of their parts. */
+export function wanted({ pictures, references, source }) {
   const prompt = byId("prompt").value;
-  const files = pictures.map(({ file }) => file);
-  const parts = files.map((_, index) => ({ part: `picture${index + 1}` }));
-  const options = byId("options").value.trim() ? { options: JSON.parse(byId("options").value) } : {};
-  if (mode() === "rank") return { path: "rank", files, request: { prompt, images: parts, ...rankedBy(), ...options } };
+  const files = {
+    pictures: named("picture", pictures.sent),
+    references: named("reference", references.sent),
+    source: named("source", source.sent),
+  };
+  const images = files.pictures.map(part);
+  if (mode() === "rank") return { path: "rank", files, request: { prompt, images, ...rankedBy(), ...options() } };
   const request = {
-    prompt,
-    images: parts,
+    ...itemsOf(prompt, images, files),
     metrics: chosen(),
-    ...options,
+    ...options(),
     ...(byId("explain").checked ? { explain: true } : {}),
     timeout_ms: TIMEOUT_MS,
   };
   return { path: "score", files, request };
+}
+
+const named = (name, list) => list.map(({ file }, index) => ({ part: `${name}${index + 1}`, file }));
+const part = ({ part }) => ({ part });
+
+/** The short form, which has no place for pictures beside an image; or items, where there are such. */
+function itemsOf(prompt, images, { references, source }) {
+  if (!references.length && !source.length) return { prompt, images };
+  const beside = {
+    ...(references.length ? { references: references.map(part) } : {}),
+    ...(source.length ? { source: part(source[0]) } : {}),
+  };
+  return { items: images.map((image) => ({ prompt, image, ...beside })) };
 }
 
 function rankedBy() {
@@ -39,13 +57,25 @@ function rankedBy() {
   };
 }
 
-/** Whether options are there that are no JSON object. */
-export function broken() {
-  const text = byId("options").value;
-  if (!text.trim()) return false;
+/** The options as they are written, with the metadata of GenEval's over those of its metric. */
+function options() {
+  const [all, metadata] = [written("options"), written("geneval")];
+  if (metadata) return { options: { ...all, geneval: { ...all?.geneval, ...metadata } } };
+  return all ? { options: all } : {};
+}
+
+/** The JSON that is written in a field; nothing where there is none.  Throws `SyntaxError`. */
+function written(id) {
+  const input = byId(id);
+  const unused = !input.value.trim() || input.closest("[data-field]").hidden;
+  return unused ? undefined : JSON.parse(input.value);
+}
+
+/** Whether something is written there that is no JSON object. */
+export function broken(id) {
   try {
-    const value = JSON.parse(text);
-    return value === null || typeof value !== "object" || Array.isArray(value);
+    const value = written(id);
+    return value === null || Array.isArray(value) || !["object", "undefined"].includes(typeof value);
   } catch {
     return true;
   }

@@ -1,5 +1,6 @@
 // The answers of `POST /score` and `POST /rank` as cards.
 
+import { drawable, toggle } from "./boxes.js";
 import { details } from "./details.js";
 import { bar, el, milliseconds, number } from "./dom.js";
 import { preview } from "./pictures.js";
@@ -8,10 +9,14 @@ import { preview } from "./pictures.js";
 export function scores({ body, text, took }, asked, metrics) {
   const open = body.results.length <= 2;
   const cards = body.results.map((result, index) => card(result, asked[index], metrics, open));
-  return [warnings(body), cards, footer(body, text, took)];
+  return [warnings(body), body.results.some(boxed) && toggle(), cards, footer(body, text, took)];
 }
 
-function card(result, { prompt, url, name }, metrics, open) {
+const boxed = ({ details = {} }) => Object.values(details).some((found) => [found, ...partsOf(found)].some(drawable));
+const partsOf = ({ parts = {} }) => Object.values(parts).map((part) => part.details ?? {});
+
+function card(result, asked, metrics, open) {
+  const { prompt, url, name } = asked;
   return el(
     "article",
     { class: "card result", "aria-label": `Picture ${result.index + 1}` },
@@ -20,22 +25,22 @@ function card(result, { prompt, url, name }, metrics, open) {
       "div",
       { class: "scores" },
       Object.entries(result.scores).map(([metric, score]) =>
-        scored(metric, score, metrics[metric], prompt, result.details?.[metric], open),
+        scored(metric, score, metrics[metric], asked, result.details?.[metric], open),
       ),
       faults(result.errors ?? {}),
     ),
   );
 }
 
-function scored(name, score, metric, prompt, found, open) {
-  const more = found ? details(prompt, found).flat(Infinity).filter(Boolean) : [];
+function scored(name, score, metric, asked, found, open) {
+  const more = found ? details(asked, found).flat(Infinity).filter(Boolean) : [];
   return el(
     "section",
     { class: "score" },
     el("h3", { title: metric?.formula }, name),
     bar(score, metric?.range),
     el("span", { class: "figure" }, number(score)),
-    more.length > 0 && why(name, more, open && Boolean(found.questions || found.read || found.parts)),
+    more.length > 0 && why(name, more, open && Boolean(found.questions || found.read || found.parts || found.boxes)),
   );
 }
 

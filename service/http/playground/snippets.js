@@ -21,15 +21,14 @@ export function curl({ path, request, files }) {
     `curl -sS ${quoted(new URL(path, document.baseURI).href)}`,
     key() && `-H "Authorization: Bearer $SCOREGATE_API_KEY"`,
     `-F ${quoted(`request=${JSON.stringify(request)};type=application/json`)}`,
-    ...files.map((file, index) => `-F ${quoted(`picture${index + 1}=@"${file.name.replaceAll(/["\\]/g, "\\$&")}"`)}`),
+    ...Object.values(files).flat().map(({ part, file }) => `-F ${quoted(`${part}=@"${file.name.replaceAll(/["\\]/g, "\\$&")}"`)}`),
   ];
   return lines.filter(Boolean).join(" \\\n  ");
 }
 
 export function python({ path, request, files }) {
   const base = new URL(".", document.baseURI).href.replace(/\/$/, "");
-  const names = files.map((file) => `Path(${literal(file.name)})`);
-  const body = path === "rank" ? ranked(request, names) : scored(request, names);
+  const body = path === "rank" ? ranked(request, files) : scored(request, files);
   return [
     "from pathlib import Path",
     "",
@@ -41,22 +40,30 @@ export function python({ path, request, files }) {
   ].join("\n");
 }
 
-function scored({ prompt, metrics, options, explain }, names) {
+const paths = (list) => list.map(({ file }) => `Path(${literal(file.name)})`);
+
+function scored({ prompt, items, metrics, options, explain }, { pictures, references, source }) {
   const more = [`metrics=${literal(metrics)}`, options && `options=${literal(options)}`, explain && "explain=True"];
+  const beside = [
+    references.length > 0 && ["references", `[${paths(references).join(", ")}]`],
+    source.length > 0 && ["source", paths(source)[0]],
+  ].filter(Boolean);
+  const item = ["prompt", "picture", ...beside.map(([name]) => `${name}=${name}`)].join(", ");
   return [
-    `prompt = ${literal(prompt)}`,
-    `pictures = [${names.join(", ")}]`,
-    "items = [scoregate.Item(prompt, picture) for picture in pictures]",
+    `prompt = ${literal(prompt ?? items[0].prompt)}`,
+    `pictures = [${paths(pictures).join(", ")}]`,
+    ...beside.map(([name, value]) => `${name} = ${value}`),
+    `items = [scoregate.Item(${item}) for picture in pictures]`,
     `report = client.score_items(items, ${more.filter(Boolean).join(", ")})`,
     "for picture, result in zip(pictures, report, strict=True):",
     "    print(picture, dict(result.scores), dict(result.errors))",
   ];
 }
 
-function ranked({ prompt, images, ...wanted }, names) {
+function ranked({ prompt, images, ...wanted }, { pictures }) {
   const more = Object.entries(wanted).filter(([name]) => name !== "timeout_ms");
   return [
-    `pictures = [${names.join(", ")}]`,
+    `pictures = [${paths(pictures).join(", ")}]`,
     "ranking = client.rank(",
     `    ${literal(prompt)},`,
     "    pictures,",

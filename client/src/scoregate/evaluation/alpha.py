@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from scoregate.evaluation.arrays import Codes, Floats, Names, coded, floats
 from scoregate.evaluation.errors import BadColumn
@@ -47,12 +48,13 @@ class Alpha:
 
 @dataclass(frozen=True)
 class Ratings:
-    """Ratings inside the scale: the unit, the rater and the number of each."""
+    """Ratings inside the scale: the unit, the rater and the number of each, and which rows these are."""
 
     units: Codes
     raters: Codes
     values: Floats
     names: list[str]  # of the raters
+    kept: npt.NDArray[np.bool_]
     out_of_scale: int
 
 
@@ -76,7 +78,7 @@ def ratings_of(unit: Names, rater: Names, rating: Any, scale: Scale | None = Non
             "unit",
             f"{raters[rater_at]} rated {units[unit_at]} {count.max()} times; a unit is what is rated once",
         )
-    return Ratings(unit_codes, rater_codes, values[kept], raters, int((~kept).sum()))
+    return Ratings(unit_codes, rater_codes, values[kept], raters, kept, int((~kept).sum()))
 
 
 def alpha(

@@ -1,7 +1,7 @@
 """
-How many raters are enough: alpha from every number of them.
+How many raters are enough: alpha, and the order of generators, from every number of them.
 
-The paper on skill-aligned annotation (Eldesokey et al. 2026, section 4.1).
+The paper on skill-aligned annotation (Eldesokey et al. 2026, sections 4.1 and 5.1).
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,10 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from scoregate.evaluation.alpha import LEVELS, Ratings, band, coefficients, paired, ratings_of
-from scoregate.evaluation.arrays import Names
+from scoregate.evaluation.arrays import Codes, Floats, Names, coded
 from scoregate.evaluation.errors import BadColumn
 from scoregate.evaluation.scale import Scale
 
@@ -26,9 +27,10 @@ class Step:
     *k* raters.
 
     Attributes:
-        mean: of alpha over the subsets.
+        mean: of alpha or of Spearman's correlation over the subsets.
         low, high: where the middle 95 % of them lie.
-        subsets: with an alpha.  Those whose ratings are all the same, or of different units, have none.
+        subsets: with a value.  Those whose ratings are all the same, or of different units, have no alpha.
+            Those that rate all generators the same, or not all generators, have no correlation.
         undefined: without one.
     """
 
@@ -42,10 +44,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Convergence:
-    """From two raters to all of them; *level* is the alpha's."""
+    """
+    Attributes:
+        level: the alpha's.
+        steps: alpha from two raters to all of them.
+        order: Spearman's correlation of the generators' scores with those from all raters, from one rater on.
+    """
 
     level: str
     steps: list[Step]
+    order: list[Step] | None
     raters: int
     ratings: int
     out_of_scale: int
@@ -56,6 +64,7 @@ def convergence(
     rater: Names,
     rating: Any,
     *,
+    model: Names | None = None,
     level: str = "interval",
     scale: Scale | None = None,
     samples: int = SAMPLES,
@@ -64,8 +73,11 @@ def convergence(
     """
     Alpha's mean and band over subsets of 2, 3, … raters: all subsets, or *samples* different ones.
 
+    Args:
+        model: the generator of each unit; with it the order of generators is compared, too.
+
     Raises:
-        BadColumn: as `alpha`.
+        BadColumn: as `alpha`; there is one generator, a unit has two, or all have the same score.
     """
     if level not in LEVELS:
         raise BadColumn("rating", f"{level} is no level of measurement: {', '.join(LEVELS)}")
@@ -75,7 +87,8 @@ def convergence(
     steps = [step(found, level, k, list(subsets(count, k, samples, random))) for k in range(2, count + 1)]
     if steps[-1].mean is None:
         raise BadColumn("rating", "no unit has two ratings that could differ")
-    return Convergence(level, steps, count, len(found.values), found.out_of_scale)
+    order = ordered(found, model, samples, seed) if model is not None else None
+    return Convergence(level, steps, order, count, len(found.values), found.out_of_scale)
 
 
 def subsets(count: int, k: int, samples: int, random: np.random.Generator) -> Iterator[tuple[int, ...]]:
@@ -96,10 +109,50 @@ def step(ratings: Ratings, level: str, k: int, chosen: list[tuple[int, ...]]) ->
     for some in chosen:
         kept = np.isin(ratings.raters, some)
         units, values = paired(ratings.units[kept], ratings.values[kept])
-        value = coefficients(units, values)[level] if len(units) else None
-        if value is not None:
-            alphas.append(value)
-    missing = len(chosen) - len(alphas)
-    if not alphas:
+        alphas.append(coefficients(units, values)[level] if len(units) else None)
+    return spread(k, alphas)
+
+
+def spread(k: int, found: list[float | None]) -> Step:
+    """Mean and band of the values that there are."""
+    values = [value for value in found if value is not None]
+    missing = len(found) - len(values)
+    if not values:
         return Step(k, None, None, None, 0, missing)
-    return Step(k, float(np.mean(alphas)), *band(alphas), len(alphas), missing)
+    return Step(k, float(np.mean(values)), *band(values), len(values), missing)
+
+
+def ordered(ratings: Ratings, model: Names, samples: int, seed: int) -> list[Step]:
+    """How well 1, 2, … raters order the generators as all of them do."""
+    names, models = coded([name for name, keep in zip(model, ratings.kept, strict=True) if keep])
+    if len(names) < 2:
+        raise BadColumn("model", f"there is one generator, {names[0]}")
+    if len(np.unique(ratings.units * len(names) + models)) > len(np.unique(ratings.units)):
+        raise BadColumn("model", "a unit has two generators")
+    everyone = np.ones(len(models), bool)
+    wanted = scores(ratings, models, everyone)
+    if np.ptp(wanted) == 0:
+        raise BadColumn("rating", "all generators have the same score")
+    random = np.random.default_rng(seed)
+    steps = []
+    for k in range(1, len(ratings.names) + 1):
+        some = [np.isin(ratings.raters, each) for each in subsets(len(ratings.names), k, samples, random)]
+        steps.append(spread(k, [spearman(scores(ratings, models, kept), wanted) for kept in some]))
+    return steps
+
+
+def scores(ratings: Ratings, models: Codes, kept: Any) -> Floats:
+    """Of each generator the mean over its units, of whose ratings each has the mean; NaN without a rating."""
+    _, first, units = np.unique(ratings.units[kept], return_index=True, return_inverse=True)
+    means = np.bincount(units, ratings.values[kept]) / np.bincount(units)
+    owners, count = models[kept][first], models.max() + 1
+    sums, sizes = np.bincount(owners, means, count), np.bincount(owners, minlength=count)
+    found: Floats = np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan).round(12)  # floats' noise
+    return found
+
+
+def spearman(one: Floats, other: Floats) -> float | None:
+    """None where *one* is constant or has gaps."""
+    if np.isnan(one).any() or np.ptp(one) == 0:
+        return None
+    return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])

@@ -6,13 +6,14 @@ from typing import Any
 from scoregate.cli.arguments import whole
 from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, ratings_of, scale_of
 
-HELP = "how many raters are enough: Krippendorff's alpha from every number of them, with a 95 %% band"
+HELP = "how many raters are enough: alpha, and the generators' order, from every number of them"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_ratings(parser)
     add = parser.add_argument
+    add("--model", metavar="COLUMN", help="the generator of each unit: compare the generators' order, too")
     add("--level", choices=["nominal", "ordinal", "interval"], default="interval", help="default interval")
     add("--samples", type=whole, default=50, metavar="N", help="subsets of each size (default 50)")
     add("--seed", type=count, default=0, help="of the subsets (default 0)")
@@ -22,11 +23,13 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
     """Mean and band for each number of raters."""
     from scoregate.evaluation import convergence
 
-    table, unit, rater, rating = ratings_of(arguments)
+    more = [arguments.model] if arguments.model else []
+    table, unit, rater, rating, *model = ratings_of(arguments, *more)
     found = convergence(
         unit,
         rater,
         rating,
+        model=model[0] if model else None,
         level=arguments.level,
         scale=scale_of(arguments),
         samples=arguments.samples,

@@ -54,14 +54,15 @@ def add_ratings(parser: argparse.ArgumentParser) -> None:
     add_scale(parser)
 
 
-def ratings_of(arguments: argparse.Namespace) -> "tuple[Table, Any, Any, Any]":
-    """The table, and of each complete row its unit, its rater and its rating."""
+def ratings_of(arguments: argparse.Namespace, *more: str) -> tuple[Any, ...]:
+    """The table, and of each complete row its unit, its rater, its rating and its cells in columns *more*."""
     from scoregate.evaluation import read
 
     table = read(arguments.table)
     texts = table.texts(arguments.unit), table.texts(arguments.rater)
-    unit, rater, rating = table.complete(*texts, table.numbers(arguments.rating))
-    return table, unit, rater, rating
+    others = map(table.texts, more)
+    unit, rater, rating, *found = table.complete(*texts, table.numbers(arguments.rating), *others)
+    return table, unit, rater, rating, *found
 
 
 def scale(text: str) -> tuple[float, float]:

@@ -1,0 +1,164 @@
+"""
+`python -m loadtest.costs`: what 1,000 pictures cost, by metric, with the demo models.
+
+Each metric that is served scores the same held-out pictures, a prompt each.  Question sets are written
+beforehand and counted apart; answers of models are not cached.  Prints processor time and calls to models
+as a Markdown table.  Other work on the machine changes processor time, too, so compare ratios.
+"""
+
+import argparse
+import base64
+import io
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import ceil, nan
+from typing import Any
+
+import httpx
+import PIL.Image
+import PIL.ImageDraw
+import PIL.ImageFont
+
+from loadtest import servers
+from loadtest.quality.scoring import TIMEOUT_MS, served
+from models.demo.evaluation import Case, cases
+from models.demo.metadata import metadata_of
+from models.image import lossless
+
+KINDS = ("presence", "binding", "relation", "count")
+WORD, LETTERS = "OPEN", 0.25  # for metrics that read: what is written, and how high beside the picture
+ITEMS = 16  # in a request
+WARM = 4  # pictures before the first that count
+THOUSAND = 1_000
+BASE = "clipscore"  # what the others are compared with
+CALLS = re.compile(r'^scoregate_calls_total{.*model="(\w+)".*result="ok".*} (.+)$', re.MULTILINE)
+PROCESSOR = re.compile(r"^process_cpu_seconds_total (.+)$", re.MULTILINE)
+
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Processor time of the service in seconds, and calls by model."""
+
+    seconds: float
+    calls: Counter[str]
+
+    def since(self, before: "Cost") -> "Cost":
+        """What came to it after *before*."""
+        return Cost(self.seconds - before.seconds, self.calls - before.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a metric cost: *writing* its question sets, then *scoring*; or the first error."""
+
+    writing: Cost
+    scoring: Cost
+    failure: str = ""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; 1 where no metric could score."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--metrics", nargs="+", help="by default all that are served")
+    parser.add_argument("--pictures", type=int, default=200, help="scored by each metric")
+    given = parser.parse_args(argv)
+    found: dict[str, Found] = {}
+    with servers.demo() as server, server.client() as client:
+        warm, items = drawn(WARM, "warm"), drawn(given.pictures, "costs")
+        for metric in given.metrics or served(client):
+            measured(client, metric, warm)
+            found[metric] = measured(client, metric, items)
+            print(f"{metric}: {found[metric].failure or 'measured'}", file=sys.stderr, flush=True)
+    for line in table(found, given.pictures):
+        print(line)
+    return 1 if all(each.failure for each in found.values()) else 0
+
+
+def drawn(count: int, seed: str) -> list[Item]:
+    """Pictures that every metric can score: something is written there, and GenEval can say the prompt."""
+    found: list[Item] = []
+    for kind in KINDS:
+        said = (case for case in cases(kind, 4 * count, seed) if metadata_of(case.statements[0]))
+        found += [item(case) for case in islice(said, ceil(count / len(KINDS)))]
+    return found[:count]
+
+
+def item(case: Case) -> Item:
+    """A case with a written word, as a request carries it."""
+    shown = PIL.Image.open(io.BytesIO(case.image.encoded)).convert("RGB")
+    size = LETTERS * shown.height
+    PIL.ImageDraw.Draw(shown).text((0, 0), WORD, "black", PIL.ImageFont.load_default(size))
+    options = {"geneval": metadata_of(case.statements[0]), "ocr": {"text": WORD}}
+    return {
+        "prompt": case.right,
+        "image": base64.b64encode(lossless(shown)).decode(),
+        "options": options,
+    }
+
+
+def measured(client: httpx.Client, metric: str, items: Sequence[Item]) -> Found:
+    """The cost of *items*; the sets are written first, by a metric that has any."""
+    begun = cost(client)
+    for part in batched(items):
+        body = {"prompts": [each["prompt"] for each in part], "style": metric, "timeout_ms": TIMEOUT_MS}
+        if client.post("/questions", json=body).status_code == 422:  # it asks no questions
+            break
+    written = cost(client)
+    failure = ""
+    for part in batched(items):
+        body = {"items": part, "metrics": [metric], "timeout_ms": TIMEOUT_MS}
+        for result in client.post("/score", json=body).raise_for_status().json()["results"]:
+            if metric not in result["scores"]:
+                failure = failure or "{code}: {detail}".format(**result["errors"][metric])
+    return Found(written.since(begun), cost(client).since(written), failure)
+
+
+def batched(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Requests' worth."""
+    return (items[start : start + ITEMS] for start in range(0, len(items), ITEMS))
+
+
+def cost(client: httpx.Client) -> Cost:
+    """All that the service has used so far."""
+    return cost_of(client.get("/metrics").raise_for_status().text)
+
+
+def cost_of(said: str) -> Cost:
+    """The same, from what `/metrics` says."""
+    calls = Counter[str]()
+    for model, count in CALLS.findall(said):
+        calls[model] += int(float(count))
+    return Cost(float(PROCESSOR.findall(said)[0]), calls)
+
+
+def table(found: dict[str, Found], pictures: int) -> Iterator[str]:
+    """A row for each metric, the cheapest first; those that failed last."""
+    good = {name: each for name, each in found.items() if not each.failure}
+    base = good[BASE].scoring.seconds if BASE in good else nan
+    share = THOUSAND / pictures
+    yield f"| metric | processor | beside `{BASE}` | calls | question sets: processor | calls |"
+    yield "|---|---|---|---|---|---|"
+    for name, each in sorted(good.items(), key=lambda entry: entry[1].scoring.seconds):
+        written = f"{each.writing.seconds * share:.0f} s" if each.writing.calls else "–"
+        yield (
+            f"| `{name}` | {each.scoring.seconds * share:.1f} s | {each.scoring.seconds / base:.1f} "
+            f"| {told(each.scoring, share)} | {written} | {told(each.writing, share) or '–'} |"
+        )
+    for name, each in found.items():
+        if each.failure:
+            yield f"| `{name}` | no figures: {each.failure} | | | | |"
+
+
+def told(cost: Cost, share: float) -> str:
+    """Calls by model, for a thousand."""
+    return ", ".join(f"{count * share:,.0f} {model}" for model, count in sorted(cost.calls.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
