@@ -58,6 +58,9 @@ def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: tuple[int, ...]) -> 
     one would take 768 MB), the second on an image only *size* columns wide.  Same bits, see the test.
     """
     side = max(rgb.size)
+    if rgb.width == rgb.height:
+        columns = rgb.resize((size, side), PIL.Image.Resampling.BICUBIC)
+        return columns.resize((size, size), PIL.Image.Resampling.BICUBIC)
     left, top = (side - rgb.width) // 2, (side - rgb.height) // 2
     columns = PIL.Image.new("RGB", (size, side), colour)
     for start in range(0, rgb.height, STRIP):

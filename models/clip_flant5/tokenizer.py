@@ -1,6 +1,7 @@
 """CLIP-FlanT5's text: the T5 pieces on both sides of the image slot."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import sentencepiece
@@ -13,6 +14,7 @@ SYSTEM = (
 )
 CONTEXT_LENGTH = 2048  # text tokens, counted before the image is spliced in
 PAD, EOS, IGNORE = 0, 1, -100
+KEPT = 1024  # texts, of which each is encoded once
 
 Text = tuple[Sequence[int], Sequence[int]]  # token ids before and after the image
 
@@ -41,12 +43,13 @@ class Tokenizer:
         first = [self._pieces.encode(word)[0] for word in ("Yes", "No")]
         if self._pieces.unk_id() in first or first[0] == first[1]:
             raise CheckpointError(f'{path}: the tokens "Yes" and "No" begin with the same piece')
+        self._encoded = lru_cache(KEPT)(self._pieces.encode)  # many pictures have the same prompt
         self.space: int = self._pieces.piece_to_id("\u2581")  # alone, before what has no piece of its own
         self.size: int = self._pieces.vocab_size() + extra_ids
 
     def encode(self, text: str) -> list[int]:
         """Ids of *text* with the `</s>` that the reference puts after every chunk."""
-        return [*self._pieces.encode(text), EOS]
+        return [*self._encoded(text), EOS]
 
     def around_image(self, question: str) -> tuple[list[int], list[int]]:
         """Ids before and after the image slot, cut at the context length counting the slot as one."""
