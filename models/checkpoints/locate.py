@@ -4,12 +4,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 import huggingface_hub
 
 from models.checkpoints.files import FETCHED, FETCHED_FIRST, FETCHED_WEIGHTS
 from models.contract import CheckpointError
 from models.reason import in_short
+from models.settings import LocalSettings
 
 DEMO = Path(__file__).parents[1] / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -24,6 +26,28 @@ class Located:
     directory: Path
     id: str
     revision: str = ""  # empty: a digest of the files
+
+
+class ModelArguments(TypedDict):
+    """What a model in a directory is made with."""
+
+    directory: Path
+    dtype: str
+    device: str
+    id: str
+    revision: str
+
+
+def model_arguments(settings: LocalSettings) -> ModelArguments:
+    """Those of a table's model, whose checkpoint is found first.  Raises `CheckpointError`."""
+    found = locate(settings.checkpoint, settings.revision)
+    return {
+        "directory": found.directory,
+        "dtype": settings.dtype,
+        "device": settings.device,
+        "id": settings.id or found.id,
+        "revision": found.revision or settings.revision,
+    }
 
 
 def locate(checkpoint: str, revision: str = "") -> Located:

@@ -1,11 +1,19 @@
 """What `--check` says of a checkpoint before it is loaded: where it lies, and how many numbers it holds."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+import torch
 
 from models.checkpoints.locate import cached, local
 from models.checkpoints.weights import parameters
+from models.contract import Prepared
 from models.family import Memory, Plan
+from models.memory import M, predicted_in
+from models.settings import Batch, LocalSettings
+
+S = TypeVar("S", bound=LocalSettings)
 
 
 def plan_checkpoint(
@@ -34,6 +42,32 @@ def plan_checkpoint(
     if directory := cached(checkpoint, revision):
         return Plan(at, in_cache(directory), count(directory), memory=memory(directory))
     return Plan(at, "the hub (not in its cache)", published.get(checkpoint))
+
+
+def plan_model(
+    settings: S,
+    count: Callable[[Path], int],
+    load: Callable[[S], M],
+    batches: Callable[[M, Batch], Iterable[Sequence[Prepared]]],
+) -> Plan:
+    """
+    What a table would load.
+
+    Args:
+        count: as `plan_checkpoint` has it.
+        load: the family's, by which memory is predicted.
+        batches: the largest ones of a model, under the table's limits.
+
+    Raises:
+        CheckpointError: it can be seen that this will not work.
+        RuntimeError: torch knows no such device.
+    """
+    torch.device(settings.device)
+
+    def memory(directory: Path) -> Memory | None:
+        return predicted_in(directory, settings, load, lambda model: batches(model, settings.batch))
+
+    return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)
 
 
 def in_cache(path: Path) -> str:

@@ -17,7 +17,7 @@ import torch
 
 from models.calls import LikelihoodCall
 from models.checkpoints.info import info_of
-from models.checkpoints.locate import locate
+from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.clip_flant5 import FAMILY, ClipFlanT5Settings
 from models.clip_flant5.answers import Answers, VqaCall
@@ -95,13 +95,4 @@ class ClipFlanT5:
 
 def load(settings: ClipFlanT5Settings) -> ClipFlanT5:
     """The CLIP-FlanT5 of a table.  Raises `CheckpointError`."""
-    found = locate(settings.checkpoint, settings.revision)
-    return ClipFlanT5(
-        found.directory,
-        dtype=settings.dtype,
-        device=settings.device,
-        id=settings.id or found.id,
-        revision=found.revision or settings.revision,
-        compile=settings.compile,
-        features_mb=settings.features_mb,
-    )
+    return ClipFlanT5(**model_arguments(settings), compile=settings.compile, features_mb=settings.features_mb)

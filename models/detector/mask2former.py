@@ -23,7 +23,7 @@ from transformers import (
 from models.calls import DetectCall
 from models.checkpoints.files import CONFIG, PREPROCESSOR
 from models.checkpoints.info import info_of
-from models.checkpoints.locate import locate
+from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.contract import CheckpointError, ModelError, Prepared
 from models.detector import MASK2FORMER
@@ -137,11 +137,4 @@ def labels_of(path: Path, config: Any) -> tuple[str, ...]:
 
 def load(settings: LocalSettings) -> Mask2Former:
     """The detector of a table.  Raises `CheckpointError`."""
-    found = locate(settings.checkpoint, settings.revision)
-    return Mask2Former(
-        found.directory,
-        dtype=settings.dtype,
-        device=settings.device,
-        id=settings.id or found.id,
-        revision=found.revision or settings.revision,
-    )
+    return Mask2Former(**model_arguments(settings))

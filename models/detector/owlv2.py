@@ -19,7 +19,7 @@ from transformers import Owlv2ForObjectDetection, Owlv2ImageProcessor
 from models.calls import DetectCall
 from models.checkpoints.files import CLIP_WORDS, CONFIG, PREPROCESSOR, TOKENIZER, TOKENIZER_CONFIG
 from models.checkpoints.info import info_of
-from models.checkpoints.locate import locate
+from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_words
 from models.checkpoints.weights import DTYPES
 from models.contract import ModelError, Prepared
@@ -161,12 +161,4 @@ def corners(boxes: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
 
 def load(settings: Owlv2Settings) -> Owlv2:
     """The detector of a table.  Raises `CheckpointError`."""
-    found = locate(settings.checkpoint, settings.revision)
-    return Owlv2(
-        found.directory,
-        dtype=settings.dtype,
-        device=settings.device,
-        max_overlap=settings.max_overlap,
-        id=settings.id or found.id,
-        revision=found.revision or settings.revision,
-    )
+    return Owlv2(**model_arguments(settings), max_overlap=settings.max_overlap)

@@ -1,18 +1,18 @@
 """What `--check` says of a detector."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from models.checkpoints.plan import plan_checkpoint, total
+from models.checkpoints.plan import plan_model, total
 from models.contract import Prepared
 from models.detector import Owlv2Settings, mask2former, owlv2
 from models.detector.loading import safetensors_files
 from models.detector.picture import Picture
-from models.family import Memory, Plan
-from models.memory import full, predicted_in
+from models.family import Plan
+from models.memory import full
 from models.settings import Batch, LocalSettings
 
 LARGEST = (800, 1344)  # height and width of what the published Mask2Formers are given
@@ -20,37 +20,18 @@ LABELS = tuple(f"object {number}" for number in range(80))  # as many as COCO ha
 
 
 def plan_mask2former(settings: LocalSettings) -> Plan:
-    """What would be loaded.  Raises `CheckpointError` or `RuntimeError`, see `planned`."""
-    return planned(settings, mask2former.MODEL_TYPE, mask2former.load, mask2former_batches)
+    """What would be loaded.  Raises what `plan_model` does."""
+    return plan_model(settings, partial(count, mask2former.MODEL_TYPE), mask2former.load, mask2former_batches)
 
 
 def plan_owlv2(settings: Owlv2Settings) -> Plan:
-    """What would be loaded.  Raises `CheckpointError` or `RuntimeError`, see `planned`."""
-    return planned(settings, owlv2.MODEL_TYPE, owlv2.load, owlv2_batches)
+    """What would be loaded.  Raises what `plan_model` does."""
+    return plan_model(settings, partial(count, owlv2.MODEL_TYPE), owlv2.load, owlv2_batches)
 
 
-def planned(
-    settings: LocalSettings,
-    model_type: str,
-    load: Callable[[Any], Any],
-    batches: Callable[[Any, Batch], Iterator[list[Prepared]]],
-) -> Plan:
-    """
-    What would be loaded.
-
-    Raises:
-        CheckpointError: it can be seen that this will not work.
-        RuntimeError: torch knows no such device.
-    """
-    torch.device(settings.device)
-
-    def count(directory: Path) -> int:
-        return total(safetensors_files(directory, model_type))
-
-    def memory(directory: Path) -> Memory | None:
-        return predicted_in(directory, settings, load, lambda model: batches(model, settings.batch))
-
-    return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)
+def count(model_type: str, directory: Path) -> int:
+    """How many numbers the weights hold."""
+    return total(safetensors_files(directory, model_type))
 
 
 def mask2former_batches(model: mask2former.Mask2Former, batch: Batch) -> Iterator[list[Prepared]]:

@@ -14,7 +14,7 @@ import torch
 from models.calls import EntailmentCall
 from models.checkpoints.files import CONFIG, PIECES, TOKENIZER, TOKENIZER_CONFIG
 from models.checkpoints.info import info_of
-from models.checkpoints.locate import locate
+from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.contract import ModelError, Prepared
 from models.nli import FAMILY
@@ -70,11 +70,4 @@ class Nli:
 
 def load(settings: LocalSettings) -> Nli:
     """The NLI model of a table.  Raises `CheckpointError`."""
-    found = locate(settings.checkpoint, settings.revision)
-    return Nli(
-        found.directory,
-        dtype=settings.dtype,
-        device=settings.device,
-        id=settings.id or found.id,
-        revision=found.revision or settings.revision,
-    )
+    return Nli(**model_arguments(settings))

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
-
 from models.calls import EntailmentCall
-from models.checkpoints.plan import plan_checkpoint, total
+from models.checkpoints.plan import plan_model, total
 from models.contract import Prepared
-from models.family import Memory, Plan
-from models.memory import full, predicted_in
+from models.family import Plan
+from models.memory import full
 from models.nli.loading import kind_of, safetensors_files
 from models.nli.model import Nli, load
 from models.nli.text import LENGTH
@@ -17,19 +15,8 @@ from models.settings import Batch, LocalSettings
 
 
 def plan(settings: LocalSettings) -> Plan:
-    """
-    What would be loaded.
-
-    Raises:
-        CheckpointError: it can be seen that this will not work.
-        RuntimeError: torch knows no such device.
-    """
-    torch.device(settings.device)
-
-    def memory(directory: Path) -> Memory | None:
-        return predicted_in(directory, settings, load, lambda nli: full_batches(nli, settings.batch))
-
-    return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)
+    """What would be loaded.  Raises what `plan_model` does."""
+    return plan_model(settings, count, load, full_batches)
 
 
 def full_batches(nli: Nli, batch: Batch) -> Iterator[list[Prepared]]:

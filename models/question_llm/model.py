@@ -19,7 +19,7 @@ import torch
 from models.calls import GenerateCall
 from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, weight_files
 from models.checkpoints.info import info_of
-from models.checkpoints.locate import locate
+from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.contract import CheckpointError, ModelError, Prepared
 from models.outcomes import Text
@@ -125,11 +125,4 @@ class QuestionLLM:
 
 def load(settings: QuestionLLMSettings) -> QuestionLLM:
     """The question LLM of a table.  Raises `CheckpointError`."""
-    found = locate(settings.checkpoint, settings.revision)
-    return QuestionLLM(
-        found.directory,
-        dtype=settings.dtype,
-        device=settings.device,
-        id=settings.id or found.id,
-        revision=found.revision or settings.revision,
-    )
+    return QuestionLLM(**model_arguments(settings))

@@ -3,31 +3,17 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
-
 from models.checkpoints.files import weight_files
-from models.checkpoints.plan import plan_checkpoint, total
+from models.checkpoints.plan import plan_model, total
 from models.contract import Prepared
-from models.family import Memory, Plan
-from models.memory import predicted_in
+from models.family import Plan
 from models.question_llm import QuestionLLMSettings
 from models.question_llm.model import QuestionLLM, load
 
 
 def plan(settings: QuestionLLMSettings) -> Plan:
-    """
-    What would be loaded.
-
-    Raises:
-        CheckpointError: it can be seen that this will not work.
-        RuntimeError: torch knows no such device.
-    """
-    torch.device(settings.device)
-
-    def memory(directory: Path) -> Memory | None:
-        return predicted_in(directory, settings, load, largest)
-
-    return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)
+    """What would be loaded.  Raises what `plan_model` does."""
+    return plan_model(settings, count, load, lambda llm, _: largest(llm))
 
 
 def largest(llm: QuestionLLM) -> Iterator[list[Prepared]]:

@@ -14,7 +14,7 @@ import torch
 from models.calls import ImageCall, TextCall
 from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG
 from models.checkpoints.info import info_of
-from models.checkpoints.locate import locate
+from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.clip.towers import Input, embed
 from models.contract import CheckpointError, ModelError, Prepared
@@ -125,11 +125,4 @@ class TransformersClip:
 
 def load(settings: LocalSettings) -> TransformersClip:
     """The CLIP of a table.  Raises `CheckpointError`."""
-    found = locate(settings.checkpoint, settings.revision)
-    return TransformersClip(
-        found.directory,
-        dtype=settings.dtype,
-        device=settings.device,
-        id=settings.id or found.id,
-        revision=found.revision or settings.revision,
-    )
+    return TransformersClip(**model_arguments(settings))
