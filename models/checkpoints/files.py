@@ -69,6 +69,23 @@ def weight_files(directory: Path) -> list[Path]:
     raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(TRANSFORMERS_WEIGHTS)})")
 
 
+def safetensors_files(directory: Path, of: str) -> list[Path]:
+    """
+    The files of the weights.
+
+    Args:
+        of: whose weights they are, in an error.
+
+    Raises:
+        CheckpointError: one of them is missing, or is no safetensors.
+    """
+    files = weight_files(directory)
+    for path in files:
+        if path.suffix != ".safetensors":
+            raise CheckpointError(f"{path}: {of} weights are read from safetensors only")
+    return files
+
+
 def shards(index: Path) -> list[Path]:
     """The files that an `….index.json` names, all of them there."""
     placed = read_json(index).get("weight_map")

@@ -7,27 +7,28 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoTokenizer
 
+from models.checkpoints.configuration import read_json
 from models.contract import CheckpointError
 from models.dry_run import is_dry
 from models.reason import in_short
 
 
-def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path) -> tuple[Any, list[str]]:
+def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path) -> Any:
     """
-    The network of a class of transformers, and the names of weights that are missing or of another shape.
+    The network of a class of transformers, with every weight.
 
-    transformers goes on with random numbers in their place, so the caller must refuse them.  In a dry run
-    no weights are read and none are missing.
+    transformers goes on with random numbers in place of weights that are missing or of another shape.  In a
+    dry run no weights are read and none are missing.
 
     Args:
         place: what an error names.
 
     Raises:
-        CheckpointError: it cannot be loaded.
+        CheckpointError: it cannot be loaded, or lacks weights.
     """
     try:
         if is_dry():
-            return from_config(kind, directory, dtype), []
+            return from_config(kind, directory, dtype)
         network, loaded = kind.from_pretrained(
             directory,
             dtype=dtype,
@@ -39,7 +40,10 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path)
         )
     except Exception as exc:  # a broken configuration or file fails in many ways
         raise CheckpointError(f"{place}: cannot be loaded: {in_short(exc)}") from exc
-    return network, sorted({*loaded["missing_keys"], *(name for name, *_ in loaded["mismatched_keys"])})
+    absent = sorted({*loaded["missing_keys"], *(name for name, *_ in loaded["mismatched_keys"])})
+    if absent:
+        raise CheckpointError(f"{place}: weights are missing or of another shape: {', '.join(absent[:4])}")
+    return network
 
 
 def from_config(kind: Any, directory: Path, dtype: torch.dtype) -> Any:
@@ -47,6 +51,15 @@ def from_config(kind: Any, directory: Path, dtype: torch.dtype) -> Any:
     config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     make = kind._from_config if hasattr(kind, "_from_config") else kind.from_config  # one class, or an Auto
     return make(config, dtype=dtype)
+
+
+def load_processor(kind: Any, path: Path) -> Any:
+    """What makes tensors of pictures, a class of transformers, as a file says.  Raises `CheckpointError`."""
+    read_json(path)
+    try:
+        return kind.from_pretrained(path.parent, local_files_only=True)
+    except Exception as exc:  # a broken file fails in many ways
+        raise CheckpointError(f"{path}: {in_short(exc)}") from exc
 
 
 def load_words(directory: Path) -> tuple[Tokenizer, int]:

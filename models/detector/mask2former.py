@@ -24,11 +24,12 @@ from models.calls import DetectCall
 from models.checkpoints.files import CONFIG, PREPROCESSOR
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
+from models.checkpoints.pretrained import load_processor
 from models.checkpoints.weights import DTYPES
 from models.contract import CheckpointError, ModelError, Prepared
 from models.detector import MASK2FORMER
 from models.detector.instances import Instances, instances_of
-from models.detector.loading import load_network, load_processor
+from models.detector.loading import load_network
 from models.detector.picture import Picture, by_shape, picture_of
 from models.image import Image
 from models.outcomes import Detections
@@ -74,7 +75,7 @@ class Mask2Former:
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         self._network = load_network(Network, MODEL_TYPE, directory, DTYPES[dtype]).to(device).eval()
-        self._processor = load_processor(Mask2FormerImageProcessor, directory)
+        self._processor = load_processor(Mask2FormerImageProcessor, directory / PREPROCESSOR)
         self._device, self._dtype = device, DTYPES[dtype]
         self._labels = labels_of(directory / CONFIG, self._network.config)
         self.info = info_of(

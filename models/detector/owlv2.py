@@ -20,11 +20,11 @@ from models.calls import DetectCall
 from models.checkpoints.files import CLIP_WORDS, CONFIG, PREPROCESSOR, TOKENIZER, TOKENIZER_CONFIG
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.pretrained import load_words
+from models.checkpoints.pretrained import load_processor, load_words
 from models.checkpoints.weights import DTYPES
 from models.contract import ModelError, Prepared
 from models.detector import OWLV2, Owlv2Settings
-from models.detector.loading import load_network, load_processor
+from models.detector.loading import load_network
 from models.detector.picture import Picture, picture_of
 from models.image import Image
 from models.outcomes import Detection, Detections
@@ -61,7 +61,7 @@ class Owlv2:
     ) -> None:
         network = load_network(Owlv2ForObjectDetection, MODEL_TYPE, directory, DTYPES[dtype])
         self._network = network.to(device).eval()
-        self._processor = load_processor(Owlv2ImageProcessor, directory)
+        self._processor = load_processor(Owlv2ImageProcessor, directory / PREPROCESSOR)
         self._words, _ = load_words(directory)
         length = network.config.text_config.max_position_embeddings
         self._words.enable_truncation(length)

@@ -9,7 +9,7 @@ import torch
 from models.checkpoints.plan import plan_model, total
 from models.contract import Prepared
 from models.detector import Owlv2Settings, mask2former, owlv2
-from models.detector.loading import safetensors_files
+from models.detector.loading import weights_of
 from models.detector.picture import Picture
 from models.family import Plan
 from models.memory import full
@@ -31,7 +31,7 @@ def plan_owlv2(settings: Owlv2Settings) -> Plan:
 
 def count(model_type: str, directory: Path) -> int:
     """How many numbers the weights hold."""
-    return total(safetensors_files(directory, model_type))
+    return total(weights_of(directory, model_type))
 
 
 def mask2former_batches(model: mask2former.Mask2Former, batch: Batch) -> Iterator[list[Prepared]]:

@@ -7,9 +7,8 @@ import torch
 from transformers import AutoModelForSequenceClassification, T5ForConditionalGeneration
 
 from models.checkpoints.configuration import read_json
-from models.checkpoints.files import CONFIG, weight_files
+from models.checkpoints.files import CONFIG, safetensors_files
 from models.checkpoints.pretrained import load_pretrained
-from models.contract import CheckpointError
 
 Kind = Literal["classifier", "true"]
 
@@ -23,19 +22,11 @@ def kind_of(directory: Path) -> Kind:
     return "true" if writes else "classifier"
 
 
-def safetensors_files(directory: Path) -> list[Path]:
+def weights_of(directory: Path) -> list[Path]:
     """The files of the weights.  Raises `CheckpointError` where they are not safetensors."""
-    files = weight_files(directory)
-    for path in files:
-        if path.suffix != ".safetensors":
-            raise CheckpointError(f"{path}: an NLI model's weights are read from safetensors only")
-    return files
+    return safetensors_files(directory, "an NLI model's")
 
 
 def load_network(directory: Path, kind: Kind, dtype: torch.dtype) -> Any:
     """The network with every weight from *directory*.  Raises `CheckpointError`."""
-    files = safetensors_files(directory)
-    network, absent = load_pretrained(NETWORKS[kind], directory, dtype, files[0])
-    if absent:
-        raise CheckpointError(f"{files[0]}: weights are missing or of another shape: {', '.join(absent[:4])}")
-    return network
+    return load_pretrained(NETWORKS[kind], directory, dtype, weights_of(directory)[0])

@@ -8,7 +8,7 @@ from models.checkpoints.plan import plan_model, total
 from models.contract import Prepared
 from models.family import Plan
 from models.memory import full
-from models.nli.loading import kind_of, safetensors_files
+from models.nli.loading import kind_of, weights_of
 from models.nli.model import Nli, load
 from models.nli.text import LENGTH
 from models.settings import Batch, LocalSettings
@@ -28,4 +28,4 @@ def full_batches(nli: Nli, batch: Batch) -> Iterator[list[Prepared]]:
 def count(directory: Path) -> int:
     """How many numbers the weights hold."""
     kind_of(directory)
-    return total(safetensors_files(directory))
+    return total(weights_of(directory))

@@ -7,15 +7,11 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from models.checkpoints.pretrained import load_pretrained
-from models.contract import CheckpointError
 
 
 def load_network(directory: Path, dtype: torch.dtype) -> Any:
     """The network with every weight from *directory*.  Raises `CheckpointError`."""
-    network, absent = load_pretrained(AutoModelForCausalLM, directory, dtype, directory)
-    if absent:
-        raise CheckpointError(f"{directory}: weights are missing or of another shape")
-    return network
+    return load_pretrained(AutoModelForCausalLM, directory, dtype, directory)
 
 
 def end_tokens(network: Any, tokenizer: Any) -> frozenset[int]:

@@ -16,10 +16,9 @@ from transformers import (
 )
 
 from models.checkpoints.configuration import read_json
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, weight_files
-from models.checkpoints.pretrained import load_pretrained
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, safetensors_files
+from models.checkpoints.pretrained import load_pretrained, load_processor
 from models.contract import CheckpointError
-from models.reason import in_short
 
 ALIGN_LENGTH = 64  # tokens that ALIGN was trained with; its text tower has positions for more
 
@@ -80,31 +79,20 @@ def kind_of(directory: Path) -> Kind:
     return KINDS[model_type]
 
 
-def safetensors_files(directory: Path) -> list[Path]:
-    """The files of the weights.  Raises `CheckpointError` where they are no safetensors."""
+def weights_of(directory: Path) -> list[Path]:
+    """The files of the weights.  Raises `CheckpointError` for another kind, and for no safetensors."""
     kind_of(directory)
-    files = weight_files(directory)
-    for path in files:
-        if path.suffix != ".safetensors":
-            raise CheckpointError(f"{path}: the weights are read from safetensors only")
-    return files
+    return safetensors_files(directory, "the")
 
 
 def load_network(directory: Path, dtype: torch.dtype) -> Any:
     """The network with every weight.  Raises `CheckpointError`."""
-    place = safetensors_files(directory)[0]
-    network, absent = load_pretrained(kind_of(directory).network, directory, dtype, place)
-    if absent:
-        raise CheckpointError(f"{place}: weights are missing or of another shape: {', '.join(absent[:4])}")
-    return network
+    place = weights_of(directory)[0]
+    return load_pretrained(kind_of(directory).network, directory, dtype, place)
 
 
-def load_processor(directory: Path) -> Any:
+def processor_of(directory: Path) -> Any:
     """What makes tensors of pictures, as the checkpoint says.  Raises `CheckpointError`."""
     whole = directory / PROCESSOR  # where newer versions of transformers save all processors of a model
     path = whole if whole.is_file() else directory / PREPROCESSOR
-    read_json(path)
-    try:
-        return kind_of(directory).processor.from_pretrained(directory, local_files_only=True)
-    except Exception as exc:  # a broken file fails in many ways
-        raise CheckpointError(f"{path}: {in_short(exc)}") from exc
+    return load_processor(kind_of(directory).processor, path)

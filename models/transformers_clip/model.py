@@ -23,7 +23,7 @@ from models.outcomes import Embedding
 from models.reason import in_short
 from models.settings import LocalSettings
 from models.transformers_clip import FAMILY
-from models.transformers_clip.loading import kind_of, load_network, load_processor
+from models.transformers_clip.loading import kind_of, load_network, processor_of
 from models.transformers_clip.words import Words
 
 PIECE = 16  # side of the pieces that the cost counts, where a network has no patches
@@ -48,7 +48,7 @@ class TransformersClip:
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         kind = kind_of(directory)
         self.network = load_network(directory, DTYPES[dtype]).to(device).eval()
-        self._processor = load_processor(directory)
+        self._processor = processor_of(directory)
         config = self.network.config
         self._words = Words(directory, kind.length(config), lower=kind.lower, masked=kind.masked)
         self._vocabulary: int = config.text_config.vocab_size

@@ -10,7 +10,7 @@ from models.contract import Prepared
 from models.family import Plan
 from models.memory import full
 from models.settings import Batch, LocalSettings
-from models.transformers_clip.loading import safetensors_files
+from models.transformers_clip.loading import weights_of
 from models.transformers_clip.model import TransformersClip, load
 
 
@@ -27,4 +27,4 @@ def full_batches(clip: TransformersClip, batch: Batch) -> Iterator[list[Prepared
 
 def count(directory: Path) -> int:
     """How many numbers the weights hold."""
-    return total(safetensors_files(directory))
+    return total(weights_of(directory))

@@ -1,9 +1,9 @@
 """A picture with its prompt, its numbers, the objects found in it, and the answers that cost points."""
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
+from scoregate.answers import is_number
 from scoregate.cli.text import number
 from scoregate.report.html import safe
 from scoregate.report.rows import Row
@@ -58,10 +58,6 @@ def boxes_of(details: Any) -> list[Box]:
             place = tuple(map(float, corners))
             found.append((str(each.get("class")), float(score or 0), place, str(each.get("color") or "")))
     return found
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def overlay(boxes: list[Box], size: tuple[float, float]) -> str:
