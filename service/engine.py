@@ -205,7 +205,8 @@ class Engine:
                     outcomes = await side_by_side(
                         [self._metric(name, item, chosen, context) for name, chosen in options.items()]
                     )
-                    outcomes = [await self._placed(outcome, view, seen, context) for outcome in outcomes]
+                    if view.beside:
+                        outcomes = [await self._placed(each, view, seen, context) for each in outcomes]
                     return dict(zip(options, outcomes, strict=True))
         except TimeoutError:
             return dict.fromkeys(options, DeadlineExceeded(stage="decode"))
@@ -216,7 +217,7 @@ class Engine:
 
     async def _placed(self, outcome: Outcome, view: View, seen: Seen, context: Context) -> Outcome:
         """The outcome; where pixels are broken, naming the picture beside the image that they are of."""
-        if not isinstance(outcome, ImageUndecodable) or not view.beside:
+        if not isinstance(outcome, ImageUndecodable):
             return outcome
         shot = await self._cpu[context.lane].run(broken, view, seen)
         return outcome.of_part(shot.place) if shot else outcome
