@@ -63,25 +63,34 @@ class Family:
         if ":" not in self.loader:
             raise ValueError(f'the loader of {self.name} must be "package.module:function"')
 
+    def imports(self, name: str) -> None:
+        """Import the loader, and with it what its models compute with.  Raises `CheckpointError`."""
+        named(name, lambda: found(self.loader))
+
     def load(self, name: str, settings: ModelSettings) -> Loaded:
         """The model of the table *name*.  Raises `CheckpointError`, which names the table."""
-        model: Loaded = called(name, self.loader, settings)
+        model: Loaded = named(name, lambda: found(self.loader)(settings))
         return model
 
     def plan(self, name: str, settings: ModelSettings) -> Plan:
         """What would be loaded.  Raises `CheckpointError` where it can be seen not to work."""
         if not self.planner:
             return Plan(settings.id or name, self.loader)
-        plan: Plan = called(name, self.planner, settings)
+        plan: Plan = named(name, lambda: found(self.planner)(settings))
         return plan
 
 
-def called(name: str, place: str, settings: ModelSettings) -> Any:
-    """What the function at *place* makes of a table."""
+def found(place: str) -> Callable[[ModelSettings], Any]:
+    """The function at *place*, "package.module:function"."""
+    module, _, function = place.partition(":")
+    work: Callable[[ModelSettings], Any] = getattr(import_module(module), function)
+    return work
+
+
+def named(name: str, work: Callable[[], Any]) -> Any:
+    """What *work* makes for the table *name*, which any error of it names."""
     try:
-        module, _, function = place.partition(":")
-        work: Callable[[ModelSettings], Any] = getattr(import_module(module), function)
-        return work(settings)
+        return work()
     except Exception as exc:  # torch, a config.json that lacks something, and loaders of other packages
         known = isinstance(exc, CheckpointError | RuntimeError)
         reason = str(exc).partition("\n")[0] if known else repr(exc)

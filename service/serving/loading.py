@@ -27,8 +27,10 @@ def load_models(settings: Settings) -> dict[str, Loaded]:
 
 def load_model(name: str, table: ModelSettings) -> Loaded:
     """One model.  Raises `CheckpointError`."""
-    compute_on_one_core()
-    return families()[table.family].load(name, table)
+    family = families()[table.family]
+    family.imports(name)
+    compute_on_one_core()  # from here on torch is there, where the model computes with it
+    return family.load(name, table)
 
 
 def is_placed(settings: Settings, table: ModelSettings) -> bool:

@@ -18,11 +18,16 @@ def loaded_torch() -> Any:
     return sys.modules.get("torch")
 
 
-@cache
 def all_cores() -> int:
-    """OMP_NUM_THREADS, or all that the machine has; asked before any thread is given fewer."""
+    """OMP_NUM_THREADS, or all that the machine has; 1 without torch."""
     torch = loaded_torch()
-    return torch.get_num_threads() if torch else 1
+    return threads_at_first(torch) if torch else 1
+
+
+@cache
+def threads_at_first(torch: Any) -> int:
+    """How many threads *torch* computed with when it was first asked, before any thread was given fewer."""
+    return int(torch.get_num_threads())
 
 
 def compute_on_one_core() -> None:
@@ -32,8 +37,8 @@ def compute_on_one_core() -> None:
     OpenMP's threads wait for work in a busy loop, which makes small steps fast, but only while there are
     no more of them than cores: a second thread with helpers of its own makes a batch take twice as long.
     """
-    all_cores()
     if torch := loaded_torch():
+        threads_at_first(torch)
         torch.set_num_threads(1)
 
 

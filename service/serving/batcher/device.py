@@ -102,12 +102,21 @@ class Device:
         resident.queue.finished(example.cost, self._clock() - began)
 
     async def _on_thread(self, resident: LocalModel, batch: list[Prepared]) -> Sequence[Any]:
-        # Threads that decode need cores, too: a batch whose threads wait for one another's turn takes longer
-        # than on one core.
-        decoding = sum(each.queue.pending.under_way for each in self.residents)
-        cores = max(1, self._cores - decoding)
+        cores = self._cores_for(resident, sum(prepared.cost for prepared in batch))
         outcomes: Sequence[Any] = await self._thread.run(compute, cores, resident.model, batch)
         return outcomes
+
+    def _cores_for(self, resident: LocalModel, cost: int) -> int:
+        """
+        All, or all but those of the threads that decode where these have half as long to do as the batch.
+
+        A batch whose threads wait for one another's turn behind decoders takes longer than on fewer cores;
+        where there is little to decode, fewer cores would be idle for most of the batch.
+        """
+        pending = [each.queue.pending for each in self.residents]
+        if sum(each.takes_s for each in pending) <= resident.queue.cost_model.run_s(cost) / 2:
+            return self._cores
+        return max(1, self._cores - sum(each.under_way for each in pending))
 
     # --- what waits -----------------------------------------------------------------------------
 

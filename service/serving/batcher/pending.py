@@ -44,6 +44,11 @@ class PendingCalls:
         """How many groups there are."""
         return len(self._groups)
 
+    @property
+    def takes_s(self) -> float:
+        """Seconds until all of them will be ready."""
+        return sum(self._count.values()) * self._between_s
+
     def calls(self, lane: str) -> int:
         """How many calls are on their way to *lane*."""
         return self._count[lane]
