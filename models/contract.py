@@ -65,6 +65,7 @@ class ModelInfo:
         generates: a call takes as long as many batches, since the model writes text.  It gets a thread of
             its own on its device, and one call at a time.
         repeatable: the same call always gets the same outcome, so a bad one is not asked for again.
+        reentrant: `score` may be called by two threads at once, and is on a CPU.
     """
 
     role: str
@@ -81,6 +82,7 @@ class ModelInfo:
     masks: bool = False
     generates: bool = False
     repeatable: bool = False
+    reentrant: bool = False
 
     @property
     def label(self) -> str:
@@ -104,7 +106,11 @@ class Model(Protocol):
         ...
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
-        """Answer *batch*: one outcome per call, same length, same order; never called twice at once."""
+        """
+        Answer *batch*: one outcome per call, same length, same order.
+
+        Never called twice at once, but where `info` says that the model is *reentrant*.
+        """
         ...
 
     def example(self) -> Any:

@@ -17,6 +17,7 @@ from service.metrics.registry import metrics
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.redis.client import RedisClient
+from service.serving.batcher.cores import compute_on_one_core
 from service.serving.local import LocalRuntime
 from service.serving.runtime import Runtime
 from service.settings.tree import Settings
@@ -76,7 +77,7 @@ class Service:
             cache: RedisClient(cache, url, self.instruments, ca_file=settings.cache.redis_ca_file)
             for cache, url in settings.cache.redis.items()
         }
-        self.cpu = cpu_threads(settings.images.decode_workers)
+        self.cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
         self.pictures = Pictures(settings.images, self.cpu)
         self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
         self.instruments.pixels_held.set_function(lambda: self.pictures.budget_held)

@@ -75,6 +75,7 @@ class Clip:
             device=device,
             vocabulary=read_vocabulary(found.directory) if found.directory else frozenset(),
             logit_scale=float(self.network.logit_scale.detach().exp()),
+            reentrant=True,
         )
         try:
             self.prepare(TextCall("the tokenizers take their settings now"))

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from threading import Lock
 
 import torch
 
@@ -10,12 +11,13 @@ class FeatureCache:
     """
     Rows of features by the image's digest, as many as fit into *max_bytes*; the oldest used leave first.
 
-    Used by the device's thread alone.
+    Thread-safe.  Two batches at once that show a new image both see it.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes
         self._rows: OrderedDict[str, torch.Tensor] = OrderedDict()
+        self._lock = Lock()
         self.bytes = 0
 
     def of(
@@ -28,19 +30,21 @@ class FeatureCache:
             images: pixels (channels, size, size) by digest.
             see: pixels (n, channels, size, size) to features (n, patches, width).
         """
-        found = {digest: self._rows[digest] for digest in images if digest in self._rows}
-        for digest in found:
-            self._rows.move_to_end(digest)
+        with self._lock:
+            found = {digest: self._rows[digest] for digest in images if digest in self._rows}
+            for digest in found:
+                self._rows.move_to_end(digest)
         fresh = [digest for digest in images if digest not in found]
         if fresh:
             rows = see(torch.stack([images[digest] for digest in fresh]))
             found |= dict(zip(fresh, rows, strict=True))
-            self._keep({digest: found[digest] for digest in fresh})
+            with self._lock:
+                self._keep({digest: found[digest] for digest in fresh})
         return found
 
     def _keep(self, rows: Mapping[str, torch.Tensor]) -> None:
         for digest, row in rows.items():
-            if row.nbytes <= self._max:
+            if row.nbytes <= self._max and digest not in self._rows:
                 self._rows[digest] = row.clone()  # a view would hold its whole batch
                 self.bytes += row.nbytes
         while self.bytes > self._max:

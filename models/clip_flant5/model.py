@@ -11,6 +11,7 @@ where it stands.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import PIL.Image
 import torch
@@ -65,7 +66,8 @@ class ClipFlanT5:
         self._scorer = Scorer(self.forward, FeatureCache(features_mb * 2**20))
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._answers = Answers(self.tokenizer)
-        self.info = info_of(FAMILY, directory, FILES, dtype=dtype, device=device, id=id, revision=revision)
+        about: dict[str, Any] = {"id": id, "revision": revision, "reentrant": True}
+        self.info = info_of(FAMILY, directory, FILES, dtype=dtype, device=device, **about)
 
     def prepare(self, call: VqaCall) -> Prepared:
         """

@@ -63,6 +63,7 @@ class TransformersClip:
             id=id,
             revision=revision,
             logit_scale=float(kind.scale(self.network).detach().float()),
+            reentrant=True,
         )
         self._check(directory)
 

@@ -99,6 +99,16 @@ def unless_done(future: "asyncio.Future[Any]", settle: Callable[[], None]) -> No
         settle()
 
 
-def cpu_threads(workers: int) -> dict[str, FairThreads]:
-    """A pool of *workers* threads for each lane: bulk work never stands before interactive work."""
-    return {lane: FairThreads(workers, f"cpu-{lane}", partial(os.nice, nice)) for lane, nice in NICE.items()}
+def cpu_threads(workers: int, begin: Callable[[], object] = int) -> dict[str, FairThreads]:
+    """
+    A pool of *workers* threads for each lane: bulk work never stands before interactive work.
+
+    Args:
+        begin: what each thread does first.
+    """
+
+    def begins(nice: int) -> None:
+        os.nice(nice)
+        begin()
+
+    return {lane: FairThreads(workers, f"cpu-{lane}", partial(begins, nice)) for lane, nice in NICE.items()}

@@ -55,8 +55,8 @@ class LocalRuntime(Handles):
             queue = queue_of(table, self._settings.queue, alone=generates)
             place = (str(getattr(table, "device", model.info.device)), generates)
             places.setdefault(place, []).append(Resident(name, model, queue))
-        for (_, generates), residents in places.items():
-            await self._start_device(residents, cores=1 if generates else all_cores())
+        for (device, generates), residents in places.items():
+            await self._start_device(residents, 1 if generates or device != "cpu" else all_cores())
 
     async def _start_device(self, residents: list[LocalModel], cores: int) -> None:
         """Have a new device serve *residents*."""

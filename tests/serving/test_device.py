@@ -1,14 +1,18 @@
 """A device: batches in their turns, and that everyone gets exactly one answer."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
 
 import pytest
 import torch
 
 from models.fake import chance
+from service.concurrency.cpu_threads import cpu_threads
 from service.errors import Draining
-from tests.serving.devices import Words, device, holding, outcomes_of, put
+from service.serving.batcher.cores import compute_on_one_core
+from tests.serving.devices import Words, device, holding, learns, outcomes_of, put, until_idle
+from tests.support.fakes import HELD_S
 
 pytestmark = pytest.mark.anyio
 
@@ -76,29 +80,91 @@ async def test_a_call_dropped_as_the_device_looks_for_it_does_not_stop_the_event
         assert served.running
 
 
+class Counting(Words):
+    """
+    Answers with the number of cores that it computes with.
+
+    Attributes:
+        together: batches that wait for each other, where it is not None; a call "busy" waits for `hold`.
+    """
+
+    def __init__(self, *, reentrant=True):
+        super().__init__()
+        self.info = replace(self.info, reentrant=reentrant)
+        self.together = None
+
+    def score(self, batch):
+        if self.together:
+            self.together.wait(HELD_S)
+        if "busy" in [prepared.data for prepared in batch]:
+            self.hold.wait(HELD_S)
+        return [torch.get_num_threads() for _ in batch]
+
+
+def decodes(resident, *, seconds):
+    """A call of *resident* was prepared in so many."""
+    for _ in range(50):
+        group = resident.queue.pending.begin("bulk", 1, 0.0)
+        resident.queue.pending.end(group, seconds)
+
+
 async def test_nobody_but_the_device_computes_on_more_than_one_core():
     """Helpers of other threads would keep the device's from spinning, which makes batches slow."""
-    model = Words()
-    model.answer = lambda call: torch.get_num_threads()
-    served, resident = device(model, cores=3)
-    async with served:
-        assert [3] == await outcomes_of(put(served, resident, "how many"))
-        with ThreadPoolExecutor(1) as other:
-            assert 1 == other.submit(torch.get_num_threads).result()
-        assert 1 == torch.get_num_threads()
+    served, resident = device(Counting(), cores=3)
+    with cpu_threads(1, compute_on_one_core)["bulk"] as decoder:
+        async with served:
+            assert [3] == await outcomes_of(put(served, resident, "how many"))
+            assert 1 == await decoder.run(torch.get_num_threads)
+            assert 1 == torch.get_num_threads()
 
 
-async def test_a_device_leaves_cores_to_the_threads_that_decode_for_it():
-    """One for each group of calls that is being prepared; one core is always its own."""
-    model = Words()
-    model.answer = lambda call: torch.get_num_threads()
-    served, resident = device(model, cores=3)
+@pytest.mark.parametrize("reentrant", [True, False])
+async def test_a_batch_leaves_half_of_the_cores_where_decoding_takes_half_of_its_time(reentrant):
+    """Where there is less to decode, those cores would be idle for most of the batch."""
+    served, resident = device(Counting(reentrant=reentrant), cores=4)
     async with served:
-        with served.expecting(resident, "bulk", 8):
-            assert [2] == await outcomes_of(put(served, resident, "one decodes"))
-            with served.expecting(resident, "bulk", 8), served.expecting(resident, "interactive", 1):
-                assert [1] == await outcomes_of(put(served, resident, "three decode"))
-        assert [3] == await outcomes_of(put(served, resident, "nobody does"))
+        learns(resident, fixed=20.0)
+        for seconds, cores in ((11.0, 2), (5.0, 4)):
+            decodes(resident, seconds=seconds)
+            with served.expecting(resident, "bulk", 1):
+                assert [cores] * 8 == await outcomes_of(put(served, resident, *range(8)))
+
+
+async def test_two_full_batches_run_at_once_with_half_of_the_cores_each():
+    """What is left is run by all of them."""
+    model = Counting()
+    served, resident = device(model, cores=2)
+    async with served:
+        model.together = Barrier(2)
+        assert [1] * 16 == await outcomes_of(put(served, resident, *range(16)))
+        model.together = None
+        assert [2] * 7 == await outcomes_of(put(served, resident, *range(7)))
+
+
+async def test_an_urgent_call_runs_beside_a_batch_of_bulk_calls():
+    """It takes the cores that the batch left to decoders; bulk calls that fill no batch wait."""
+    model = Counting()
+    served, resident = device(model, cores=2)
+    async with served:
+        decodes(resident, seconds=100.0)
+        with served.expecting(resident, "bulk", 1):
+            model.hold.clear()
+            [busy] = put(served, resident, "busy")
+            await until_idle()
+            [bulk] = put(served, resident, "bulk")
+            await until_idle()
+            [urgent] = put(served, resident, "urgent", lane="interactive")
+            await urgent.result
+            assert not busy.result.done()
+            model.hold.set()
+            assert [1, 1, 1] == await outcomes_of([busy, urgent, bulk])
+
+
+async def test_a_model_that_is_not_reentrant_is_never_asked_twice_at_once():
+    """Its batches have all cores each, however much waits."""
+    served, resident = device(Counting(reentrant=False), cores=2)
+    async with served:
+        assert [2] * 24 == await outcomes_of(put(served, resident, *range(24)))
 
 
 async def test_closing_answers_everyone_who_waits():

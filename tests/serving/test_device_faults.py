@@ -20,12 +20,13 @@ async def test_a_loop_that_ended_by_itself_is_not_alive():
     async with served:
         resident.queue.take = lambda now: 1 / 0
         [call] = put(served, resident, 0)
-        await asyncio.wait([served._task])
+        [loop] = served._tasks
+        await asyncio.wait([loop])
 
         assert math.inf == served.stalled_for()
         with pytest.raises(ZeroDivisionError):
-            served._task.result()
-        served._task = None
+            loop.result()
+        served._tasks = []
         del resident.queue.take
         call.result.cancel()
 

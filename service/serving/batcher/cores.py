@@ -44,9 +44,8 @@ def compute_on_one_core() -> None:
 
 def compute(cores: int, model: Model, batch: Sequence[Prepared]) -> list[Any]:
     """The model's answers, computed with so many cores."""
-    torch = loaded_torch()
-    if torch and torch.get_num_threads() != cores:
-        torch.set_num_threads(cores)
+    if torch := loaded_torch():
+        torch.set_num_threads(cores)  # each time: OpenMP's number is this thread's, MKL's is everybody's
     return model.score(batch)
 
 

@@ -1,8 +1,8 @@
 """
-A device and its one owner thread.
+A device, which runs the batches of every model on it.
 
-The thread runs the batches of every model on the device, one at a time; two threads on one GPU, or on
-two cores, would only slow each other down.  Deciding and answering happen on the event loop.
+On a GPU one batch runs at a time; on a CPU two may, with half of the cores each.  Deciding and answering
+happen on the event loop.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from typing import Any, Self
 
 from models.contract import Model, ModelError, Prepared
 from models.outcomes import Outcome
-from service.concurrency.cpu_threads import FairThreads
 from service.errors import Draining, ModelFault, ScoregateError
-from service.lanes import LANES
+from service.lanes import BULK, INTERACTIVE, LANES
 from service.serving.backends.contract import Extent, Outlook
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.batch_span import batch_span
-from service.serving.batcher.cores import compute, compute_on_one_core, is_out_of_memory
+from service.serving.batcher.cores import compute_on_one_core, is_out_of_memory
+from service.serving.batcher.place import Cores, Place
 from service.serving.batcher.scheduler import Resident, Scheduler, Turn
 from service.serving.demand import Demand
 from service.telemetry import Instruments
@@ -41,7 +41,7 @@ class Device:
     Runs the batches of its residents, each in its turn.
 
     Args:
-        cores: that its thread computes with at most, on a CPU; those are left out that decode for it.
+        cores: that its batches compute with.  With two of them, two batches may run at once.
         on_broken: told once, in one line, when a fault sticks; the process should end then.
         clock: seconds, the event loop's by default.
     """
@@ -61,8 +61,9 @@ class Device:
         self._scheduler = Scheduler(self.residents, shares or Shares(), clock())
         self._work = asyncio.Event()  # something has come or become ready
         self._closed = self._leaving = False
-        self._cores, self._thread = cores, FairThreads(1, "device")
-        self._task: asyncio.Task[None] | None = None
+        self._cores = Cores(cores)
+        self._places = [Place(cores), Place(1)] if cores == 2 else [Place(cores)]
+        self._tasks: list[asyncio.Task[None]] = []
         for resident in self.residents:
             instruments.stalled.labels(resident.name).set_function(self.stalled_for)
             for lane in LANES:
@@ -75,16 +76,16 @@ class Device:
             await self._warm(resident)
             self._instruments.model_ready.labels(resident.name).set(1)
         compute_on_one_core()
-        self._task = asyncio.create_task(self._run())
+        self._tasks = [asyncio.create_task(self._run(place)) for place in self._places]
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Take nothing new, answer what waits with `Draining`, and stop."""
         self._closed = self._leaving = True
         self._work.set()
-        if self._task is not None:
-            await self._task
-        self._thread.shutdown()
+        await asyncio.gather(*self._tasks)
+        for place in self._places:
+            place.close()
         self._show_not_ready()
 
     def _show_not_ready(self) -> None:
@@ -92,31 +93,14 @@ class Device:
             self._instruments.model_ready.labels(resident.name).set(0)
 
     async def _warm(self, resident: LocalModel) -> None:
-        """Twice: the first run pays for what is only paid once, the second is the first one observed."""
+        """Twice at each place: the first run pays for what is only paid once, the last one is observed."""
         example = resident.model.prepare(resident.model.example())
-        for _ in range(2):
+        for place in self._places * 2:
             began = self._clock()
-            [outcome] = await self._on_thread(resident, [example])
+            [outcome] = await place.score(resident.model, [example])
             if isinstance(outcome, Exception):
                 raise ModelFault(f"{resident.name}: the model failed on its test call: {outcome}")
         resident.queue.finished(example.cost, self._clock() - began)
-
-    async def _on_thread(self, resident: LocalModel, batch: list[Prepared]) -> Sequence[Any]:
-        cores = self._cores_for(resident, sum(prepared.cost for prepared in batch))
-        outcomes: Sequence[Any] = await self._thread.run(compute, cores, resident.model, batch)
-        return outcomes
-
-    def _cores_for(self, resident: LocalModel, cost: int) -> int:
-        """
-        All, or all but those of the threads that decode where these have half as long to do as the batch.
-
-        A batch whose threads wait for one another's turn behind decoders takes longer than on fewer cores;
-        where there is little to decode, fewer cores would be idle for most of the batch.
-        """
-        pending = [each.queue.pending for each in self.residents]
-        if sum(each.takes_s for each in pending) <= resident.queue.cost_model.run_s(cost) / 2:
-            return self._cores
-        return max(1, self._cores - sum(each.under_way for each in pending))
 
     # --- what waits -----------------------------------------------------------------------------
 
@@ -161,23 +145,24 @@ class Device:
     @property
     def running(self) -> bool:
         """Whether batches are being run."""
-        return self._task is not None and not self._task.done()
+        return bool(self._tasks) and not any(task.done() for task in self._tasks)
 
     # --- the loop -------------------------------------------------------------------------------
 
-    async def _run(self) -> None:
+    async def _run(self, place: Place) -> None:
         turn: Turn[Model] | None = None
         reason: ScoregateError = Draining()
         try:
             while not self._closed:
                 resident = self._scheduler.next()
-                if resident is None:
+                if resident is None or not self._may_begin(resident, place):
                     await self._wait_for_work(inf)
                     continue
                 await self._fill(resident)
+                if not self._may_begin(resident, place):  # the other one was faster
+                    continue
                 if turn := self._scheduler.begin(resident, self._clock()):
-                    await self._score(turn, turn.batch)
-                    self._scheduler.end(turn, self._clock())
+                    await self._take(turn, place)
                 else:  # all had left, and are discounted by callbacks that have yet to run
                     await asyncio.sleep(0)
         except Broken as exc:
@@ -186,12 +171,48 @@ class Device:
             self._on_broken(str(exc))
         finally:  # however the loop ends, nobody is left waiting
             self._closed = True
+            self._work.set()
             now = self._clock()
             waiting = [call for resident in self.residents for call in resident.queue.take_all(now)]
             for call in (*(turn.batch if turn else ()), *waiting):
                 call.answer(reason)
             if not self._leaving:
                 self._show_not_ready()
+
+    def _may_begin(self, resident: LocalModel, place: Place) -> bool:
+        """
+        Whether the next batch of *resident* may begin now, at *place*.
+
+        Beside a batch of the same device it may where there is enough for another full one: two small
+        batches would take longer than one.  Urgent calls need not wait for bulk calls alone.  What runs alone
+        runs at the first place, which so is the only one to have OpenMP's helpers, see `compute_on_one_core`.
+        """
+        if self._cores.unused:
+            return place is self._places[0]
+        if not (self._cores.free and resident.model.info.reentrant):
+            return False
+        before_it = {turn.lane for turn in self._scheduler.running}
+        return resident.queue.fills_a_batch or (resident.queue.waiting, before_it) == (INTERACTIVE, {BULK})
+
+    async def _take(self, turn: Turn[Model], place: Place) -> None:
+        """Run the batch of *turn* with as many cores as it should have."""
+        resident, cores = turn.resident, self._cores
+        place.cores = self._cores_for(turn) if cores.unused else cores.free
+        with cores.taken(place.cores if resident.model.info.reentrant else cores.all) as share:
+            await self._score(turn, turn.batch, place, share)
+            self._scheduler.end(turn, self._clock(), share)
+        self._work.set()
+
+    def _cores_for(self, turn: Turn[Model]) -> int:
+        """
+        Half of all, where another batch can have the rest, or where as much is to be decoded as keeps
+        threads busy for half of this batch; else all.
+        """
+        queue = turn.resident.queue
+        run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in turn.batch))
+        decoding_s = sum(each.queue.pending.takes_s for each in self.residents)
+        another = turn.resident.model.info.reentrant and queue.fills_a_batch
+        return self._cores.half if another or decoding_s > run_s / 2 else self._cores.all
 
     async def _fill(self, resident: LocalModel) -> None:
         """Let a batch that is not full wait for as long as that pays, see `Scheduler.waits_until`."""
@@ -209,15 +230,20 @@ class Device:
             async with asyncio.timeout(seconds if seconds < inf else None):
                 await self._work.wait()
 
-    async def _score(self, turn: Turn[Model], batch: list[QueuedCall]) -> None:
-        """Run a batch, or a half of one, and answer it; halve it until the bad call stands alone."""
+    async def _score(self, turn: Turn[Model], batch: list[QueuedCall], place: Place, share: float) -> None:
+        """
+        Run a batch, or a half of one, and answer it; halve it until the bad call stands alone.
+
+        Args:
+            share: of the device that the batch has; that much of its time is the device's.
+        """
         resident, began = turn.resident, self._clock()
         cost = sum(call.prepared.cost for call in batch)
         for call in batch:
             call.begin(began)
         try:
             with batch_span(batch, resident.name):
-                outcomes = await self._on_thread(resident, [call.prepared for call in batch])
+                outcomes = await place.score(resident.model, [call.prepared for call in batch])
             if len(outcomes) != len(batch):
                 raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(batch)} calls")
         except Exception as exc:
@@ -226,21 +252,21 @@ class Device:
                 self._instruments.out_of_memory.labels(resident.name).inc()
             if len(batch) > 1 and not isinstance(exc, ModelFault):
                 middle = len(batch) // 2
-                await self._score(turn, batch[:middle])
-                await self._score(turn, batch[middle:])
+                await self._score(turn, batch[:middle], place, share)
+                await self._score(turn, batch[middle:], place, share)
                 return
             log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
-            await self._check(resident, exc)
+            await self._check(resident, place, exc)
             outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(batch)
         else:
-            resident.queue.finished(cost, self._clock() - began, turn.gap_s)
+            resident.queue.finished(cost, share * (self._clock() - began), turn.gap_s)
         self._answer(resident.name, batch, outcomes, self._clock() - began)
 
-    async def _check(self, resident: LocalModel, exc: Exception) -> None:
+    async def _check(self, resident: LocalModel, place: Place, exc: Exception) -> None:
         """Raises `Broken` where even the example, which worked at the start, fails now."""
         example = resident.model.prepare(resident.model.example())
         try:
-            [outcome] = await self._on_thread(resident, [example])
+            [outcome] = await place.score(resident.model, [example])
         except Exception as worse:
             outcome = worse
         if isinstance(outcome, Exception) and not is_out_of_memory(outcome):

@@ -145,11 +145,11 @@ class Scheduler(Generic[M]):
         """Calls of the batch that runs have been answered."""
         self._progress = now
 
-    def end(self, turn: Turn[M], now: float) -> None:
-        """All of the turn's batch has been answered."""
+    def end(self, turn: Turn[M], now: float, share: float = 1.0) -> None:
+        """All of the turn's batch, which had *share* of the device, has been answered."""
         del self._running[turn]
         self._ended = now
-        turn.resident.charged += (now - turn.began) / self._shares.weight(turn.lane)
+        turn.resident.charged += share * (now - turn.began) / self._shares.weight(turn.lane)
 
     def wait_s(self, lane: str, now: float) -> float:
         """Predicted seconds in which what waits in *lane* now will have been done."""

@@ -18,6 +18,7 @@ from service.lanes import INTERACTIVE
 from service.logs import configure_logging
 from service.serving.backends.contract import Result, StartedCall
 from service.serving.backends.local import LocalBackend
+from service.serving.batcher.cores import compute_on_one_core
 from service.serving.batcher.device import Device
 from service.serving.batcher.scheduler import Resident
 from service.serving.handles import queue_of, shares_of
@@ -56,11 +57,12 @@ class Replica:
         self._device = Device(
             [resident],
             self._instruments,
-            cores=max(1, int(PlacedSettings.of(table).num_cpus)),
+            cores=max(1, int(PlacedSettings.of(table).num_cpus)) if model.info.device == "cpu" else 1,
             on_broken=self._broken.append,
             shares=shares_of(settings.queue),
         )
-        self._backend = LocalBackend(resident, self._device, cpu_threads(settings.images.decode_workers))
+        cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
+        self._backend = LocalBackend(resident, self._device, cpu)
         self._stack = AsyncExitStack()
         await self._stack.enter_async_context(self._device)
         example = model.prepare(model.example())

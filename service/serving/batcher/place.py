@@ -1,0 +1,62 @@
+"""The places of a device: where its batches run, and how many cores each of them has."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from models.contract import Model, Prepared
+from service.concurrency.cpu_threads import FairThreads
+from service.serving.batcher.cores import compute
+
+
+class Cores:
+    """
+    A device's cores, and which of them no batch has.
+
+    A batch has all of them, or half: then another batch may have the other half, or threads that decode.
+    Two batches with a core each wait for nobody.  One with two threads waits for the slower of them at every
+    step, and that one for its turn behind a decoder.  See ADR 0020.
+    """
+
+    def __init__(self, all: int) -> None:
+        self.all = self.free = all
+
+    @property
+    def half(self) -> int:
+        """The larger one."""
+        return -(-self.all // 2)
+
+    @property
+    def unused(self) -> bool:
+        """Whether no batch runs."""
+        return self.free == self.all
+
+    @contextmanager
+    def taken(self, cores: int) -> Iterator[float]:
+        """While this is open, so many are not free.  Gives their share of all."""
+        self.free -= cores
+        try:
+            yield cores / self.all
+        finally:
+            self.free += cores
+
+
+class Place:
+    """
+    A thread that runs a device's batches one after the other.
+
+    Attributes:
+        cores: that it computes with, on a CPU.
+    """
+
+    def __init__(self, cores: int) -> None:
+        self.cores = cores
+        self._thread = FairThreads(1, "device")
+
+    async def score(self, model: Model, batch: Sequence[Prepared]) -> Sequence[Any]:
+        """The model's answers.  Raises what it raises."""
+        return await self._thread.run(compute, self.cores, model, batch)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown()
