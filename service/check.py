@@ -50,9 +50,9 @@ def threads(settings: Settings) -> str:
     line = f"Threads: {settings.images.decode_workers} for each lane decode pictures."
     if loaded_torch() is None:  # no model computes here
         return line
-    return (
-        f"{line} Batches on a CPU compute with {all_cores()} cores, less one for each that decodes meanwhile."
-    )
+    few = {1: "one core", 2: "2 cores, or two at once with one core each"}
+    many = f"{all_cores()} cores, less those that decode meanwhile, which are at most half"
+    return f"{line} Batches on a CPU compute with {few.get(all_cores(), many)}."
 
 
 class Card:

@@ -215,11 +215,12 @@ class Handle:
     async def _prepare_and_start(self, group: list[SharedCall], context: Context) -> None:
         """Prepare a group together and put it before the device at once, so that it shares batches."""
         prepared = await self._backend.prepare([shared.call for shared in group], context.lane)
+        admitted: set[tuple[str, float]] = set()  # once more: others may have come before them meanwhile
         for shared, made in zip(group, prepared, strict=True):
             if shared.result.done():  # everyone has left in the meantime
                 continue
             try:
-                shared.started = self._start_one(shared, made, context)
+                shared.started = self._start_one(shared, made, context, admitted)
             except ScoregateError as refusal:
                 self._forget(shared)
                 shared.answer(Result(refusal))
@@ -229,13 +230,18 @@ class Handle:
             shared.group = ()
 
     def _start_one(
-        self, shared: SharedCall, prepared: Prepared | ScoregateError, context: Context
+        self,
+        shared: SharedCall,
+        prepared: Prepared | ScoregateError,
+        context: Context,
+        admitted: set[tuple[str, float]],
     ) -> StartedCall:
         """Raises `ScoregateError` where the call cannot be prepared or is refused."""
         if isinstance(prepared, ScoregateError):
             raise prepared
-        # Once more: others may have come before it while it was prepared.
-        self._admit(shared.lane, shared.deadline)
+        if (urgency := (shared.lane, shared.deadline)) not in admitted:
+            self._admit(*urgency)
+            admitted.add(urgency)
         return self._backend.start(prepared, shared.lane, shared.deadline, context)
 
     def _finish(self, shared: SharedCall, finished: Promise[Result]) -> None:

@@ -1,6 +1,7 @@
 """A device: batches in their turns, and that everyone gets exactly one answer."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from threading import Barrier
 
@@ -119,15 +120,17 @@ async def test_nobody_but_the_device_computes_on_more_than_one_core():
 
 
 @pytest.mark.parametrize("reentrant", [True, False])
-async def test_a_batch_leaves_half_of_the_cores_where_decoding_takes_half_of_its_time(reentrant):
-    """Where there is less to decode, those cores would be idle for most of the batch."""
+@pytest.mark.parametrize(("seconds", "groups", "cores"), [(11, 1, 3), (11, 2, 2), (11, 3, 2), (1, 3, 4)])
+async def test_a_batch_leaves_cores_where_decoding_takes_half_of_its_time(reentrant, seconds, groups, cores):
+    """One for each group that is decoded, at most half; with less to decode they would be idle."""
     served, resident = device(Counting(reentrant=reentrant), cores=4)
-    async with served:
+    async with served, AsyncExitStack() as stack:
         learns(resident, fixed=20.0)
-        for seconds, cores in ((11.0, 2), (5.0, 4)):
-            decodes(resident, seconds=seconds)
-            with served.expecting(resident, "bulk", 1):
-                assert [cores] * 8 == await outcomes_of(put(served, resident, *range(8)))
+        decodes(resident, seconds=seconds)
+        for _ in range(groups):
+            stack.enter_context(served.expecting(resident, "bulk", 1))
+
+        assert [cores] * 8 == await outcomes_of(put(served, resident, *range(8)))
 
 
 async def test_two_full_batches_run_at_once_with_half_of_the_cores_each():

@@ -11,7 +11,7 @@ from huggingface_hub import constants
 from models.contract import CheckpointError
 from models.family import Memory
 from service import command
-from service.check import Card, check
+from service.check import Card, check, threads
 from service.settings import SettingsError
 from service.settings.load import load_settings
 from service.settings.tree import Settings
@@ -60,6 +60,23 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     assert lines[1].endswith("float32, cpu  7.6 MB")
     assert re.fullmatch(r"Threads: \d+ for each lane decode pictures\. Batches on a CPU .*", lines[-2])
     assert lines[-1] == "Weights: cpu 54.5 MB. Activations come on top."
+
+
+@pytest.mark.parametrize(
+    ("cores", "told"),
+    [
+        (1, "one core."),
+        (2, "2 cores, or two at once with one core each."),
+        (4, "4 cores, less those that decode meanwhile, which are at most half."),
+    ],
+)
+def test_the_cores_of_batches_are_told(monkeypatch, cores, told):
+    """With one there is one batch at a time."""
+    monkeypatch.setattr("service.check.all_cores", lambda: cores)
+    monkeypatch.setattr("service.check.loaded_torch", object)
+    settings = Settings.model_validate({"models": {"vqa": XL}})
+
+    assert threads(settings).endswith(f" Batches on a CPU compute with {told}")
 
 
 @pytest.mark.parametrize("layout", ["bin", "sharded bin", "safetensors", "sharded safetensors"])

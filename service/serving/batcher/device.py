@@ -1,8 +1,8 @@
 """
 A device, which runs the batches of every model on it.
 
-On a GPU one batch runs at a time; on a CPU two may, with half of the cores each.  Deciding and answering
-happen on the event loop.
+One batch runs at a time; on two cores two may, with one core each.  Deciding and answering happen on the
+event loop.
 """
 
 import asyncio
@@ -205,14 +205,17 @@ class Device:
 
     def _cores_for(self, turn: Turn[Model]) -> int:
         """
-        Half of all, where another batch can have the rest, or where as much is to be decoded as keeps
-        threads busy for half of this batch; else all.
+        Of a batch that runs alone: half of the cores where another one can have the rest; else all, or all
+        but those of threads that have to decode for more than half as long as this batch takes.
         """
-        queue = turn.resident.queue
+        cores, queue = self._cores, turn.resident.queue
+        if len(self._places) > 1 and turn.resident.model.info.reentrant and queue.fills_a_batch:
+            return cores.half
+        pending = [each.queue.pending for each in self.residents]
         run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in turn.batch))
-        decoding_s = sum(each.queue.pending.takes_s for each in self.residents)
-        another = turn.resident.model.info.reentrant and queue.fills_a_batch
-        return self._cores.half if another or decoding_s > run_s / 2 else self._cores.all
+        if sum(each.takes_s for each in pending) <= run_s / 2:
+            return cores.all
+        return max(cores.half, cores.all - sum(each.under_way for each in pending))
 
     async def _fill(self, resident: LocalModel) -> None:
         """Let a batch that is not full wait for as long as that pays, see `Scheduler.waits_until`."""

@@ -11,9 +11,8 @@ from service.serving.batcher.cores import compute
 
 class Cores:
     """
-    A device's cores, and which of them no batch has.
+    A device's cores, and how many of them no batch has.
 
-    A batch has all of them, or half: then another batch may have the other half, or threads that decode.
     Two batches with a core each wait for nobody.  One with two threads waits for the slower of them at every
     step, and that one for its turn behind a decoder.  See ADR 0020.
     """

@@ -1,0 +1,28 @@
+"""How many cores a process computes with."""
+
+import os
+import subprocess
+import sys
+
+LOADED = """
+from service.serving.batcher.cores import all_cores
+from service.serving.loading import load_models
+from service.settings.tree import Settings
+
+load_models(Settings.model_validate({"models": {"vqa": {"family": "clip_flant5"}}}))
+import torch
+
+print(all_cores(), torch.get_num_threads())
+"""
+
+
+def test_a_process_that_had_to_import_torch_first_knows_all_of_its_cores():
+    """And the thread that loaded its models computes with one of them."""
+    said = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        env=os.environ | {"OMP_NUM_THREADS": "3"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "3 1" == said.stdout.strip()
