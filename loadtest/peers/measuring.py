@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -32,19 +32,20 @@ def beside(
     """
     Each of *rows* in turns, with *peer* in the environment of *python*.
 
+    The peer is started anew for each row: some do not survive callers who leave.
+
     Raises:
         SystemExit: a server did not start, or the two do not give the same scores.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        theirs = stack.enter_context(peer_served(peer, role, python, folder / f"{peer.name}.log"))
-        ours = stack.enter_context(service_for(peer))
-        metric = rows[0].metric if role == "clip" else "vqascore"
-        check_same(ours, theirs, metric)
-        for server in (ours, theirs):
-            server.run(replace(WARM, metric=metric))
+    metric = rows[0].metric if role == "clip" else "vqascore"
+    with service_for(peer) as ours:
         for row in rows:
-            runs = alternate(rounds, running(ours, row), running(theirs, row))
+            with peer_served(peer, role, python, folder / f"{peer.name}.log") as theirs:
+                check_same(ours, theirs, metric)
+                for server in (ours, theirs):
+                    server.run(replace(WARM, metric=metric))
+                runs = alternate(rounds, running(ours, row), running(theirs, row))
             yield Result(row.name, peer.name, peer.version, *runs)
 
 

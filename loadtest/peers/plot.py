@@ -21,9 +21,8 @@ def plot(results: Sequence[Result], file: Path) -> None:
     for place, result in enumerate(shown):
         row = EVERY[result.row]
         axes.barh(place, ahead(result, result.ratio), color="tab:green" if met(row, result) else "tab:red")
-        for our, their in zip(result.ours, result.theirs, strict=True):
-            if our.value and their.value:
-                axes.plot(ahead(result, our.value / their.value), place, "k.", markersize=4)
+        for ratio in filter(None, result.ratios):
+            axes.plot(ahead(result, ratio), place, "k.", markersize=4)
     axes.set_yticks(range(len(shown)), [f"{EVERY[r.row].what}: {r.peer} {r.version}" for r in shown])
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set(xlabel="how many times ahead of the peer (green: the target is met)")

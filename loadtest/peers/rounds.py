@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf, nan
 from statistics import median
 
 from loadtest.results import Outcome, count, latencies, percentile
@@ -28,10 +29,25 @@ class Result:
     theirs: list[Run]
 
     @property
-    def ratio(self) -> float:
-        """Ours over theirs, the median of the rounds; infinite where theirs is nothing."""
+    def ratios(self) -> list[float]:
+        """Ours over theirs, of the rounds in which the peer answered."""
         pairs = zip(self.ours, self.theirs, strict=True)
-        return median(our.value / their.value if their.value else float("inf") for our, their in pairs)
+        return [our.value / their.value for our, their in pairs if answered(their)]
+
+    @property
+    def ratio(self) -> float:
+        """Their median; NaN where the peer never answered."""
+        return median(self.ratios or [nan])
+
+    @property
+    def unanswered(self) -> int:
+        """In how many rounds the peer gave no figure."""
+        return len(self.theirs) - len(self.ratios)
+
+
+def answered(run: Run) -> bool:
+    """Whether its figure is one: not nothing, and not the latency of a request that never ended."""
+    return 0 < run.value < inf
 
 
 def alternate(

@@ -60,10 +60,13 @@ def table(results: Sequence[Result]) -> Iterator[str]:
 
 
 def cell(row: AnyRow, result: Result) -> str:
-    """A ratio, bold where the target is missed; of a corrupt picture both numbers."""
+    """A ratio, bold where the target is missed; of a corrupt picture both numbers; what a peer left out."""
     if isinstance(row, Row) and row.figure == "scored":
         return f"{merged(result.ours).value:.0f} / {merged(result.theirs).value:.0f}"
-    return f"{result.ratio:.2f}" if met(row, result) else f"**{result.ratio:.2f}**"
+    if result.unanswered == len(result.theirs):
+        return "it failed"
+    ratio = f"{result.ratio:.2f}" if met(row, result) else f"**{result.ratio:.2f}**"
+    return f"{ratio}, it failed {result.unanswered}×" if result.unanswered else ratio
 
 
 def met(row: AnyRow, result: Result) -> bool:

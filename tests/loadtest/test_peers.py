@@ -21,7 +21,7 @@ from loadtest.peers.plot import plot
 from loadtest.peers.rounds import Result, Run, alternate, merged, run_of
 from loadtest.peers.rows import ROWS
 from loadtest.peers.scoring import Scorer
-from loadtest.peers.table import EVERY, IN_PROCESS, details, keep, read, table
+from loadtest.peers.table import EVERY, IN_PROCESS, cell, details, keep, read, table
 from loadtest.workloads.named import WORKLOADS, plan
 from loadtest.workloads.questions import ASKED
 from loadtest.workloads.spec import Spec
@@ -53,9 +53,19 @@ def test_the_two_take_turns_and_get_the_same_rounds():
 
 
 def test_the_ratio_is_the_median_of_the_rounds_ratios():
-    """Not the ratio of the medians, which here is 1; a peer that scores nothing is infinitely far behind."""
+    """Not the ratio of the medians, which here is 1."""
     assert 2 == Result("burst", "mosec", "1", runs(10, 20, 30), runs(20, 10, 10)).ratio
-    assert inf == Result("burst", "mosec", "1", runs(10), runs(0)).ratio
+
+
+@pytest.mark.parametrize(("row", "nothing"), [("burst", 0), ("under-bulk", inf)])
+def test_rounds_in_which_a_peer_failed_are_told_and_not_compared(row, nothing):
+    """It scored nothing, or a request never ended; the ratio would be infinite, or 0."""
+    some = Result(row, "mosec", "1", runs(1, 1, 1), runs(nothing, 0.8, nothing))
+    all = Result(row, "mosec", "1", runs(1), runs(nothing))
+
+    assert (1.25, 2) == (some.ratio, some.unanswered)
+    assert "1.25, it failed 2×" == cell(ROWS[row], some).replace("*", "")
+    assert "it failed" == cell(ROWS[row], all)
 
 
 def test_a_run_tells_the_latency_of_those_who_wait():

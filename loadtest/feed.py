@@ -1,0 +1,97 @@
+"""
+`python -m loadtest.feed`: how many pictures one process can decode and hand to its device.
+
+The service runs around the null model, which decodes every picture and takes no time itself.  What the real
+models do beside is to resize; that is timed by itself.  Prints a Markdown table.
+"""
+
+import argparse
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from time import thread_time
+
+import PIL.Image
+
+from loadtest import servers
+from loadtest.results import throughput
+from loadtest.servers import Server
+from loadtest.workloads import corpus
+from loadtest.workloads.spec import Spec
+from models.pixels import Pixels
+
+SIDE = 336  # of CLIP-FlanT5's input; 224 takes a few tenths of a millisecond less
+TIMES = 20  # each picture is resized
+PICTURES = 512
+AT_ONCE = Spec("sixty-four-at-once", rate=1, seconds=PICTURES)
+SENT = {
+    "32² PNG, one a request": replace(AT_ONCE, picture="tiny"),
+    "512² JPEG, one a request": replace(AT_ONCE, picture="rl"),
+    "512² JPEG, 128 a request": Spec("whole", picture="rl"),
+    "1024² JPEG, one a request": replace(AT_ONCE, picture="jpeg"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Milliseconds of a core for a picture, in the service and to *resize* it; pictures a second on all."""
+
+    service_ms: float
+    resize_ms: float
+    rate: float
+
+    @property
+    def per_core(self) -> float:
+        """Pictures a second that a core decodes, resizes and hands over."""
+        return 1000 / (self.service_ms + self.resize_ms)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m loadtest.feed", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="of each row; its figures are their medians")
+    rounds = parser.parse_args(argv).rounds
+    with servers.null() as null:
+        print("\n".join(table({name: fed(null, spec, rounds) for name, spec in SENT.items()})))
+    return 0
+
+
+def fed(null: Server, spec: Spec, rounds: int) -> Feed:
+    """What the pictures of *spec* take; the first round is not counted."""
+    found = [round_of(null, replace(spec, seed=seed)) for seed in range(rounds + 1)][1:]
+    service_s, rates = (median(column) for column in zip(*found, strict=True))
+    return Feed(1000 * service_s, resize_ms(spec.picture), rates)
+
+
+def round_of(null: Server, spec: Spec) -> tuple[float, float]:
+    """Processor seconds of a picture, and pictures a second."""
+    before = null.sample("process_cpu_seconds_total")
+    outcomes = null.run(spec)
+    return (null.sample("process_cpu_seconds_total") - before) / PICTURES, throughput(outcomes)
+
+
+def resize_ms(kind: str) -> float:
+    """Milliseconds of a core to make a model's input of a decoded picture."""
+    make, times = Pixels(SIDE), []
+    for file in corpus.pictures(kind) * TIMES:
+        rgb = PIL.Image.open(io.BytesIO(file)).convert("RGB")
+        began = thread_time()
+        make(rgb)
+        times.append(thread_time() - began)
+    return 1000 * median(times)
+
+
+def table(found: dict[str, Feed]) -> list[str]:
+    """A line for each way to send; the last column is what all cores did, without resizing."""
+    head = ("sent", "service, ms of a core", f"resize to {SIDE}², ms", "pictures/s a core feeds", "measured")
+    rows = [
+        (name, f"{feed.service_ms:.2f}", f"{feed.resize_ms:.2f}", f"{feed.per_core:.0f}", f"{feed.rate:.0f}")
+        for name, feed in found.items()
+    ]
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
