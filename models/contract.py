@@ -65,7 +65,7 @@ class ModelInfo:
         generates: a call takes as long as many batches, since the model writes text.  It gets a thread of
             its own on its device, and one call at a time.
         repeatable: the same call always gets the same outcome, so a bad one is not asked for again.
-        reentrant: `score` may be called by two threads at once, and is on two cores.
+        reentrant: `score` may be called by several threads at once, and is on a CPU.
     """
 
     role: str

@@ -144,23 +144,38 @@ async def test_two_full_batches_run_at_once_with_half_of_the_cores_each():
         assert [2] * 7 == await outcomes_of(put(served, resident, *range(7)))
 
 
-async def test_an_urgent_call_runs_beside_a_batch_of_bulk_calls():
-    """It takes the cores that the batch left to decoders; bulk calls that fill no batch wait."""
+@pytest.mark.parametrize("cores", [2, 4])
+async def test_urgent_calls_run_beside_batches_of_bulk_calls(cores):
+    """They take turns with them on the cores; bulk calls that fill no batch wait."""
+    model = Counting()
+    served, resident = device(model, cores=cores)
+    async with served:
+        model.hold.clear()
+        busy = put(served, resident, *["busy"] * 16)
+        await until_idle()
+        [bulk] = put(served, resident, "bulk")
+        await until_idle()
+        for word in ("urgent", "urgent again"):
+            assert [1] == await outcomes_of(put(served, resident, word, lane="interactive"))
+        assert not any(call.result.done() for call in busy)
+        model.hold.set()
+        await outcomes_of([*busy, bulk])
+
+
+async def test_nothing_is_learnt_of_the_pace_from_calls_that_take_turns_with_others():
+    """They took longer than they would by themselves."""
     model = Counting()
     served, resident = device(model, cores=2)
     async with served:
-        decodes(resident, seconds=100.0)
-        with served.expecting(resident, "bulk", 1):
-            model.hold.clear()
-            [busy] = put(served, resident, "busy")
-            await until_idle()
-            [bulk] = put(served, resident, "bulk")
-            await until_idle()
-            [urgent] = put(served, resident, "urgent", lane="interactive")
-            await urgent.result
-            assert not busy.result.done()
-            model.hold.set()
-            assert [1, 1, 1] == await outcomes_of([busy, urgent, bulk])
+        model.hold.clear()
+        busy = put(served, resident, *["busy"] * 16)
+        await until_idle()
+        before = resident.queue.cost_model.run_s(1)
+        await outcomes_of(put(served, resident, "urgent", lane="interactive"))
+
+        assert before == resident.queue.cost_model.run_s(1)
+        model.hold.set()
+        await outcomes_of(busy)
 
 
 async def test_a_model_that_is_not_reentrant_is_never_asked_twice_at_once():

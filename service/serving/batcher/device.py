@@ -1,8 +1,8 @@
 """
 A device, which runs the batches of every model on it.
 
-One batch runs at a time; on two cores two may, with one core each.  Deciding and answering happen on the
-event loop.
+One batch runs at a time; on two cores two may, with one core each, and on any CPU urgent calls beside bulk
+calls.  Deciding and answering happen on the event loop.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Device:
     Runs the batches of its residents, each in its turn.
 
     Args:
-        cores: that its batches compute with.  With two of them, two batches may run at once.
+        cores: that its batches compute with.  With one of them, one batch runs at a time.
         on_broken: told once, in one line, when a fault sticks; the process should end then.
         clock: seconds, the event loop's by default.
     """
@@ -62,7 +62,8 @@ class Device:
         self._work = asyncio.Event()  # something has come or become ready
         self._closed = self._leaving = False
         self._cores = Cores(cores)
-        self._places = [Place(cores), Place(1)] if cores == 2 else [Place(cores)]
+        beside = {1: 0, 2: 2}.get(cores, 1)  # another full batch, and urgent calls
+        self._places = [Place(cores), *(Place(1) for _ in range(beside))]
         self._tasks: list[asyncio.Task[None]] = []
         for resident in self.residents:
             instruments.stalled.labels(resident.name).set_function(self.stalled_for)
@@ -161,7 +162,7 @@ class Device:
                 await self._fill(resident)
                 if not self._may_begin(resident, place):  # the other one was faster
                     continue
-                if turn := self._scheduler.begin(resident, self._clock()):
+                if turn := self._scheduler.begin(resident, self._clock(), urgent=self._is_urgent(resident)):
                     await self._take(turn, place)
                 else:  # all had left, and are discounted by callbacks that have yet to run
                     await asyncio.sleep(0)
@@ -183,25 +184,35 @@ class Device:
         """
         Whether the next batch of *resident* may begin now, at *place*.
 
-        Beside a batch of the same device it may where there is enough for another full one: two small
-        batches would take longer than one.  Urgent calls need not wait for bulk calls alone.  What runs alone
+        Urgent calls do not wait for bulk calls: they take turns with them on the cores.  Else a batch may
+        begin beside another one where it is full: two small ones would take longer than one.  What runs alone
         runs at the first place, which so is the only one to have OpenMP's helpers, see `compute_on_one_core`.
         """
         if self._cores.unused:
             return place is self._places[0]
-        if not (self._cores.free and resident.model.info.reentrant):
+        if not resident.model.info.reentrant:
             return False
-        before_it = {turn.lane for turn in self._scheduler.running}
-        return resident.queue.fills_a_batch or (resident.queue.waiting, before_it) == (INTERACTIVE, {BULK})
+        full = bool(self._cores.free) and resident.queue.fills_a_batch
+        return full or self._is_urgent(resident)
+
+    def _is_urgent(self, resident: LocalModel) -> bool:
+        """Whether calls that somebody waits for would wait for bulk calls alone."""
+        lanes = {turn.lane for turn in self._scheduler.running}
+        return resident.queue.waiting == INTERACTIVE and lanes == {BULK}
 
     async def _take(self, turn: Turn[Model], place: Place) -> None:
         """Run the batch of *turn* with as many cores as it should have."""
-        resident, cores = turn.resident, self._cores
-        place.cores = self._cores_for(turn) if cores.unused else cores.free
-        with cores.taken(place.cores if resident.model.info.reentrant else cores.all) as share:
+        alone, cores = self._cores.unused, self._cores
+        place.cores = self._cores_for(turn) if alone else 1
+        with cores.taken(self._held(turn, place) if alone else min(1, cores.free)) as share:
             await self._score(turn, turn.batch, place, share)
             self._scheduler.end(turn, self._clock(), share)
         self._work.set()
+
+    def _held(self, turn: Turn[Model], place: Place) -> int:
+        """Cores that no other batch may have beside a batch that began alone."""
+        divided = self._cores.all == 2 and turn.resident.model.info.reentrant
+        return place.cores if divided else self._cores.all
 
     def _cores_for(self, turn: Turn[Model]) -> int:
         """
@@ -209,7 +220,7 @@ class Device:
         but those of threads that have to decode for more than half as long as this batch takes.
         """
         cores, queue = self._cores, turn.resident.queue
-        if len(self._places) > 1 and turn.resident.model.info.reentrant and queue.fills_a_batch:
+        if cores.all == 2 and turn.resident.model.info.reentrant and queue.fills_a_batch:
             return cores.half
         pending = [each.queue.pending for each in self.residents]
         run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in turn.batch))
@@ -238,7 +249,8 @@ class Device:
         Run a batch, or a half of one, and answer it; halve it until the bad call stands alone.
 
         Args:
-            share: of the device that the batch has; that much of its time is the device's.
+            share: of the device that the batch has; that much of its time is the device's.  Nothing is
+                learnt from one without: it takes turns with others.
         """
         resident, began = turn.resident, self._clock()
         cost = sum(call.prepared.cost for call in batch)
@@ -262,7 +274,8 @@ class Device:
             await self._check(resident, place, exc)
             outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(batch)
         else:
-            resident.queue.finished(cost, share * (self._clock() - began), turn.gap_s)
+            if share:
+                resident.queue.finished(cost, share * (self._clock() - began), turn.gap_s)
         self._answer(resident.name, batch, outcomes, self._clock() - began)
 
     async def _check(self, resident: LocalModel, place: Place, exc: Exception) -> None:

@@ -27,7 +27,7 @@ class Cores:
 
     @property
     def unused(self) -> bool:
-        """Whether no batch runs."""
+        """Whether no batch has any."""
         return self.free == self.all
 
     @contextmanager

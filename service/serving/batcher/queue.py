@@ -145,10 +145,10 @@ class Queue:
             lane.insert(sum(other.arrived <= call.arrived for other in lane), call)
             self._count_in(call, INTERACTIVE)
 
-    def take(self, now: float) -> list[QueuedCall]:
-        """The next batch; empty when nobody waits."""
-        batch, self._credit = take_batch(
-            self._lanes,
+    def take(self, now: float, *, urgent: bool = False) -> list[QueuedCall]:
+        """The next batch; empty when nobody waits, or nobody *urgent* where only they may come."""
+        batch, credit = take_batch(
+            self._lanes | {BULK: deque()} if urgent else self._lanes,
             self._shares,
             self._credit,
             now,
@@ -156,6 +156,7 @@ class Queue:
             max_cost=self._cost_limit(),
             fixed_cost=self.cost_model.fixed_cost,
         )
+        self._credit = self._credit if urgent else credit
         for call in batch:
             self._count_in(call, "")
         return batch

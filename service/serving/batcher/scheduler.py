@@ -127,10 +127,15 @@ class Scheduler(Generic[M]):
     def _others_wait(self, resident: Resident[M]) -> bool:
         return any(other.queue.waiting for other in self._residents if other is not resident)
 
-    def begin(self, resident: Resident[M], now: float) -> Turn[M] | None:
-        """The next batch of *resident*, which begins now; None where all of its callers have left."""
+    def begin(self, resident: Resident[M], now: float, *, urgent: bool = False) -> Turn[M] | None:
+        """
+        The next batch of *resident*, which begins now; None where all of its callers have left.
+
+        Args:
+            urgent: without what bulk calls are owed, since a batch of theirs runs meanwhile.
+        """
         lane, queue = resident.queue.waiting, resident.queue
-        batch = queue.take(now)
+        batch = queue.take(now, urgent=urgent)
         if not batch:
             return None
         # Between batches the loop answers callers; where work waited meanwhile, it waited for that.
