@@ -162,6 +162,23 @@ async def test_urgent_calls_run_beside_batches_of_bulk_calls(cores):
         await outcomes_of([*busy, bulk])
 
 
+async def test_a_batch_that_hangs_is_noticed_although_urgent_calls_beside_it_are_answered():
+    """Or bulk calls might never be answered again, and nobody would know."""
+    now = 0.0
+    model = Counting()
+    served, resident = device(model, cores=2, clock=lambda: now)
+    async with served:
+        model.hold.clear()
+        busy = put(served, resident, *["busy"] * 16)
+        await until_idle()
+        now = 100.0
+        await outcomes_of(put(served, resident, "urgent", lane="interactive"))
+
+        assert 100.0 == served.stalled_for()
+        model.hold.set()
+        await outcomes_of(busy)
+
+
 async def test_nothing_is_learnt_of_the_pace_from_calls_that_take_turns_with_others():
     """They took longer than they would by themselves."""
     model = Counting()

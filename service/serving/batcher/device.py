@@ -17,7 +17,7 @@ from typing import Any, Self
 from models.contract import Model, ModelError, Prepared
 from models.outcomes import Outcome
 from service.errors import Draining, ModelFault, ScoregateError
-from service.lanes import BULK, INTERACTIVE, LANES
+from service.lanes import LANES
 from service.serving.backends.contract import Extent, Outlook
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.batch_span import batch_span
@@ -141,7 +141,8 @@ class Device:
         """Seconds since the last finished batch while work waits or runs; 0 when idle."""
         if not self.running and not self._leaving:
             return inf  # the loop ended by itself
-        return self._scheduler.stalled_s(self._clock())
+        now = self._clock()  # one batch may hang while others beside it are answered
+        return max(self._scheduler.stalled_s(now), *(now - place.since for place in self._places))
 
     @property
     def running(self) -> bool:
@@ -162,7 +163,8 @@ class Device:
                 await self._fill(resident)
                 if not self._may_begin(resident, place):  # the other one was faster
                     continue
-                if turn := self._scheduler.begin(resident, self._clock(), urgent=self._is_urgent(resident)):
+                urgent = self._scheduler.is_urgent(resident)
+                if turn := self._scheduler.begin(resident, self._clock(), urgent=urgent):
                     await self._take(turn, place)
                 else:  # all had left, and are discounted by callbacks that have yet to run
                     await asyncio.sleep(0)
@@ -193,20 +195,16 @@ class Device:
         if not resident.model.info.reentrant:
             return False
         full = bool(self._cores.free) and resident.queue.fills_a_batch
-        return full or self._is_urgent(resident)
-
-    def _is_urgent(self, resident: LocalModel) -> bool:
-        """Whether calls that somebody waits for would wait for bulk calls alone."""
-        lanes = {turn.lane for turn in self._scheduler.running}
-        return resident.queue.waiting == INTERACTIVE and lanes == {BULK}
+        return full or self._scheduler.is_urgent(resident)
 
     async def _take(self, turn: Turn[Model], place: Place) -> None:
         """Run the batch of *turn* with as many cores as it should have."""
         alone, cores = self._cores.unused, self._cores
-        place.cores = self._cores_for(turn) if alone else 1
+        place.cores, place.since = self._cores_for(turn) if alone else 1, self._clock()
         with cores.taken(self._held(turn, place) if alone else min(1, cores.free)) as share:
             await self._score(turn, turn.batch, place, share)
             self._scheduler.end(turn, self._clock(), share)
+        place.since = inf
         self._work.set()
 
     def _held(self, turn: Turn[Model], place: Place) -> int:
@@ -277,6 +275,7 @@ class Device:
             if share:
                 resident.queue.finished(cost, share * (self._clock() - began), turn.gap_s)
         self._answer(resident.name, batch, outcomes, self._clock() - began)
+        place.since = self._clock()
 
     async def _check(self, resident: LocalModel, place: Place, exc: Exception) -> None:
         """Raises `Broken` where even the example, which worked at the start, fails now."""

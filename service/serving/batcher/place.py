@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 from models.contract import Model, Prepared
@@ -46,10 +47,11 @@ class Place:
 
     Attributes:
         cores: that it computes with, on a CPU.
+        since: when its batch began, or was last answered in part; infinite while it has none.
     """
 
     def __init__(self, cores: int) -> None:
-        self.cores = cores
+        self.cores, self.since = cores, inf
         self._thread = FairThreads(1, "device")
 
     async def score(self, model: Model, batch: Sequence[Prepared]) -> Sequence[Any]:

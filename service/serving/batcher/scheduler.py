@@ -127,6 +127,10 @@ class Scheduler(Generic[M]):
     def _others_wait(self, resident: Resident[M]) -> bool:
         return any(other.queue.waiting for other in self._residents if other is not resident)
 
+    def is_urgent(self, resident: Resident[M]) -> bool:
+        """Whether calls of *resident* that somebody waits for would wait for bulk calls alone."""
+        return resident.queue.waiting == INTERACTIVE and {turn.lane for turn in self._running} == {BULK}
+
     def begin(self, resident: Resident[M], now: float, *, urgent: bool = False) -> Turn[M] | None:
         """
         The next batch of *resident*, which begins now; None where all of its callers have left.
