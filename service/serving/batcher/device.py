@@ -94,9 +94,10 @@ class Device:
             self._instruments.model_ready.labels(resident.name).set(0)
 
     async def _warm(self, resident: LocalModel) -> None:
-        """Twice at each place: the first run pays for what is only paid once, the last one is observed."""
+        """Twice at each of its places: the first run pays for what is only paid once, the last one is observed."""
         example = resident.model.prepare(resident.model.example())
-        for place in self._places * 2:
+        places = self._places if resident.model.info.reentrant else self._places[:1]
+        for place in places * 2:
             began = self._clock()
             [outcome] = await place.score(resident.model, [example])
             if isinstance(outcome, Exception):
