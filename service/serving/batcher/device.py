@@ -94,7 +94,7 @@ class Device:
             self._instruments.model_ready.labels(resident.name).set(0)
 
     async def _warm(self, resident: LocalModel) -> None:
-        """Twice at each of its places: the first run pays for what is only paid once, the last one is observed."""
+        """Twice at each of its places: the first run pays for what is paid once, the last one is observed."""
         example = resident.model.prepare(resident.model.example())
         places = self._places if resident.model.info.reentrant else self._places[:1]
         for place in places * 2:
