@@ -3,12 +3,11 @@
 import sys
 import tempfile
 from pathlib import Path
-from statistics import median
 
 from loadtest import servers
 from loadtest.peers.measuring import check_same, running
 from loadtest.peers.peer import PEERS
-from loadtest.peers.rounds import alternate
+from loadtest.peers.rounds import Result, alternate
 from loadtest.peers.rows import ROWS
 from loadtest.peers.serving import peer_served
 from loadtest.report import Report
@@ -28,6 +27,5 @@ def measure(report: Report, size: Size) -> None:
         for figure, name in FIGURES.items():
             row = ROWS[name].scaled(min(1.0, 4 * size.scale))
             runs = alternate(size.rounds, running(ours, row), running(theirs, row))
-            ratio = median(our.value / their.value for our, their in zip(*runs, strict=True))
             note = f"{runs[0][-1].value:.0f} over {runs[1][-1].value:.0f} images/s, {row.what}"
-            report.add(figure, ratio, note=note)
+            report.add(figure, Result(name, "flask", PEERS["flask"].version, *runs).ratio, note=note)

@@ -45,7 +45,7 @@ class LocalRuntime(Handles):
         return any(device.stalled_for() > self._settings.server.stall_s for device in self.devices)
 
     async def _start(self) -> None:
-        """Models on one device share its thread, but for those that generate."""
+        """Models on one device share its threads, but for those that generate."""
         places: dict[tuple[str, bool], list[LocalModel]] = {}
         for name, model in self._models.items():
             if isinstance(model, RemoteModel):

@@ -119,6 +119,17 @@ async def test_nobody_but_the_device_computes_on_more_than_one_core():
             assert 1 == torch.get_num_threads()
 
 
+@pytest.mark.parametrize(("reentrant", "expected"), [(True, [1, 1, 2] * 2), (False, [2] * 2)])
+async def test_a_model_is_warmed_up_where_it_will_run_and_the_pace_is_that_of_all_cores(reentrant, expected):
+    """The last run is the one that the first prediction comes from."""
+    model, seen = Counting(reentrant=reentrant), []
+    score = model.score
+    model.score = lambda batch: [seen.append(torch.get_num_threads()), *score(batch)][1:]
+    served, _ = device(model, cores=2)
+    async with served:
+        assert expected == seen
+
+
 @pytest.mark.parametrize("reentrant", [True, False])
 @pytest.mark.parametrize(("seconds", "groups", "cores"), [(11, 1, 3), (11, 2, 2), (11, 3, 2), (1, 3, 4)])
 async def test_a_batch_leaves_cores_where_decoding_takes_half_of_its_time(reentrant, seconds, groups, cores):

@@ -94,10 +94,10 @@ class Device:
             self._instruments.model_ready.labels(resident.name).set(0)
 
     async def _warm(self, resident: LocalModel) -> None:
-        """Twice at each of its places: the first run pays for what is paid once, the last one is observed."""
+        """Twice at each of its places: the first run pays for what is paid once; the last has all cores."""
         example = resident.model.prepare(resident.model.example())
         places = self._places if resident.model.info.reentrant else self._places[:1]
-        for place in places * 2:
+        for place in places[::-1] * 2:
             began = self._clock()
             [outcome] = await place.score(resident.model, [example])
             if isinstance(outcome, Exception):
@@ -202,16 +202,16 @@ class Device:
         """Run the batch of *turn* with as many cores as it should have."""
         alone, cores = self._cores.unused, self._cores
         place.cores, place.since = self._cores_for(turn) if alone else 1, self._clock()
-        with cores.taken(self._held(turn, place) if alone else min(1, cores.free)) as share:
+        held = place.cores if self._divides(turn.resident) else cores.all  # by one that began alone
+        with cores.taken(held if alone else min(1, cores.free)) as share:
             await self._score(turn, turn.batch, place, share)
             self._scheduler.end(turn, self._clock(), share)
         place.since = inf
         self._work.set()
 
-    def _held(self, turn: Turn[Model], place: Place) -> int:
-        """Cores that no other batch may have beside a batch that began alone."""
-        divided = self._cores.all == 2 and turn.resident.model.info.reentrant
-        return place.cores if divided else self._cores.all
+    def _divides(self, resident: LocalModel) -> bool:
+        """Whether full batches of *resident* run beside each other."""
+        return self._cores.all == 2 and resident.model.info.reentrant
 
     def _cores_for(self, turn: Turn[Model]) -> int:
         """
@@ -219,7 +219,7 @@ class Device:
         but those of threads that have to decode for more than half as long as this batch takes.
         """
         cores, queue = self._cores, turn.resident.queue
-        if cores.all == 2 and turn.resident.model.info.reentrant and queue.fills_a_batch:
+        if self._divides(turn.resident) and queue.fills_a_batch:
             return cores.half
         pending = [each.queue.pending for each in self.residents]
         run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in turn.batch))
