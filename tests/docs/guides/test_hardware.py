@@ -33,9 +33,9 @@ def script(tmp_path):
 
 def started(folder: Path) -> dict[int, str]:
     """What both servers were started with, by process id."""
-    lines: list[str] = []
-    while len(lines) < 2:
-        lines += (folder / "started").read_text("utf-8").splitlines()
+    # Open for writing, too: else a server that writes after the other one's end of file finds no reader.
+    with os.fdopen(os.open(folder / "started", os.O_RDWR)) as pipe:
+        lines = [pipe.readline().rstrip("\n") for _ in range(2)]
     return {int(line.split()[0]): line.partition(" ")[2] for line in lines}
 
 
