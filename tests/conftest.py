@@ -2,6 +2,7 @@
 
 import base64
 import io
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,11 @@ from tests.support.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
 from tests.support.redis_server import RedisServer, redis_server
 
 Client = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+
+
+def pytest_configure() -> None:
+    """Ctrl-C reaches what tests start, also where a shell runs all of this in its background, deaf to it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ Two hashes, never mixed: the **id** names the content (prompt, style, questions)
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -42,11 +42,15 @@ class Question:
 
     def content(self) -> dict[str, Any]:
         """All of it as JSON has it; without fields that it does not use, so that ids stay as they were."""
-        content = asdict(self)
-        for name in ("choices", "phrase"):
-            if not content[name]:
-                del content[name]
-        return content
+        return {
+            "id": self.id,
+            "text": self.text,
+            "kind": self.kind,
+            "depends_on": self.depends_on,
+            "expected": self.expected,
+            **({"choices": self.choices} if self.choices else {}),
+            **({"phrase": self.phrase} if self.phrase else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
