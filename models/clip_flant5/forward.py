@@ -16,7 +16,9 @@ from models.clip_flant5.network import Network
 from models.clip_flant5.t5 import Decoder, Encoder
 from models.clip_flant5.tensors import Weights
 from models.clip_flant5.tokenizer import PAD, Text
+from models.clip_flant5.traced import Traced
 from models.clip_flant5.vision import Linear, VisionTower
+from models.dry_run import is_dry
 
 # Lengths are padded to a multiple: few shapes for kernels and compilers, and attention sums a row in the same
 # order whatever the padding (16 floats are a vector register), so that bfloat16 rounds alike in any batch.
@@ -49,10 +51,12 @@ class Forward:
         self._head = weights.take("t5.lm_head.weight", dtype=torch.float32)
         if device.type == "cpu":
             keep_freed_memory()
-        if compile:
-            self._tower.run = torch.compile(self._tower.run)
-            self._encoder.run = torch.compile(self._encoder.run)
-            self._decoder.run = torch.compile(self._decoder.run)
+        part: Any
+        for part in (self._tower, self._encoder, self._decoder):
+            if compile:
+                part.run = torch.compile(part.run)
+            elif device.type == "cpu" and not is_dry():
+                part.run = Traced(part.run)
 
     def features(self, pixels: torch.Tensor) -> torch.Tensor:
         """Pixels (n, channels, size, size) to projected patch features (n, patches, width)."""

@@ -88,18 +88,20 @@ class CrossAttention:
         )
         self._norm = Norm(weights, f"{name}.layer_norm", config)
 
-    def __call__(self, answers: torch.Tensor, states: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
+    def __call__(
+        self, answers: torch.Tensor, states: torch.Tensor, padding: torch.Tensor, few: bool
+    ) -> torch.Tensor:
         """
         *answers* (n, tokens, width), float32, read *states* (n, length, width) where *padding*
         (n, length) is 0.
 
         Keys and values of every state are most of a decoder's work, and "Yes" reads them twice.  For so
-        few tokens they are not computed: q . (K s) = (K^T q) . s, so the query is taken to the states'
+        *few* tokens they are not computed: q . (K s) = (K^T q) . s, so the query is taken to the states'
         own space, and what it saw there through V.  That is less work up to d_kv tokens.
         """
         rows, tokens, _ = answers.shape
         query = F.linear(self._norm(answers), self._query).view(rows, tokens, self._heads, self._head)
-        attend = self._few if tokens < self._head else self._many
+        attend = self._few if few else self._many
         return answers + F.linear(attend(query, states, padding), self._out)
 
     def _few(self, query: torch.Tensor, states: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
@@ -186,11 +188,16 @@ class DecoderBlock:
         self._feed = FeedForward(weights, f"{name}.layer.2", config)
 
     def __call__(
-        self, answers: torch.Tensor, bias: torch.Tensor, states: torch.Tensor, padding: torch.Tensor
+        self,
+        answers: torch.Tensor,
+        bias: torch.Tensor,
+        states: torch.Tensor,
+        padding: torch.Tensor,
+        few: bool,
     ) -> torch.Tensor:
         rows, tokens, width = answers.shape
-        answers = self._attend(answers, bias).view(len(states), -1, width)
-        return self._feed(self._read(answers, states, padding)).view(rows, tokens, width)
+        answers = self._attend(answers, bias).view(states.shape[0], -1, width)
+        return self._feed(self._read(answers, states, padding, few)).view(rows, tokens, width)
 
 
 class Decoder:
@@ -201,6 +208,7 @@ class Decoder:
         blocks = [f"{name}.block.{number}" for number in range(config.num_decoder_layers)]
         self._blocks = [DecoderBlock(weights, block, config) for block in blocks]
         self._norm = Norm(weights, f"{name}.final_layer_norm", config)
+        self._head = config.d_kv
         self.run = DecoderBlock.__call__
 
     def __call__(self, answers: torch.Tensor, states: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
@@ -216,6 +224,7 @@ class Decoder:
         tokens = answers.shape[1]
         later = torch.full((tokens, tokens), -math.inf, device=answers.device).triu(1)
         bias = (self._bias(tokens) + later).to(states.dtype)[None]
+        few = len(answers) // len(states) * tokens < self._head  # that read a question's states
         for block in self._blocks:
-            answers = self.run(block, answers, bias, states, padding)
+            answers = self.run(block, answers, bias, states, padding, few)
         return self._norm(answers)
