@@ -224,7 +224,8 @@ class Decoder:
         tokens = answers.shape[1]
         later = torch.full((tokens, tokens), -math.inf, device=answers.device).triu(1)
         bias = (self._bias(tokens) + later).to(states.dtype)[None]
-        few = len(answers) // len(states) * tokens < self._head  # that read a question's states
+        together = len(answers) // len(states) * tokens  # of all answers to a question
+        few = together < self._head
         for block in self._blocks:
             answers = self.run(block, answers, bias, states, padding, few)
         return self._norm(answers)
