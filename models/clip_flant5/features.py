@@ -3,8 +3,11 @@
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from threading import Lock
+from typing import Any
 
 import torch
+
+unbind_copy: Any = torch.unbind_copy  # which is typed as if it returned nothing
 
 
 class FeatureCache:
@@ -36,7 +39,8 @@ class FeatureCache:
                 self._rows.move_to_end(digest)
         fresh = [digest for digest in images if digest not in found]
         if fresh:
-            rows = see(torch.stack([images[digest] for digest in fresh]))
+            seen = see(torch.stack([images[digest] for digest in fresh]))
+            rows = unbind_copy(seen)  # a view, once kept, would hold its whole batch
             found |= dict(zip(fresh, rows, strict=True))
             with self._lock:
                 self._keep({digest: found[digest] for digest in fresh})
@@ -45,7 +49,7 @@ class FeatureCache:
     def _keep(self, rows: Mapping[str, torch.Tensor]) -> None:
         for digest, row in rows.items():
             if row.nbytes <= self._max and digest not in self._rows:
-                self._rows[digest] = row.clone()  # a view would hold its whole batch
+                self._rows[digest] = row
                 self.bytes += row.nbytes
         while self.bytes > self._max:
             self.bytes -= self._rows.popitem(last=False)[1].nbytes

@@ -16,9 +16,9 @@ from models.clip_flant5.network import Network
 from models.clip_flant5.t5 import Decoder, Encoder
 from models.clip_flant5.tensors import Weights
 from models.clip_flant5.tokenizer import PAD, Text
-from models.clip_flant5.traced import Traced
 from models.clip_flant5.vision import Linear, VisionTower
 from models.dry_run import is_dry
+from models.traced import Traced
 
 # Lengths are padded to a multiple: few shapes for kernels and compilers, and attention sums a row in the same
 # order whatever the padding (16 floats are a vector register), so that bfloat16 rounds alike in any batch.
@@ -79,8 +79,9 @@ class Forward:
             for (before, after), length in zip(texts, lengths, strict=True)
         ]
         states = self._embed(ids)
-        for row, (before, _) in enumerate(texts):
-            states[row, len(before) : len(before) + patches] = features[row]
+        firsts = [row * longest + len(before) for row, (before, _) in enumerate(texts)]
+        places = self._upload(firsts)[:, None] + torch.arange(patches, device=self._device)
+        states.flatten(0, 1).index_copy_(0, places.flatten(), features.flatten(0, 1).to(states.dtype))
         beyond = torch.arange(longest, device=self._device) >= self._upload(lengths)[:, None]
         padding = torch.zeros(beyond.shape, dtype=self._dtype, device=self._device)
         padding.masked_fill_(beyond, -math.inf)

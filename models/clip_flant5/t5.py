@@ -6,12 +6,15 @@ weights' dtype.  Attention scores are not divided by sqrt(d_kv): T5 has that in 
 """
 
 import math
+from functools import lru_cache
 
 import torch
 from torch.nn import functional as F
 from transformers import T5Config
 
 from models.clip_flant5.tensors import Weights
+
+LENGTHS = 64  # for which the position bias of each distance is kept
 
 
 class Norm:
@@ -32,15 +35,19 @@ class PositionBias:
         self._table = weights.take(f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight")
         self._furthest = config.relative_attention_max_distance
         self._bidirectional = bidirectional
+        self._line = lru_cache(LENGTHS)(self._made_line)
 
     def __call__(self, length: int) -> torch.Tensor:
         """Bias (heads, length, length) of each query for each key."""
+        # Row q of the square is the line from distance -q on: windows of the line, the last one first.
+        return self._line(length).unfold(1, length, 1).flip(1)
+
+    def _made_line(self, length: int) -> torch.Tensor:
+        """Bias (heads, 2 length - 1) for each distance, the most negative one first."""
         distances = torch.arange(1 - length, length, device=self._table.device)
         buckets = bucket(distances, len(self._table), self._furthest, self._bidirectional)
         # Each head's numbers side by side in memory: fused kernels copy any other mask again in every layer.
-        line = self._table.t().index_select(1, buckets)
-        # Row q of the square is the line from distance -q on: windows of the line, the last one first.
-        return line.unfold(1, length, 1).flip(1)
+        return self._table.t().index_select(1, buckets)
 
 
 def bucket(distances: torch.Tensor, buckets: int, furthest: int, bidirectional: bool) -> torch.Tensor:

@@ -28,6 +28,7 @@ from models.calls import (
 from models.clip.model import Clip
 from models.clip_flant5.features import FeatureCache
 from models.clip_flant5.model import ClipFlanT5
+from models.clip_flant5.t5 import PositionBias
 from models.dry_run import dry_run
 from models.image import Image
 from models.meter import is_aligned
@@ -141,6 +142,13 @@ def tensors_of(part: Any) -> list[tuple[Any, str]]:
     return found
 
 
+def put(part: Any, name: str, tensor: torch.Tensor) -> None:
+    """Have *part* hold *tensor*, and nothing that it made of the one before."""
+    setattr(part, name, tensor)
+    if isinstance(part, PositionBias):
+        part._line.cache_clear()
+
+
 def test_a_weight_of_clip_flant5_on_the_cpu_raises(made):
     """Each kind of tensor that its forward pass holds, one at a time; without that the batch is answered."""
     model = made("xl of two layers")
@@ -153,10 +161,10 @@ def test_a_weight_of_clip_flant5_on_the_cpu_raises(made):
     model._scorer._seen = FeatureCache(0)  # or a picture that was seen before would pass by the vision tower
     for (_, name), part in places.items():
         kept = getattr(part, name)
-        setattr(part, name, kept.cpu())
+        put(part, name, kept.cpu())
         with pytest.raises(RuntimeError, match="device"):
             scored(model, calls)
-        setattr(part, name, kept)
+        put(part, name, kept)
     scored(model, calls)
 
 

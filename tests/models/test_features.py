@@ -43,6 +43,13 @@ def test_what_was_used_last_stays_within_the_bytes_allowed():
     assert 2 * ROW == cache.bytes
 
 
+def test_a_row_that_is_kept_keeps_nothing_else_of_its_batch():
+    cache = FeatureCache(10 * ROW)
+    rows = cache.of(images(1, 2, 3), Eyes())
+
+    assert [row.untyped_storage().nbytes() for row in rows.values()] == [ROW] * 3
+
+
 def test_nothing_is_kept_where_nothing_fits():
     """Off: every batch sees its images."""
     cache, see = FeatureCache(0), Eyes()

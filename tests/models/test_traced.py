@@ -1,10 +1,14 @@
-"""Blocks as TorchScript: the same numbers, without Python."""
+"""Parts of networks as TorchScript: the same numbers, without Python."""
 
+from typing import Any
+
+import open_clip
 import pytest
 import torch
 from torch.nn import functional as F
 
-from models.clip_flant5.traced import Traced
+from models.clip.traced import trace
+from models.traced import Traced
 from tests.models.test_forward import ASKED, SHORT, fast, log_probs, network
 
 
@@ -58,3 +62,47 @@ def test_what_was_traced_for_one_batch_is_right_for_another(first, then, dtype):
     log_probs(used, first)
 
     assert torch.equal(log_probs(used, then), log_probs(fast(made, dtype), then))
+
+
+@pytest.mark.parametrize("name", ["RN50", "ViT-B-32", "coca_base"])
+@torch.inference_mode()
+def test_a_traced_clip_gives_the_embeddings_of_one_that_is_not(name):
+    """Equal to the bit, whatever the number of rows it was traced with."""
+    torch.manual_seed(0)
+    small = small_clip(name)
+    pictures = torch.randn(5, 3, 64, 64)
+    texts = torch.randint(1, 100, (5, small.context_length))
+    counts = (1, 3, 5, 2)
+    plain = [(small.encode_image(pictures[:n]), small.encode_text(texts[:n])) for n in counts]
+
+    trace(small)
+
+    for n, (seen, read) in zip(counts, plain, strict=True):
+        assert torch.equal(small.encode_image(pictures[:n]), seen)
+        assert torch.equal(small.encode_text(texts[:n]), read)
+
+
+@torch.inference_mode()
+def test_a_tower_that_is_not_open_clips_own_stays_as_it_is():
+    """It may decide by what it is given: those of transformers leave a mask out where nothing is masked."""
+
+    class Other(open_clip.transformer.Transformer):
+        pass
+
+    network = torch.nn.Sequential(Other(8, 1, 1))
+    trace(network)
+
+    assert "forward" not in vars(network[0])
+
+
+def small_clip(name: str) -> Any:
+    """An open_clip network of the kind of *name*, with two small layers."""
+    config = open_clip.get_model_config(name)
+    vision = config["vision_cfg"] | {"image_size": 64, "width": 32, "head_width": 8, "patch_size": 16}
+    vision["layers"] = [1, 1, 1, 1] if name == "RN50" else 2
+    text = config["text_cfg"] | {"vocab_size": 128, "width": 32, "heads": 4, "layers": 2}
+    kind = open_clip.CoCa if name == "coca_base" else open_clip.CLIP
+    if kind is open_clip.CoCa:
+        decoder = config["multimodal_cfg"] | {"width": 32, "heads": 4, "layers": 1, "dim_head": 8}
+        return kind(32, decoder, text, vision).eval()
+    return kind(32, vision, text).eval()

@@ -1,4 +1,4 @@
-"""Blocks of the network as TorchScript, which runs them without Python, and so without its lock."""
+"""Parts of a network as TorchScript, which runs them without Python, and so without its lock."""
 
 import warnings
 from collections.abc import Callable
@@ -12,14 +12,14 @@ jit: Any = torch.jit  # whose names are not typed
 
 class Traced:
     """
-    A function of a block and tensors; each block is traced when it first runs.
+    A function of a part of a network and tensors; each part is traced when it first runs.
 
     At every step torch gives up the interpreter's lock and takes it again, and may wait for a thread that
-    decodes, or for the event loop.  A traced block does so once.  It takes the same steps, so its numbers are
+    decodes, or for the event loop.  A traced part does so once.  It takes the same steps, so its numbers are
     the same.  See ADR 0021.
 
     Args:
-        run: called with a block, tensors, and choices between ways to compute.  Sizes of the tensors may
+        run: called with a part, tensors, and choices between ways to compute.  Sizes of the tensors may
             differ from call to call; each choice has a trace of its own.
     """
 
@@ -28,20 +28,20 @@ class Traced:
         self._traces: dict[Any, Callable[..., torch.Tensor]] = {}
         self._tracing = Lock()
 
-    def __call__(self, block: Any, *given: Any) -> torch.Tensor:
+    def __call__(self, part: Any, *given: Any) -> torch.Tensor:
         """What *run* returns for the same."""
         tensors = [each for each in given if isinstance(each, torch.Tensor)]
         choices = given[len(tensors) :]
         with self._tracing:
-            traced = self._traces.get((block, choices))
+            traced = self._traces.get((part, choices))
             if traced is None:
-                traced = self._traces[block, choices] = self._trace(block, tensors, choices)
+                traced = self._traces[part, choices] = self._trace(part, tensors, choices)
         with jit.optimized_execution(False):  # which would begin anew for sizes it has not seen
             return traced(*tensors)
 
-    def _trace(self, block: Any, tensors: list[torch.Tensor], choices: Any) -> Callable[..., torch.Tensor]:
+    def _trace(self, part: Any, tensors: list[torch.Tensor], choices: Any) -> Callable[..., torch.Tensor]:
         def run(*tensors: torch.Tensor) -> torch.Tensor:
-            return self._run(block, *tensors, *choices)
+            return self._run(part, *tensors, *choices)
 
         with warnings.catch_warnings():
             # It is not developed any more, and cannot know that the steps are the same for all sizes.
