@@ -79,7 +79,11 @@ class PendingCalls:
         self._between_s += (between_s - self._between_s) * (0.2 if self._between_s else 1.0)
         self.latest = now
 
-    def ready_in_s(self, known: Set[Group], lanes: Set[str]) -> float:
-        """Seconds until those of *known* that go to *lanes* will be ready; inf where all have ended."""
+    def ready_in_s(self, known: Set[Group], lanes: Set[str], most: float = inf) -> float:
+        """
+        Seconds until those of *known* that go to *lanes* will be ready, or the first *most* calls of them.
+
+        It is inf where all have ended.
+        """
         calls = sum(group.calls for group in known & self._groups if group.lane in lanes)
-        return calls * self._between_s if calls else inf
+        return min(calls, most) * self._between_s if calls else inf

@@ -108,20 +108,22 @@ class Scheduler(Generic[M]):
         Without those, their batch takes a fixed part of its own; waiting pays where all of them are
         likely to be ready before that has passed.  Twice as long is given, since to wait in vain costs
         the time of the tokens that are ready, and to go too early a fixed part.  Else a request's first
-        image would go alone, and the others after it.
+        image would go alone, and the others after it.  Nobody waits for bulk calls alone, so there the next
+        one counts: each that comes in time saves a fixed part, until the batch is full.
 
         Args:
             known: groups that were being prepared when the wait began; those that set out later are
                 not waited for, or calls would wait for one another without end.
             since: when it began.
         """
-        queue = resident.queue
+        queue, pending = resident.queue, resident.queue.pending
         if not queue.waiting or queue.fills_a_batch or self._others_wait(resident):
             return -inf
         until = queue.oldest() + queue.linger_s if queue.linger_s else -inf
         worth_s = 2 * queue.cost_model.fixed_s
-        if queue.pending.ready_in_s(known, {queue.waiting, INTERACTIVE}) <= worth_s:
-            until = max(until, since + worth_s, queue.pending.latest + worth_s)
+        most = 1 if queue.waiting == BULK else inf
+        if pending.ready_in_s(known, {queue.waiting, INTERACTIVE}, most) <= worth_s:
+            until = max(until, since + worth_s, pending.latest + worth_s)
         return until
 
     def _others_wait(self, resident: Resident[M]) -> bool:
