@@ -19,6 +19,8 @@ from service.lanes import BULK, INTERACTIVE
 from service.serving.backends.contract import Result
 from service.tracing.span import NO_SPAN, Span
 
+FILLED = 1.5  # the time of a batch that bulk calls fill up, over that of its interactive calls alone
+
 
 @dataclass(eq=False, slots=True)
 class QueuedCall:
@@ -94,7 +96,7 @@ def take_batch(
     """
     Take the next batch off the lanes: interactive calls first, but for what bulk calls are owed.
 
-    What interactive calls leave is bulk's as well, until the batch takes twice the time that they would
+    What interactive calls leave is bulk's as well, until the batch takes half as long again as they would
     by themselves.  The first call is always taken, however costly, so that no call can block a queue
     for good.
 
@@ -118,7 +120,7 @@ def take_batch(
             break
         size = lane[0].prepared.cost
         filling = lane is bulk and urgent_cost and not both
-        limit = min(max_cost, 2 * urgent_cost + fixed_cost) if filling else max_cost
+        limit = min(max_cost, FILLED * urgent_cost + (FILLED - 1) * fixed_cost) if filling else max_cost
         if batch and cost + size > limit:
             break
         urgent_cost += size if lane is interactive else 0
