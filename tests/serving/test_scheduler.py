@@ -117,17 +117,22 @@ def test_an_unfull_batch_has_one_wait_for_company_and_for_pending_calls():
     assert 13.0 == turns.waits_until(resident, known, 11.0), "who set out later is not waited for"
 
 
-@pytest.mark.parametrize(("lane", "waits"), [("interactive", False), ("bulk", True)])
-def test_bulk_calls_wait_while_the_next_one_comes_in_time(lane, waits):
-    """One a second, where a batch saved is worth two: a hundred are too many for somebody who waits."""
+@pytest.mark.parametrize(
+    ("lane", "calls", "until"), [("interactive", 1, 4.5), ("interactive", 9, 3.0), ("bulk", 9, 4.5)]
+)
+def test_it_waits_on_for_calls_that_all_come_in_time_and_for_bulk(lane, calls, until):
+    """One was ready at 2.5, and about one comes each second; a batch that is saved is worth two."""
     turns, resident = scheduler()
     pending = resident.queue.pending
     learns(resident, fixed_s=1.0)
     pending.end(pending.begin(lane, 1, 0.0), 1.0)
-    pending.begin(lane, 100, 1.0)
-    put(turns, resident, lane=lane, now=1.0)
+    pending.begin(lane, calls, 1.0)
+    first = pending.begin(lane, 1, 1.0)
+    known = pending.groups
+    pending.end(first, 2.5)
+    put(turns, resident, lane=lane, now=2.5)
 
-    assert pytest.approx(3.0 if waits else -math.inf) == turns.waits_until(resident, pending.groups, 1.0)
+    assert pytest.approx(until) == turns.waits_until(resident, known, 1.0)
 
 
 def test_nobody_waits_while_another_model_has_work():

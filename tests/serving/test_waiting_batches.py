@@ -51,17 +51,17 @@ async def test_it_waits_no_longer_than_a_batch_saved_is_worth():
     assert [[1]] == model.batches[2:]
 
 
-@pytest.mark.parametrize(("expected", "batches"), [(3, [[1, 2]]), (10, [[1], [2]])])
-async def test_it_waits_only_for_calls_that_are_likely_to_be_ready_by_then(expected, batches):
-    """Calls were ready one a second lately: three more are worth twice the two of a batch, ten are not."""
+@pytest.mark.parametrize(("between_s", "batches"), [(1.0, [[1, 2]]), (5.0, [[1], [2]])])
+async def test_it_waits_only_where_the_next_call_is_likely_to_be_ready_by_then(between_s, batches):
+    """One more call is worth twice the two seconds of a batch."""
     now = 0.0
     model = Words()
     served, resident = device(model, clock=lambda: now)
     async with served:
         learns(resident, fixed=2.0)
         with served.expecting(resident, "interactive", 10):
-            now = 10.0
-        with served.expecting(resident, "interactive", expected):
+            now = 10 * between_s
+        with served.expecting(resident, "interactive", 10):
             calls = put(served, resident, 1, lane="interactive")
             await until_idle()
             if len(batches) == 2:

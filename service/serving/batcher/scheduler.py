@@ -105,11 +105,13 @@ class Scheduler(Generic[M]):
         Until when the next batch of *resident* waits for more calls; -inf where it goes at once.
 
         A batch that is not full waits for `linger_s`, and for calls that are being prepared already.
-        Without those, their batch takes a fixed part of its own; waiting pays where all of them are
-        likely to be ready before that has passed.  Twice as long is given, since to wait in vain costs
-        the time of the tokens that are ready, and to go too early a fixed part.  Else a request's first
-        image would go alone, and the others after it.  Nobody waits for bulk calls alone, so there the next
-        one counts: each that comes in time saves a fixed part, until the batch is full.
+        Without those, their batch takes a fixed part of its own: each that is ready before that has passed
+        saves one.  Twice as long is given, since to wait in vain costs the time of the tokens that are
+        ready, and to go too early a fixed part.  Else a request's first image would go alone, and the
+        others after it.
+
+        It waits on from each call that was ready where all of them are likely to be in time, and for bulk
+        calls, for each of which nobody waits.
 
         Args:
             known: groups that were being prepared when the wait began; those that set out later are
@@ -121,9 +123,10 @@ class Scheduler(Generic[M]):
             return -inf
         until = queue.oldest() + queue.linger_s if queue.linger_s else -inf
         worth_s = 2 * queue.cost_model.fixed_s
-        most = 1 if queue.waiting == BULK else inf
-        if pending.ready_in_s(known, {queue.waiting, INTERACTIVE}, most) <= worth_s:
-            until = max(until, since + worth_s, pending.latest + worth_s)
+        lanes = {queue.waiting, INTERACTIVE}
+        if pending.ready_in_s(known, lanes, 1) <= worth_s:
+            all_come = queue.waiting == BULK or pending.ready_in_s(known, lanes) <= worth_s
+            until = max(until, worth_s + (max(since, pending.latest) if all_come else since))
         return until
 
     def _others_wait(self, resident: Resident[M]) -> bool:
