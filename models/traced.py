@@ -7,7 +7,14 @@ from typing import Any
 
 import torch
 
+from models.dry_run import is_dry
+
 jit: Any = torch.jit  # whose names are not typed
+
+
+def pays_on(device: torch.device) -> bool:
+    """Whether parts are to be traced: a GPU's host only queues steps, and a dry run computes no numbers."""
+    return device.type == "cpu" and not is_dry()
 
 
 class Traced:

@@ -23,10 +23,10 @@ from models.clip.source import find
 from models.clip.towers import Input, embed
 from models.clip.traced import trace
 from models.contract import CheckpointError, ModelError, ModelInfo, Prepared
-from models.dry_run import is_dry
 from models.image import Image
 from models.outcomes import Embedding
 from models.pixels import middle
+from models.traced import pays_on
 
 
 class Clip:
@@ -59,7 +59,7 @@ class Clip:
         parts = load_parts(found, dtype, device, resize_mode)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         self.network, self.preprocess = parts.network, parts.preprocess
-        if self._device.type == "cpu" and not is_dry():
+        if pays_on(self._device):
             trace(self.network)
         self.tokenizer = parts.tokenizer
         # Tokenizers of transformers keep their last settings, so each length has its own: `prepare`

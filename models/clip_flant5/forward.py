@@ -17,8 +17,7 @@ from models.clip_flant5.t5 import Decoder, Encoder
 from models.clip_flant5.tensors import Weights
 from models.clip_flant5.tokenizer import PAD, Text
 from models.clip_flant5.vision import Linear, VisionTower
-from models.dry_run import is_dry
-from models.traced import Traced
+from models.traced import Traced, pays_on
 
 # Lengths are padded to a multiple: few shapes for kernels and compilers, and attention sums a row in the same
 # order whatever the padding (16 floats are a vector register), so that bfloat16 rounds alike in any batch.
@@ -55,7 +54,7 @@ class Forward:
         for part in (self._tower, self._encoder, self._decoder):
             if compile:
                 part.run = torch.compile(part.run)
-            elif device.type == "cpu" and not is_dry():
+            elif pays_on(device):
                 part.run = Traced(part.run)
 
     def features(self, pixels: torch.Tensor) -> torch.Tensor:

@@ -101,8 +101,7 @@ def small_clip(name: str) -> Any:
     vision = config["vision_cfg"] | {"image_size": 64, "width": 32, "head_width": 8, "patch_size": 16}
     vision["layers"] = [1, 1, 1, 1] if name == "RN50" else 2
     text = config["text_cfg"] | {"vocab_size": 128, "width": 32, "heads": 4, "layers": 2}
-    kind = open_clip.CoCa if name == "coca_base" else open_clip.CLIP
-    if kind is open_clip.CoCa:
+    if "multimodal_cfg" in config:
         decoder = config["multimodal_cfg"] | {"width": 32, "heads": 4, "layers": 1, "dim_head": 8}
-        return kind(32, decoder, text, vision).eval()
-    return kind(32, vision, text).eval()
+        return open_clip.CoCa(32, decoder, text, vision).eval()
+    return open_clip.CLIP(32, vision, text).eval()

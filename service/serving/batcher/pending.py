@@ -7,7 +7,6 @@ See ADR 0009.
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import inf
 
 from service.lanes import LANES
 
@@ -26,13 +25,14 @@ class PendingCalls:
 
     Attributes:
         latest: when a group was last ready, or the first of those under way was begun; in seconds.
+        between_s: seconds from one call that was ready to the next, a running mean.
     """
 
     def __init__(self) -> None:
         self.latest = 0.0
         self._groups: set[Group] = set()
         self._count = dict.fromkeys(LANES, 0)  # of calls
-        self._between_s = 0.0  # from one call that was ready to the next, a running mean
+        self.between_s = 0.0
 
     @property
     def groups(self) -> Set[Group]:
@@ -47,7 +47,7 @@ class PendingCalls:
     @property
     def takes_s(self) -> float:
         """Seconds until all of them will be ready."""
-        return sum(self._count.values()) * self._between_s
+        return sum(self._count.values()) * self.between_s
 
     def calls(self, lane: str) -> int:
         """How many calls are on their way to *lane*."""
@@ -76,14 +76,9 @@ class PendingCalls:
         self._groups.remove(group)
         self._count[group.lane] -= group.calls
         between_s = (now - self.latest) / group.calls
-        self._between_s += (between_s - self._between_s) * (0.2 if self._between_s else 1.0)
+        self.between_s += (between_s - self.between_s) * (0.2 if self.between_s else 1.0)
         self.latest = now
 
-    def ready_in_s(self, known: Set[Group], lanes: Set[str], most: float = inf) -> float:
-        """
-        Seconds until those of *known* that go to *lanes* will be ready, or the first *most* calls of them.
-
-        It is inf where all have ended.
-        """
-        calls = sum(group.calls for group in known & self._groups if group.lane in lanes)
-        return min(calls, most) * self._between_s if calls else inf
+    def coming(self, known: Set[Group], lanes: Set[str]) -> int:
+        """How many calls of *known* that go to *lanes* are still being prepared."""
+        return sum(group.calls for group in known & self._groups if group.lane in lanes)

@@ -123,10 +123,10 @@ class Scheduler(Generic[M]):
             return -inf
         until = queue.oldest() + queue.linger_s if queue.linger_s else -inf
         worth_s = 2 * queue.cost_model.fixed_s
-        lanes = {queue.waiting, INTERACTIVE}
-        if pending.ready_in_s(known, lanes, 1) <= worth_s:
-            all_come = queue.waiting == BULK or pending.ready_in_s(known, lanes) <= worth_s
-            until = max(until, worth_s + (max(since, pending.latest) if all_come else since))
+        coming = pending.coming(known, {queue.waiting, INTERACTIVE})
+        if coming and pending.between_s <= worth_s:
+            waits_on = queue.waiting == BULK or coming * pending.between_s <= worth_s
+            until = max(until, worth_s + (max(since, pending.latest) if waits_on else since))
         return until
 
     def _others_wait(self, resident: Resident[M]) -> bool:
