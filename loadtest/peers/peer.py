@@ -63,6 +63,11 @@ def flask(role: Role, port: int) -> Sequence[str]:
     return ["-m", "gunicorn", *worker, "--bind", f"{HOST}:{port}", "--log-level", "warning", served]
 
 
+def fastapi(role: Role, port: int) -> Sequence[str]:
+    """See `loadtest/peers/fastapi/serve.py`."""
+    return ["-m", "loadtest.peers.fastapi.serve", role, str(port)]
+
+
 def infinity(role: Role, port: int) -> Sequence[str]:
     """
     Its own command, without `torch.compile`, which takes minutes on a CPU, and BetterTransformer, which is
@@ -80,6 +85,7 @@ PEERS = {
         Peer("litserve", "litserve", "json", "/health", litserve),
         Peer("mosec", "mosec", "json", "/", mosec),
         Peer("flask", "flask", "pickle", "/readyz", flask),
+        Peer("fastapi", "fastapi", "json", "/readyz", fastapi),
         Peer("infinity", "infinity-emb", "infinity", "/health", infinity),
     )
 }

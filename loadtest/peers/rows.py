@@ -63,7 +63,7 @@ EVERY = (*BATCHING, "flask")
 ROWS = {
     row.name: row
     for row in (
-        Row("burst", "512 single requests at once", "vqa", VQA, EVERY),
+        Row("burst", "512 single requests at once", "vqa", VQA, (*EVERY, "fastapi")),
         Row("4x128", "4 requests of 128 at once", "vqa", replace(VQA, workload="whole"), ("flask",)),
         Row("8x64", "8 requests of 64 at once", "vqa", replace(VQA, workload="whole-64"), ("flask",)),
         Row(
@@ -71,7 +71,7 @@ ROWS = {
             "8 questions on a picture, one at a time",
             "vqa",
             replace(EIGHT, workload="one-by-one", seconds=32),
-            EVERY,
+            (*EVERY, "fastapi"),
         ),
         Row(
             "questions-16",

@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import replace
 from math import exp, inf
 
+import httpx
 import numpy as np
 import PIL.Image
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from loadtest.generator.wires import WIRES
 from loadtest.peers import environments
 from loadtest.peers.environments import python_of
+from loadtest.peers.fastapi.serve import create as bare
 from loadtest.peers.flask.serve import Plain, create
 from loadtest.peers.peer import PEERS, Peer
 from loadtest.peers.plot import plot
@@ -228,23 +230,42 @@ def asked():
     return [(case.image.encoded, case.right) for case in cases("presence", 3)]
 
 
-def test_flask_gives_the_scores_of_the_model_that_the_service_loads(asked):
-    """To 1e-6; one broken picture fails the request, as it does in the trainers' servers."""
-    client = create("vqa").test_client()
-    texts = [[QUESTION.replace("{}", text), "Is it red?"] for _, text in asked]
-    sent = {"images": [file for file, _ in asked], "texts": texts}
-    answer = client.post("/", data=pickle.dumps(sent))
+@pytest.fixture(scope="module")
+def scored(asked):
+    """Two questions about each of the pictures, and the scores of the model that the service loads."""
+    files, texts = zip(
+        *((file, [QUESTION.replace("{}", text), "Is it red?"]) for file, text in asked), strict=True
+    )
     model = ClipFlanT5(locate("demo:clip_flant5").directory, dtype="float32", device="cpu")
     calls = [
-        LikelihoodCall(Image(file), text)
-        for (file, _), both in zip(asked, texts, strict=True)
-        for text in both
+        LikelihoodCall(Image(file), text) for file, both in zip(files, texts, strict=True) for text in both
     ]
-    expected = [exp(sum(said.log_probs) / 2) for said in model.score([model.prepare(call) for call in calls])]
+    said = model.score([model.prepare(call) for call in calls])
+    return files, texts, pytest.approx([exp(sum(one.log_probs) / 2) for one in said], abs=1e-6)
 
-    assert np.ravel(pickle.loads(answer.data)["scores"]) == pytest.approx(expected, abs=1e-6)
-    broken = sent | {"images": [sent["images"][0], sent["images"][1][:200], sent["images"][2]]}
+
+def test_flask_gives_the_scores_of_the_model_that_the_service_loads(scored):
+    """To 1e-6; one broken picture fails the request, as it does in the trainers' servers."""
+    files, texts, expected = scored
+    client = create("vqa").test_client()
+    sent = {"images": files, "texts": texts}
+
+    assert np.ravel(pickle.loads(client.post("/", data=pickle.dumps(sent)).data)["scores"]) == expected
+    broken = sent | {"images": [files[0], files[1][:200], files[2]]}
     assert 500 == client.post("/", data=pickle.dumps(broken)).status_code
+
+
+@pytest.mark.anyio
+async def test_a_bare_fastapi_app_gives_the_same(scored):
+    """It serves once its model is loaded."""
+    files, texts, expected = scored
+    sent = {"images": [base64.b64encode(file).decode() for file in files], "texts": texts}
+    transport = httpx.ASGITransport(bare("vqa"))
+    async with httpx.AsyncClient(transport=transport, base_url="http://peer") as client:
+        answer = await client.post("/score", json=sent)
+
+        assert 200 == (await client.get("/readyz")).status_code
+        assert np.ravel(answer.json()["scores"]) == expected
 
 
 def test_a_clip_gives_the_cosine_of_each_text(asked):

@@ -1,0 +1,1 @@
+"""A FastAPI app around our models, and nothing else: what most people would write first."""

@@ -1,0 +1,39 @@
+"""
+`python -m loadtest.peers.fastapi.serve ROLE PORT`: a FastAPI app that does nothing but ask the model.
+
+One request after the other, on the event loop's own thread: no queue, no second thread, no limit.  What it
+takes for one request is HTTP, Python and the model; a service in FastAPI that does more cannot take less.
+"""
+
+import base64
+import sys
+from typing import Any
+
+import orjson
+import uvicorn
+from fastapi import FastAPI, Request, Response
+
+from loadtest.peers.scoring import Role, Scorer
+
+
+def create(role: Role) -> FastAPI:
+    """The app around a model that is loaded now."""
+    app, scorer = FastAPI(), Scorer(role)
+
+    @app.post("/score")
+    async def score(request: Request) -> Response:
+        data: dict[str, Any] = orjson.loads(await request.body())
+        files = map(base64.b64decode, data["images"])
+        asked = [scorer.prepare(*one) for one in zip(files, data["texts"], strict=True)]
+        return Response(orjson.dumps({"scores": scorer.score(asked)}), media_type="application/json")
+
+    @app.get("/readyz")
+    def readyz() -> str:
+        return "ready"
+
+    return app
+
+
+if __name__ == "__main__":
+    app = create("clip" if sys.argv[1] == "clip" else "vqa")
+    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning")
