@@ -2,7 +2,7 @@
 `python -m loadtest.peers.fastapi.serve ROLE PORT`: a FastAPI app that does nothing but ask the model.
 
 One request after the other, on the event loop's own thread: no queue, no second thread, no limit.  What it
-takes for one request is HTTP, Python and the model; a service in FastAPI that does more cannot take less.
+takes for one request is HTTP, Python and the model, and any service in FastAPI has to pay for these.
 """
 
 import base64
