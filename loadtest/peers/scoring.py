@@ -1,6 +1,7 @@
 """The models that the peers serve: the very ones that the service loads in its demo profile."""
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from math import exp
 from typing import Any, Literal
@@ -14,6 +15,11 @@ from models.image import Image
 
 Role = Literal["vqa", "clip"]
 MOST = 64  # calls in a batch of the device
+
+
+def role_of(argument: str) -> Role:
+    """The role that a command line names."""
+    return "clip" if argument == "clip" else "vqa"
 
 
 class Scorer:
@@ -33,6 +39,11 @@ class Scorer:
         if self._role == "vqa":
             return [self._model.prepare(LikelihoodCall(image, text)) for text in texts]
         return [self._model.prepare(call) for call in (ImageCall(image), *map(TextCall, texts))]
+
+    def prepare_all(self, request: Mapping[str, Any]) -> list[list[Prepared]]:
+        """Every picture of a request in JSON, base64, with its texts.  Raises as `prepare` does."""
+        files = map(base64.b64decode, request["images"])
+        return [self.prepare(*asked) for asked in zip(files, request["texts"], strict=True)]
 
     def score(self, asked: Sequence[Sequence[Prepared]]) -> list[list[float]]:
         """The scores of each picture's texts: VQAScore as the released code has it, or the cosine."""

@@ -5,15 +5,13 @@ One request after the other, on the event loop's own thread: no queue, no second
 takes for one request is HTTP, Python and the model, and any service in FastAPI has to pay for these.
 """
 
-import base64
 import sys
-from typing import Any
 
 import orjson
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from loadtest.peers.scoring import Role, Scorer
+from loadtest.peers.scoring import Role, Scorer, role_of
 
 
 def create(role: Role) -> FastAPI:
@@ -22,9 +20,7 @@ def create(role: Role) -> FastAPI:
 
     @app.post("/score")
     async def score(request: Request) -> Response:
-        data: dict[str, Any] = orjson.loads(await request.body())
-        files = map(base64.b64decode, data["images"])
-        asked = [scorer.prepare(*one) for one in zip(files, data["texts"], strict=True)]
+        asked = scorer.prepare_all(orjson.loads(await request.body()))
         return Response(orjson.dumps({"scores": scorer.score(asked)}), media_type="application/json")
 
     @app.get("/readyz")
@@ -35,5 +31,4 @@ def create(role: Role) -> FastAPI:
 
 
 if __name__ == "__main__":
-    app = create("clip" if sys.argv[1] == "clip" else "vqa")
-    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning")
+    uvicorn.run(create(role_of(sys.argv[1])), host="127.0.0.1", port=int(sys.argv[2]), log_level="warning")

@@ -5,14 +5,13 @@ Up to 64 requests in a batch, which waits 10 ms for more; `fast_queue`, its fast
 processes.  One worker, as there is one device.  It decodes in that worker, picture after picture.
 """
 
-import base64
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import litserve
 
-from loadtest.peers.scoring import Role, Scorer
+from loadtest.peers.scoring import Role, Scorer, role_of
 from models.contract import Prepared
 
 Asked = list[list[Prepared]]
@@ -31,8 +30,7 @@ class Api(litserve.LitAPI):  # type: ignore[misc]
 
     def decode_request(self, request: dict[str, Any]) -> Asked:
         """The pictures of one request."""
-        files = map(base64.b64decode, request["images"])
-        return [self.scorer.prepare(*asked) for asked in zip(files, request["texts"], strict=True)]
+        return self.scorer.prepare_all(request)
 
     def batch(self, inputs: Sequence[Asked]) -> Sequence[Asked]:
         """Requests of different lengths are no tensor."""
@@ -53,7 +51,5 @@ class Api(litserve.LitAPI):  # type: ignore[misc]
 
 
 if __name__ == "__main__":
-    server = litserve.LitServer(
-        Api("clip" if sys.argv[1] == "clip" else "vqa"), accelerator="cpu", timeout=600, fast_queue=True
-    )
+    server = litserve.LitServer(Api(role_of(sys.argv[1])), accelerator="cpu", timeout=600, fast_queue=True)
     server.run(host="127.0.0.1", port=int(sys.argv[2]), generate_client_file=False, log_level="warning")

@@ -5,13 +5,12 @@ Two processes decode (there are two cores), one scores up to 64 requests in a ba
 more.  What is JSON, and what goes from stage to stage, is mosec's default.
 """
 
-import base64
 import sys
 from typing import Any
 
 import mosec
 
-from loadtest.peers.scoring import Scorer
+from loadtest.peers.scoring import Scorer, role_of
 from models.contract import Prepared
 
 Asked = list[list[Prepared]]
@@ -19,7 +18,7 @@ Asked = list[list[Prepared]]
 
 def scorer() -> Scorer:
     """Of the role that the command names; spawned processes have its arguments, too."""
-    return Scorer("clip" if sys.argv[1] == "clip" else "vqa")
+    return Scorer(role_of(sys.argv[1]))
 
 
 class Decoding(mosec.Worker):  # type: ignore[misc]
@@ -31,8 +30,7 @@ class Decoding(mosec.Worker):  # type: ignore[misc]
 
     def forward(self, data: dict[str, Any]) -> Asked:
         """The pictures of one request."""
-        files = map(base64.b64decode, data["images"])
-        return [self._scorer.prepare(*asked) for asked in zip(files, data["texts"], strict=True)]
+        return self._scorer.prepare_all(data)
 
 
 class Scoring(mosec.Worker):  # type: ignore[misc]
