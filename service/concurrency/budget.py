@@ -10,10 +10,16 @@ Waiting = Turns[tuple[int, "asyncio.Future[None]"]]
 
 
 class Budget:
-    """The urgent first, then requests in turns; a holder gives its share back when it is done."""
+    """
+    The urgent first, then requests in turns; a holder gives its share back when it is done.
 
-    def __init__(self, total: int) -> None:
-        self._total, self._free = total, total
+    Args:
+        total: how much there is.
+        for_urgent: how much of it only urgent holders may take.
+    """
+
+    def __init__(self, total: int, for_urgent: int = 0) -> None:
+        self._total, self._free, self._for_urgent = total, total, for_urgent
         self._urgent: Waiting = Turns()
         self._patient: Waiting = Turns()
 
@@ -24,7 +30,7 @@ class Budget:
 
     @asynccontextmanager
     async def hold(self, amount: int, urgent: bool = True) -> AsyncIterator[None]:
-        """Wait for *amount* (at most the total), then hold it."""
+        """Wait for *amount* (at most what this holder may take), then hold it."""
         await self.take(amount, urgent)
         try:
             yield
@@ -32,9 +38,8 @@ class Budget:
             self.give_back(amount)
 
     async def take(self, amount: int, urgent: bool = True) -> None:
-        """Wait for *amount* (at most the total); whoever takes it gives it back."""
-        if amount <= self._free and not self._urgent and not self._patient:
-            self._free -= amount
+        """Wait for *amount* (at most what this holder may take); whoever takes it gives it back."""
+        if self.take_now(amount, urgent):
             return
         turn = asyncio.get_running_loop().create_future()
         (self._urgent if urgent else self._patient).add((amount, turn))
@@ -44,6 +49,16 @@ class Budget:
         except asyncio.CancelledError:
             self.give_back(amount if turn.done() and not turn.cancelled() else 0)
             raise
+
+    def take_now(self, amount: int, urgent: bool = True) -> bool:
+        """Take *amount* if it is free and nobody waits before; return whether it was taken."""
+        now = self._fits(amount, urgent) and not self._urgent and (urgent or not self._patient)
+        if now:
+            self._free -= amount
+        return now
+
+    def _fits(self, amount: int, urgent: bool) -> bool:
+        return amount <= self._free - (0 if urgent else self._for_urgent)
 
     def give_back(self, amount: int) -> None:
         """Let others have *amount*."""
@@ -55,7 +70,7 @@ class Budget:
             amount, turn = waiting.first()
             if turn.cancelled():
                 waiting.take()
-            elif amount <= self._free:
+            elif self._fits(amount, bool(self._urgent)):
                 waiting.take()
                 self._free -= amount
                 turn.set_result(None)

@@ -12,6 +12,8 @@ OURS: list[IPv4Network | IPv6Network] = [
     IPv4Network("168.63.129.16/32"),  # answers the machines of a cloud
     IPv4Network("192.0.0.0/24"),  # between networks of one provider
     IPv4Network("192.88.99.0/24"),  # relays into tunnels
+    IPv6Network("3fff::/20"),  # documentation
+    IPv6Network("5f00::/16"),  # segment routing, within one network
     IPv6Network("fec0::/10"),  # site-local
 ]
 

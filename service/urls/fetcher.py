@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
 import httpcore
 import httpx
@@ -14,11 +14,18 @@ from service.errors import ImageTooLarge, UrlFailed, UrlNotAllowed
 from service.settings.sections import Images
 from service.urls.hosts import allowed
 from service.urls.network import PublicNetwork
+from service.urls.places import MAX_FETCHES, Places
+from service.urls.room import NoRoom, Room
+from service.urls.wire import BoundedHeads
 
-MAX_CONNECTIONS = 64
 MAX_REDIRECTS = 3
 REDIRECTS = {301, 302, 303, 307, 308}
-LARGEST_HELD = 8  # pictures of the largest size that are held at once
+LARGEST_HELD = 8  # pictures of the largest size that are held at once,
+LARGEST_URGENT = 2  # and as many more for interactive requests alone
+
+# A chunk costs the event loop as much as some thousand bytes.
+MAX_SMALL_PARTS = 256
+LEAST_PART_BYTES = 64  # on average, of those that come after
 
 # No encoding: bytes are what they are, and nothing is unpacked.
 HEADERS = [
@@ -38,11 +45,14 @@ class Fetcher:
 
     def __init__(self, limits: Images, network: httpcore.AsyncNetworkBackend | None = None) -> None:
         self._limits = limits
-        self._budget = Budget(LARGEST_HELD * limits.max_bytes)
+        self._places = Places()
+        self._budget = Budget(
+            (LARGEST_HELD + LARGEST_URGENT) * limits.max_bytes, LARGEST_URGENT * limits.max_bytes
+        )
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=ssl.create_default_context(),
-            max_connections=MAX_CONNECTIONS,
-            network_backend=network or PublicNetwork(),
+            max_connections=MAX_FETCHES,
+            network_backend=BoundedHeads(network or PublicNetwork()),
         )
 
     async def aclose(self) -> None:
@@ -54,58 +64,77 @@ class Fetcher:
         """
         The bytes at *url*, accounted for while the context is open.
 
+        Memory is taken as bytes come.  A download for which it does not suffice gives up what it has, and
+        begins again once there is room for all of it: two that wait for each other would wait for ever.
+
         Raises:
             UrlNotAllowed: the host, or one that it redirects to, is not listed or has no public address.
             UrlFailed: the host does not answer, or not with a picture.
             ImageTooLarge: there are more than `images.max_bytes`.
         """
-        async with AsyncExitStack() as held:
+        first = self._checked(parsed(url))
+        with Room(self._budget, urgent) as room:
+            try:
+                encoded = await self._fetched(first, room)
+            except NoRoom:
+                await room.take(self._limits.max_bytes)
+                encoded = await self._fetched(first, room)
+            room.shrink(len(encoded))
+            yield encoded
+
+    async def _fetched(self, url: httpx.URL, room: Room) -> bytes:
+        """The bytes at *url*.  Raises `NoRoom`, and what `open` does."""
+        async with self._places.hold(url.host, room.urgent):  # the host's time begins when it is asked
             try:
                 async with asyncio.timeout(self._limits.url_timeout_s):
-                    encoded = await self._fetched(url, urgent, held)
+                    return await self._followed(url, room)
             except TimeoutError:
                 raise UrlFailed(f"it took more than {self._limits.url_timeout_s:g} seconds") from None
             except (httpcore.NetworkError, httpcore.ProtocolError):
                 raise UrlFailed("the host cannot be reached, or broke off") from None
-            yield encoded
 
-    async def _fetched(self, address: str, urgent: bool, held: AsyncExitStack) -> bytes:
-        url = parsed(address)
+    async def _followed(self, url: httpx.URL, room: Room) -> bytes:
         for _ in range(1 + MAX_REDIRECTS):
-            async with self._pool.stream("GET", self._checked(url), headers=HEADERS) as response:
+            async with self._pool.stream("GET", core(url), headers=HEADERS) as response:
+                response.extensions["network_stream"].head_ended()
                 headers = httpx.Headers(response.headers)
                 if response.status not in REDIRECTS:
-                    return await self._body(response, headers, urgent, held)
-                url = parsed(headers.get("location", ""), url)
+                    return await self._body(response, headers, room)
+                url = self._checked(parsed(headers.get("location", ""), url))
         raise UrlFailed(f"the host redirects more than {MAX_REDIRECTS} times")
 
-    def _checked(self, url: httpx.URL) -> httpcore.URL:
-        """The address of a listed host.  Raises `UrlNotAllowed`."""
+    def _checked(self, url: httpx.URL) -> httpx.URL:
+        """The same URL, which is on a listed host.  Raises `UrlNotAllowed`."""
         host = url.raw_host.decode("ascii")
         listed = self._limits.allowed_url_hosts
         if url.userinfo or not allowed(listed, url.scheme, host, url.port):
             raise UrlNotAllowed("this server does not download images from that host")
-        return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        return url
 
-    async def _body(
-        self, response: httpcore.Response, headers: httpx.Headers, urgent: bool, held: AsyncExitStack
-    ) -> bytes:
-        """What was sent, once there is room for it.  Raises `UrlFailed` or `ImageTooLarge`."""
+    async def _body(self, response: httpcore.Response, headers: httpx.Headers, room: Room) -> bytes:
+        """What was sent.  Raises `NoRoom`, `UrlFailed` or `ImageTooLarge`."""
         if response.status != 200:
             raise UrlFailed(f"the host returned status {response.status}")
         if headers.get("content-encoding", "identity") != "identity":
             raise UrlFailed("the host sent the image in a Content-Encoding, which it was asked not to")
         most, declared = self._limits.max_bytes, headers.get("content-length", "")
-        expected = int(declared) if declared.isdecimal() else most
-        if expected > most:
-            raise ImageTooLarge(f"{expected} bytes; at most {most}")
-        await held.enter_async_context(self._budget.hold(expected, urgent))
-        encoded = bytearray()
+        if declared.isdecimal() and int(declared) > most:
+            raise ImageTooLarge(f"{declared} bytes; at most {most}")
+        encoded, parts = bytearray(), 0
         async for part in response.aiter_stream():
             encoded += part
+            parts += 1
             if len(encoded) > most:
                 raise ImageTooLarge(f"more than {most} bytes")
+            if parts > MAX_SMALL_PARTS + len(encoded) // LEAST_PART_BYTES:
+                raise UrlFailed("the host sends the image in very small chunks")
+            room.grow(len(encoded))
         return bytes(encoded)
+
+
+def core(url: httpx.URL) -> httpcore.URL:
+    """The same URL as httpcore takes it."""
+    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
 def parsed(address: str, base: httpx.URL | None = None) -> httpx.URL:

@@ -1,21 +1,27 @@
 """Connections to public addresses only."""
 
-import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any
 
 import httpcore
 
+from service.concurrency.cpu_threads import FairThreads
+from service.concurrency.single_flight import SingleFlight
 from service.errors import UrlNotAllowed
 from service.urls.addresses import is_public
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
+# A name whose servers do not answer takes a thread for many seconds.  The event loop's own threads parse
+# requests, so names have others; the operator lists the hosts, and a name is looked up once at a time.
+LOOKUPS = FairThreads(64, "names")
+
 
 async def resolve(host: str, port: int) -> list[str]:
     """The addresses of *host*, as the system knows them.  Raises `OSError`."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    found = await LOOKUPS.run(partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM))
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
@@ -31,6 +37,7 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
 
     def __init__(self, resolve: Resolve = resolve, allowed: Callable[[str], bool] = is_public) -> None:
         self._resolve, self._allowed = resolve, allowed
+        self._lookups: SingleFlight[list[str]] = SingleFlight()
         self._network = httpcore.AnyIOBackend()
 
     async def connect_tcp(
@@ -49,7 +56,7 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
             httpcore.ConnectError: the host has no address, or none takes the connection.
         """
         try:
-            addresses = await self._resolve(host, port)
+            addresses, _ = await self._lookups.do((host, port), partial(self._resolve, host, port))
         except (OSError, UnicodeError) as exc:  # the latter for what cannot be a name
             raise httpcore.ConnectError("no such host") from exc
         if not all(map(self._allowed, addresses)):

@@ -149,15 +149,17 @@ async def test_cookies_are_neither_kept_nor_sent(server):
         (Page(b"x" * 101), ImageTooLarge, "101 bytes; at most 100"),
         (Page(b"x" * 60, length=False), ImageTooLarge, "more than 100 bytes"),
         (Page(b"none", status=404), UrlFailed, "returned status 404"),
+        (Page(b"x", length=False), UrlFailed, "very small chunks"),
         (Page(b"packed", headers={"Content-Encoding": "gzip"}), UrlFailed, "Content-Encoding"),
     ],
-    ids=["declared", "in chunks without an end", "an error", "packed"],
+    ids=["declared", "in chunks without an end", "an error", "byte by byte", "packed"],
 )
 async def test_what_is_no_picture_within_the_limits_is_refused(server, page, error, detail):
     """Before it is read, where the host says how much it is, and else as soon as it is too much."""
     server.pages["/page"] = page
+    most = 10_000 if "small" in detail else 100
     with pytest.raises(error, match=detail):
-        await fetched(server, "/page", max_bytes=100)
+        await fetched(server, "/page", max_bytes=most)
 
 
 async def test_a_host_that_does_not_answer_is_given_up(server):
