@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz ray-chaos
+.PHONY: help demo serve test check vllm redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
@@ -99,6 +99,9 @@ fuzz: $(VENV)/dev ## Let schemathesis look for faults in the HTTP contract (some
 
 soak: $(VENV)/dev ## Callers who leave and ten minutes of faults, in a real process; memory to build/soak.png
 	$(BIN)/python -m tests.e2e.soak
+
+attack: $(VENV)/dev ## Attack the service on loopback, print what its neighbours feel; exit 1 if a bound is missed (some minutes)
+	$(BIN)/python -m loadtest.attacks $(if $(ONLY),--only $(ONLY))
 
 ray-chaos: $(VENV)/dev ## Kill replicas and a node of a Ray cluster, and update it, under load; print how long recovery takes
 	$(BIN)/python -m tests.e2e.ray_chaos

@@ -1,0 +1,57 @@
+"""
+`python -m loadtest.attacks [--only NAME]`: attack the service, and print what its neighbours feel.
+
+Everything stays on loopback.  Each attack has a process of its own under a memory limit, and ends by
+itself.  Exits 1 if a figure is beyond its bound in `thresholds.toml`.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from loadtest.attacks import bodies, clients, dialects, stores, urls
+from loadtest.report import Report, missed, read_thresholds, table
+
+ATTACKS: dict[str, Callable[[Report], None]] = {
+    "a": bodies.memory,
+    "b": dialects.pickles,
+    "cd": dialects.entries,
+    "e": bodies.lists,
+    "f": dialects.waiters,
+    "g": urls.names,
+    "h": urls.stalls,
+    "i": bodies.pipelines,
+    "j": urls.chunks,
+    "k": clients.large_answers,
+    "l": clients.wrong_answers,
+    "m": dialects.echoes,
+    "n": stores.imports,
+    "o": clients.foreign_files,
+    "p": urls.repeats,
+    "q": stores.idle,
+    "r": stores.ray,
+    "slow": bodies.slow_pictures,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the attacks that were chosen, or all."""
+    parser = argparse.ArgumentParser(prog="python -m loadtest.attacks", description=__doc__)
+    parser.add_argument("--only", choices=ATTACKS, action="append", help="only this attack; may be repeated")
+    chosen = parser.parse_args(argv).only or list(ATTACKS)
+    report = Report()
+    for name in chosen:
+        print(f"{name}: {ATTACKS[name].__doc__}".removeprefix(f"{name}: "), flush=True)
+        ATTACKS[name](report)
+    bounds = read_thresholds("attacks")
+    if chosen != list(ATTACKS):
+        measured = {figure.name for figure in report.figures}
+        bounds = {name: bound for name, bound in bounds.items() if name in measured}
+    print("\n".join(["", *table(report.figures, bounds)]))
+    failed = missed(report.figures, bounds)
+    print(f"missed: {', '.join(failed)}" if failed else "every figure is within its bound")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""
+`python -m loadtest.attacks.serve`: the service in a network of its own, for attacks by URL.
+
+Names that end in `.test` are this machine, whose addresses count as public here, and those that end in
+`slow.test` take nine seconds to have none.
+"""
+
+import socket
+import time
+from typing import Any
+
+from service.command import main
+from service.urls import network
+
+SLOW_S = 9
+
+
+def lookup(host: bytes | str, port: int, *args: Any, **options: Any) -> Any:
+    """Stand in for the system's resolver."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if name.endswith("slow.test"):
+        time.sleep(SLOW_S)
+        raise socket.gaierror(socket.EAI_AGAIN, "temporary failure in name resolution")
+    return real("127.0.0.1" if name.endswith(".test") else name, port, *args, **options)
+
+
+def anything(address: str) -> bool:
+    """Stand in for the check that an address is public."""
+    return True
+
+
+if __name__ == "__main__":
+    real: Any = socket.getaddrinfo
+    setattr(socket, "getaddrinfo", lookup)  # noqa: B010 (its type is the real one's)
+    network.PublicNetwork.__init__.__defaults__ = (network.resolve, anything)
+    main()

@@ -1,0 +1,189 @@
+"""The service under attack, and what its neighbours feel meanwhile."""
+
+import http.client
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import orjson
+
+from demo.process import HOST, SERVICE, free_port, running, wait_until_ready
+
+LIMIT_BYTES = 12 * 2**30  # of address space: what an attack takes beyond it fails, and not the machine
+PROBE_S = 0.02
+PATIENCE_S = 120
+PROFILE = """
+[models.clip]
+family = "fake"
+role = "clip"
+device = "other"
+
+[models.vqa]
+family = "fake"
+role = "vqa"
+fixed_ms = {0}
+per_call_ms = {0}
+
+[models.questions]
+family = "fake"
+role = "questions"
+"""
+
+
+@dataclass
+class Felt:
+    """
+    What an attack cost.
+
+    Attributes:
+        livez_s: how long each health check on a new connection took, in seconds.
+        peak_mb: the most memory of the process, and how much more that is than before.
+        cpu_s: seconds of CPU.
+    """
+
+    livez_s: list[float] = field(default_factory=list)
+    peak_mb: float = 0
+    grown_mb: float = 0
+    cpu_s: float = 0
+    wall_s: float = 0
+
+    @property
+    def worst_ms(self) -> float:
+        """The slowest health check, in milliseconds."""
+        return 1000 * max(self.livez_s, default=float("inf"))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A service that runs: its ports, and its process."""
+
+    pid: int
+    port: int
+    dialects: int
+    pickles: int
+
+    def post(
+        self, path: str, body: object, port: int = 0, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        """The status and the body of an answer; (0, b"") if the connection broke."""
+        data = body if isinstance(body, bytes) else orjson.dumps(body)
+        return self.send("POST", path, data, port, {"Content-Type": "application/json", **(headers or {})})
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        port: int = 0,
+        headers: Mapping[str, str] = {},
+    ) -> tuple[int, bytes]:
+        """As `post`, of any method."""
+        connection = http.client.HTTPConnection(HOST, port or self.port, timeout=PATIENCE_S)
+        try:
+            connection.request(method, path, body, dict(headers))
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except OSError:
+            return 0, b""
+        finally:
+            connection.close()
+
+    def at_once(self, asks: Sequence[Callable[[], tuple[int, bytes]]], wait_s: float) -> list[int]:
+        """The statuses of requests from a thread each; those not answered within *wait_s* are left out."""
+        statuses: list[int] = []
+        threads = [
+            threading.Thread(target=lambda ask=ask: statuses.append(ask()[0]), daemon=True) for ask in asks
+        ]
+        until = time.monotonic() + wait_s
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        return list(statuses)
+
+    def score_s(self, image: str, repeats: int = 20, **more: Any) -> float:
+        """The median time of an interactive neighbour's clipscore, in seconds."""
+        times = []
+        for number in range(repeats):
+            body = {
+                "items": [{"prompt": f"neighbour {number}", "image": image}],
+                "metrics": ["clipscore"],
+                **more,
+            }
+            begun = time.monotonic()
+            status, _ = self.post("/score", body)
+            times.append(time.monotonic() - begun if status == 200 else float("inf"))
+        return median(times)
+
+    @contextmanager
+    def felt(self) -> Iterator[Felt]:
+        """What the service feels while this is open, by health checks and /proc."""
+        found, over = Felt(), threading.Event()
+
+        def probe() -> None:
+            while not over.is_set():
+                begun = time.monotonic()
+                status, _ = self.send("GET", "/livez")
+                found.livez_s.append(time.monotonic() - begun if status == 200 else float("inf"))
+                over.wait(PROBE_S)
+
+        prober = threading.Thread(target=probe, daemon=True)
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")  # the peak begins anew
+        before, cpu, begun = self._status("VmRSS"), self._cpu_s(), time.monotonic()
+        prober.start()
+        try:
+            yield found
+        finally:
+            over.set()
+            prober.join(PATIENCE_S)
+            with suppress(OSError):
+                found.peak_mb = self._status("VmHWM")
+            found.grown_mb = found.peak_mb - before
+            found.cpu_s, found.wall_s = self._cpu_s() - cpu, time.monotonic() - begun
+
+    def _status(self, name: str) -> float:
+        """MiB, as the kernel counts them."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(name))
+
+    def _cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
+
+@contextmanager
+def target(
+    settings: Mapping[str, str], command: Sequence[str] = SERVICE, model_ms: int = 0
+) -> Iterator[Target]:
+    """The service around fake models, with all dialects, from when it is ready."""
+    port, dialects, pickles = free_port(0), free_port(0), free_port(0)
+    with tempfile.TemporaryDirectory() as folder:
+        profile = Path(folder) / "fake.toml"
+        profile.write_text(PROFILE.format(model_ms))
+        all_settings = {
+            "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3",
+            "SCOREGATE_DIALECTS__ENABLED": '["flow_factory", "unirl", "rerank"]',
+            "SCOREGATE_DIALECTS__PORT": str(dialects),
+            "SCOREGATE_DIALECTS__PICKLE_PORT": str(pickles),
+            **settings,
+        }
+        limited = ["prlimit", f"--as={LIMIT_BYTES}", *command, "--config", str(profile)]
+        with running(port, limited, Path(folder) / "log", **all_settings) as process:
+            wait_until_ready(process, port)
+            yield Target(process.pid, port, dialects, pickles)
+
+
+@contextmanager
+def meanwhile(attack: Callable[[], object]) -> Iterator[None]:
+    """An attack that has begun and goes on."""
+    thread = threading.Thread(target=attack, daemon=True)
+    thread.start()
+    time.sleep(1)
+    yield
+    thread.join()

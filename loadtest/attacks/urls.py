@@ -1,0 +1,89 @@
+"""Pictures by URL: g, h, j and p of the table."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from statistics import median
+
+import orjson
+
+from loadtest.attacks.hosts import Hosts, hosts
+from loadtest.attacks.pictures import base64_of, jpeg
+from loadtest.attacks.target import Target, meanwhile, target
+from loadtest.report import Report
+
+SERVE = (sys.executable, "-m", "loadtest.attacks.serve")
+SLOW_NAMES = [f"h{number}.slow" for number in range(40)]
+NEIGHBOURS = [f"n{number}" for number in range(30)]
+LARGE_ENOUGH = 340_000  # a body that is parsed on a thread
+
+
+def names(report: Report) -> None:
+    """g: forty listed hosts whose names resolve to nothing after nine seconds."""
+    with reached() as (server, reachable):
+        large = base64_of(jpeg().ljust(LARGE_ENOUGH, b"\0"))
+        calm = server.score_s(large)
+        urls = [reachable.url(name, "good") for name in SLOW_NAMES]
+        with meanwhile(lambda: server.post("/score", bulk(urls))):
+            report.add(
+                "g_neighbour_over_calm", server.score_s(large) / calm, "", f"calm {1000 * calm:.1f} ms"
+            )
+
+
+def stalls(report: Report) -> None:
+    """h: a listed host that stops in the middle, or hangs, for one bulk caller."""
+    for way in ("stops", "hangs"):
+        with reached() as (server, reachable):
+            urls = [f"{reachable.url('bad', way)}?{number}" for number in range(16)]
+            with meanwhile(lambda: server.post("/score", bulk(urls))):  # noqa: B023 (it ends with the block)
+                times = list(by_url(server, (reachable.url(name, "good") for name in NEIGHBOURS)))
+            report.add(f"h_{way}_neighbour_s", median(times), "s", f"the slowest {max(times):.2f} s")
+
+
+def chunks(report: Report) -> None:
+    """j: chunks of one byte, or 103s, without end."""
+    for way in ("bytes", "interim"):
+        with reached() as (server, reachable), server.felt() as felt:
+            server.post("/score", bulk([reachable.url("bad", way)]))
+        report.add(f"j_{way}_cpu_s", felt.cpu_s, "s", f"livez {felt.worst_ms:.0f} ms")
+
+
+def repeats(report: Report) -> None:
+    """p: one URL for 128 texts."""
+    with reached() as (server, reachable):
+        picture = {"content": [{"type": "image_url", "image_url": {"url": reachable.url("bad", "good")}}]}
+        status, _ = server.post(
+            "/v1/score", {"text_1": [f"{n}" for n in range(128)], "text_2": [picture] * 128}
+        )
+        report.add("p_fetches", len(reachable.asked), "", f"status {status}")
+
+
+@contextmanager
+def reached() -> Iterator[tuple[Target, Hosts]]:
+    """A service that may fetch from hosts that answer badly."""
+    with hosts() as reachable:
+        listed = [f"{name}.test:{reachable.port}" for name in ("bad", *SLOW_NAMES, *NEIGHBOURS)]
+        settings = {
+            "SCOREGATE_IMAGES__ALLOW_URLS": "true",
+            "SCOREGATE_IMAGES__ALLOWED_URL_HOSTS": orjson.dumps(listed).decode(),
+        }
+        with target(settings, SERVE) as server:
+            yield server, reachable
+
+
+def bulk(urls: Iterable[str]) -> object:
+    """A bulk request for pictures at *urls*."""
+    items = [{"prompt": "a", "image": {"url": url}} for url in urls]
+    return {"items": items, "metrics": ["clipscore"], "priority": "bulk", "timeout_ms": 60_000}
+
+
+def by_url(server: Target, urls: Iterable[str]) -> Iterator[float]:
+    """Seconds that an interactive request for a picture at each of *urls* takes; infinite without a score."""
+    for url in urls:
+        begun = time.monotonic()
+        _, answer = server.post(
+            "/score", {"items": [{"prompt": "a", "image": {"url": url}}], "metrics": ["clipscore"]}
+        )
+        scored = orjson.loads(answer)["results"][0]["scores"]
+        yield time.monotonic() - begun if scored else float("inf")
