@@ -15,6 +15,7 @@ from functools import partial
 from models.film import Film
 from models.formats.contract import Header
 from models.image import Image, ImageError
+from service.byte_budget import ByteBudget
 from service.concurrency.budget import Budget
 from service.concurrency.cpu_threads import FairThreads
 from service.concurrency.shared import Shared
@@ -86,9 +87,15 @@ class Picture:
 
 
 class Pictures:
-    """Opens pictures within the limits, each lane with its own of the *decoders*."""
+    """
+    Opens pictures within the limits.
 
-    def __init__(self, limits: Images, decoders: Mapping[str, FairThreads]) -> None:
+    Args:
+        decoders: threads of each lane.
+        memory: that fetched pictures share with the bodies of requests.
+    """
+
+    def __init__(self, limits: Images, decoders: Mapping[str, FairThreads], memory: ByteBudget) -> None:
         self._limits, self._decoders = limits, decoders
         self._budget = Budget(limits.decoded_budget_mb * 2**20)
         self._fetcher = Fetcher(limits) if limits.allow_urls else None
