@@ -29,12 +29,10 @@ REDIS = "|".join(redis_url.SCHEMES)  # in a pattern
 
 
 def a_quarter_of_the_memory() -> int:
-    """Of what the machine or the container has, in MiB; 1024 at most, which takes many large bodies."""
+    """Of what the machine or the container has, in MiB; 1024 at most, which many large bodies fit into."""
+    told = [file.read_text("ascii").strip() for file in MEMORY_LIMITS if file.exists()]
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limits = [
-        int(text) for file in MEMORY_LIMITS if file.exists() and (text := file.read_text().strip()).isdigit()
-    ]
-    return min(1024, min(machine, *limits, machine) // 4 >> 20)
+    return min(1024, min([machine, *(int(limit) for limit in told if limit.isdigit())]) // 4 >> 20)
 
 
 class Server(Section):
