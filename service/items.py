@@ -21,11 +21,11 @@ from service.concurrency.cpu_threads import FairThreads
 from service.concurrency.shared import Shared
 from service.concurrency.together import side_by_side
 from service.context import Context
-from service.errors import BadImage, ImageTooLarge, ImageUndecodable
+from service.errors import BadImage, ImageTooLarge, ImageUndecodable, MemoryFull
 from service.lanes import INTERACTIVE
 from service.metrics.contract import MetricOptions
 from service.settings.sections import Images
-from service.sources import Encoded, Source, Url
+from service.sources import Base64, Encoded, Source, Url
 from service.urls.fetcher import LARGEST_HELD, Fetcher
 
 SMALL = 128 * 2**10  # bytes, or characters of base64: read and named in less than 0.1 ms
@@ -132,6 +132,7 @@ class Pictures:
             async with picture.opening:
                 if picture.image is None:
                     picture.image = await self._opened(source, picture.kind, context.lane)
+                    picture.source = opened_source(picture)
                 image = picture.image
             if isinstance(image, BadImage):
                 raise again(image)
@@ -198,10 +199,11 @@ class Pictures:
         try:
             async with asyncio.timeout_at(context.deadline), self.read(film, context) as image:
                 film.frames = image.header.frames
-        except TimeoutError:  # so it is for who scores it
+        except (TimeoutError, MemoryFull):  # so it is for who scores it
             return
         except BadImage:  # which is told to who opens it
             film.frames = 1
+        picture.source = film.source
         if film.frames:
             picture.film = film
         elif isinstance(film.image, Film):  # it is at hand still, and need not be read again
@@ -243,6 +245,15 @@ async def fetched(picture: Picture, url: str, fetcher: Fetcher, urgent: bool) ->
     finally:
         if isinstance(picture.image, Image):
             picture.image = None
+
+
+def opened_source(picture: Picture) -> Source:
+    """Where the bytes of *picture* are now that it is opened: no longer in base64 text, which is let go."""
+    source, image = picture.source, picture.image
+    if not isinstance(source, Base64):
+        return source
+    source.let_go()
+    return Encoded(image.encoded if isinstance(image, Image) else b"")
 
 
 def opened(source: Source, limits: Images, kind: type[Image]) -> Image | BadImage:
