@@ -83,9 +83,14 @@ async def whole(request: Request) -> bytes:
     return bytes(body)
 
 
-async def parsed(request: Request, parse: Callable[[bytes], T], body: bytes) -> T:
-    """What *parse* makes of the body; of a large one on a thread, and few large ones at a time."""
-    if len(body) <= SMALL:
+async def parsed(request: Request, parse: Callable[[bytes], T], body: bytes, small: int = SMALL) -> T:
+    """
+    What *parse* makes of the body.
+
+    Args:
+        small: bytes of a body that is parsed on the event loop.  Larger ones are on threads, few at a time.
+    """
+    if len(body) <= small:
         return parse(body)
     async with request.scope["state"][BODY].parsing():
         return await asyncio.get_running_loop().run_in_executor(None, parse, body)
