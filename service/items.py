@@ -16,7 +16,7 @@ from models.film import Film
 from models.formats.contract import Header
 from models.image import Image, ImageError
 from service.byte_budget import ByteBudget
-from service.concurrency.budget import Budget
+from service.concurrency.budget import Budget, Portion
 from service.concurrency.cpu_threads import FairThreads
 from service.concurrency.shared import Shared
 from service.concurrency.together import side_by_side
@@ -174,7 +174,7 @@ class Pictures:
                 f"{len(images)} pictures that are looked at together take {memory >> 20} MiB to decode; "
                 f"at most {self._limits.decoded_budget_mb}"
             )
-        await self._budget.take(memory, context.lane == INTERACTIVE)
+        portion = await self._budget.take(memory, context.lane == INTERACTIVE)
         try:
             yield
         finally:
@@ -182,7 +182,7 @@ class Pictures:
                 if image.decode_s:
                     context.spent("decode", image.decode_s)
                     context.span.add("decode", image.decode_began, image.decode_began + image.decode_s)
-                self._let_go(image)
+                let_go(image, portion)
 
     async def count_frames(self, pictures: Collection[Picture], context: Context) -> bool:
         """
@@ -209,16 +209,6 @@ class Pictures:
         elif isinstance(film.image, Film):  # it is at hand still, and need not be read again
             picture.image = Image.over(film.image)
 
-    def _let_go(self, image: Image) -> None:
-        """Give its share back; of a picture that is being decoded for nobody, once that has ended."""
-        loop, give_back = asyncio.get_running_loop(), partial(self._budget.give_back, image.header.memory)
-
-        def later() -> None:
-            loop.call_soon_threadsafe(give_back)
-
-        if image.release(later):
-            give_back()
-
     async def _opened(self, source: Source, kind: type[Image], lane: str) -> Image | BadImage:
         if source.size <= SMALL:  # the way to a thread and back takes longer
             return opened(source, self._limits, kind)
@@ -229,6 +219,17 @@ class Pictures:
         if isinstance(picture.source, Url) and self._fetcher is not None:
             return picture.fetched.hold(partial(fetched, picture, picture.source.url, self._fetcher, urgent))
         return nullcontext(picture.source)
+
+
+def let_go(image: Image, portion: Portion) -> None:
+    """Give the share of *image* back; of one that is being decoded for nobody, once that has ended."""
+    loop, give_back = asyncio.get_running_loop(), partial(portion.give_back, image.header.memory)
+
+    def later() -> None:
+        loop.call_soon_threadsafe(give_back)
+
+    if image.release(later):
+        give_back()
 
 
 @asynccontextmanager

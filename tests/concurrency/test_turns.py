@@ -10,7 +10,7 @@ def drained(turns: Turns[str]) -> str:
     taken = []
     while turns:
         assert turns.first() == turns.first()
-        taken.append(turns.take())
+        taken.append(turns.take()[1])
     return "".join(taken)
 
 
@@ -33,7 +33,7 @@ def test_who_comes_back_goes_behind_the_others():
         turns.add("b")
     with one_caller():
         turns.add("1")
-        first = turns.take()
+        _, first = turns.take()
         turns.add("2")
 
     assert "a1b2" == first + drained(turns)
