@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from models.family import Loaded
+from service.byte_budget import ByteBudget
 from service.concurrency.cpu_threads import cpu_threads
 from service.engine import Engine
 from service.items import Pictures
@@ -54,6 +55,7 @@ class Service:
 
     Attributes:
         metrics: every metric there is, the profile's composites among them.
+        memory: the bytes that all requests hold together.
 
     Raises:
         SettingsError: the table of a metric or of a composite names what isn't there.
@@ -78,7 +80,10 @@ class Service:
             for cache, url in settings.cache.redis.items()
         }
         self.cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
-        self.pictures = Pictures(settings.images, self.cpu)
+        self.memory = ByteBudget(settings.server.request_bytes)
+        self.instruments.request_budget.set(self.memory.total)
+        self.instruments.requests_held.set_function(lambda: self.memory.held)
+        self.pictures = Pictures(settings.images, self.cpu, self.memory)
         self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
         self.instruments.pixels_held.set_function(lambda: self.pictures.budget_held)
         scores = self.redis.get("scores")

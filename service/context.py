@@ -34,6 +34,7 @@ class Context:
         slowest: per stage, the longest that any one item or call of this request spent, in seconds.
         charge: told, once a request is admitted, how many pairs of an item and a metric it asks for; raises
             `QuotaExceeded` or `LargerThanQuota` where its caller may not have them.
+        caller: the name of the key that it came with; None without one.  Callers take turns.
     """
 
     request_id: str
@@ -48,6 +49,7 @@ class Context:
     )
     began: float = field(default_factory=monotonic)
     charge: Callable[[int], None] = free
+    caller: str | None = None
     _promotions: set[Callable[[], None]] = field(default_factory=set)
 
     def elapsed(self) -> float:

@@ -94,7 +94,7 @@ class Engine:
             Invalid: an item has pictures that none of the metrics uses.
         """
         handles = self.offer.handles(metrics)
-        with one_caller():
+        with one_caller(context.caller):
             asked, work = self._admitted(items, metrics, context)
             moving = dict.fromkeys(picture for each in asked if each.moving for picture in each.item.frames)
             if await self._pictures.count_frames(moving, context):  # there is more to it than was known

@@ -30,6 +30,7 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     | + CallRefused                     422 call_refused        (a metric's error, in a 200)
     + LaneFull                          429 lane_full           Retry-After (interactive)
     + QuotaExceeded                     429 quota_exceeded      Retry-After
+    + MemoryFull                        429 memory_full         Retry-After
     + ModelFault                        500 model_fault
     + UpstreamFailed                    502 upstream_failed     (a metric's error, in a 200)
     + QuestionLLMFailed                 502 question_llm_failed
@@ -229,6 +230,12 @@ class QuotaExceeded(ScoregateError):
     exact_wait = True
 
 
+class MemoryFull(ScoregateError):
+    """Requests hold as many bytes as they may together."""
+
+    status, code, title = 429, "memory_full", "Memory full"
+
+
 class Overloaded(ScoregateError):
     """The bulk lane is full."""
 
@@ -273,7 +280,12 @@ class Draining(NotReady):
     detail = "the service is shutting down"
 
 
-REFUSALS = (LaneFull, Overloaded, NotReady)  # nothing is wrong with the request; later it may be taken
+REFUSALS = (
+    LaneFull,
+    MemoryFull,
+    Overloaded,
+    NotReady,
+)  # nothing is wrong with the request; later it may be taken
 
 
 class DeadlineExceeded(ScoregateError):

@@ -15,16 +15,17 @@ from functools import partial
 from models.film import Film
 from models.formats.contract import Header
 from models.image import Image, ImageError
-from service.concurrency.budget import Budget
+from service.byte_budget import ByteBudget
+from service.concurrency.budget import Budget, Portion
 from service.concurrency.cpu_threads import FairThreads
 from service.concurrency.shared import Shared
 from service.concurrency.together import side_by_side
 from service.context import Context
-from service.errors import BadImage, ImageTooLarge, ImageUndecodable
+from service.errors import BadImage, ImageTooLarge, ImageUndecodable, MemoryFull
 from service.lanes import INTERACTIVE
 from service.metrics.contract import MetricOptions
 from service.settings.sections import Images
-from service.sources import Encoded, Source, Url
+from service.sources import Base64, Encoded, Source, Url
 from service.urls.fetcher import LARGEST_HELD, Fetcher
 
 SMALL = 128 * 2**10  # bytes, or characters of base64: read and named in less than 0.1 ms
@@ -86,12 +87,18 @@ class Picture:
 
 
 class Pictures:
-    """Opens pictures within the limits, each lane with its own of the *decoders*."""
+    """
+    Opens pictures within the limits.
 
-    def __init__(self, limits: Images, decoders: Mapping[str, FairThreads]) -> None:
+    Args:
+        decoders: threads of each lane.
+        memory: that fetched pictures share with the bodies of requests.
+    """
+
+    def __init__(self, limits: Images, decoders: Mapping[str, FairThreads], memory: ByteBudget) -> None:
         self._limits, self._decoders = limits, decoders
         self._budget = Budget(limits.decoded_budget_mb * 2**20)
-        self._fetcher = Fetcher(limits) if limits.allow_urls else None
+        self._fetcher = Fetcher(limits, memory) if limits.allow_urls else None
         self._fetching_together = asyncio.Lock()
 
     async def aclose(self) -> None:
@@ -125,6 +132,7 @@ class Pictures:
             async with picture.opening:
                 if picture.image is None:
                     picture.image = await self._opened(source, picture.kind, context.lane)
+                    picture.source = opened_source(picture)
                 image = picture.image
             if isinstance(image, BadImage):
                 raise again(image)
@@ -166,7 +174,7 @@ class Pictures:
                 f"{len(images)} pictures that are looked at together take {memory >> 20} MiB to decode; "
                 f"at most {self._limits.decoded_budget_mb}"
             )
-        await self._budget.take(memory, context.lane == INTERACTIVE)
+        portion = await self._budget.take(memory, context.lane == INTERACTIVE)
         try:
             yield
         finally:
@@ -174,7 +182,7 @@ class Pictures:
                 if image.decode_s:
                     context.spent("decode", image.decode_s)
                     context.span.add("decode", image.decode_began, image.decode_began + image.decode_s)
-                self._let_go(image)
+                let_go(image, portion)
 
     async def count_frames(self, pictures: Collection[Picture], context: Context) -> bool:
         """
@@ -191,24 +199,15 @@ class Pictures:
         try:
             async with asyncio.timeout_at(context.deadline), self.read(film, context) as image:
                 film.frames = image.header.frames
-        except TimeoutError:  # so it is for who scores it
+        except (TimeoutError, MemoryFull):  # so it is for who scores it
             return
         except BadImage:  # which is told to who opens it
             film.frames = 1
+        picture.source = film.source
         if film.frames:
             picture.film = film
         elif isinstance(film.image, Film):  # it is at hand still, and need not be read again
             picture.image = Image.over(film.image)
-
-    def _let_go(self, image: Image) -> None:
-        """Give its share back; of a picture that is being decoded for nobody, once that has ended."""
-        loop, give_back = asyncio.get_running_loop(), partial(self._budget.give_back, image.header.memory)
-
-        def later() -> None:
-            loop.call_soon_threadsafe(give_back)
-
-        if image.release(later):
-            give_back()
 
     async def _opened(self, source: Source, kind: type[Image], lane: str) -> Image | BadImage:
         if source.size <= SMALL:  # the way to a thread and back takes longer
@@ -220,6 +219,17 @@ class Pictures:
         if isinstance(picture.source, Url) and self._fetcher is not None:
             return picture.fetched.hold(partial(fetched, picture, picture.source.url, self._fetcher, urgent))
         return nullcontext(picture.source)
+
+
+def let_go(image: Image, portion: Portion) -> None:
+    """Give the share of *image* back; of one that is being decoded for nobody, once that has ended."""
+    loop, give_back = asyncio.get_running_loop(), partial(portion.give_back, image.header.memory)
+
+    def later() -> None:
+        loop.call_soon_threadsafe(give_back)
+
+    if image.release(later):
+        give_back()
 
 
 @asynccontextmanager
@@ -236,6 +246,15 @@ async def fetched(picture: Picture, url: str, fetcher: Fetcher, urgent: bool) ->
     finally:
         if isinstance(picture.image, Image):
             picture.image = None
+
+
+def opened_source(picture: Picture) -> Source:
+    """Where the bytes of *picture* are now that it is opened: no longer in base64 text, which is let go."""
+    source, image = picture.source, picture.image
+    if not isinstance(source, Base64):
+        return source
+    source.let_go()
+    return Encoded(image.encoded if isinstance(image, Image) else b"")
 
 
 def opened(source: Source, limits: Images, kind: type[Image]) -> Image | BadImage:

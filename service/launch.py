@@ -23,7 +23,7 @@ from service.ending import ending_within
 from service.errors import Draining
 from service.http.app import create_app
 from service.http.protocol import Protocol
-from service.ports import BACKLOG, Port, bound
+from service.ports import AT_ONCE, BACKLOG, Port, bound
 from service.settings.tree import Settings
 
 STOPPED, WRONG, BROKEN = 0, 2, 3
@@ -124,9 +124,7 @@ def config(app: ASGIApp, service: Service, max_connections: int) -> uvicorn.Conf
         ws="none",
         timeout_keep_alive=server.keep_alive_s,
         timeout_graceful_shutdown=server.grace_s,
-        # How many connections asyncio takes at a time. Each one for which there is no file is a line in the
-        # log and another try a second later, so of several the tries would multiply.
-        backlog=1,
+        backlog=AT_ONCE,  # which is how many connections asyncio accepts in a turn
         log_config=None,
         access_log=False,
         proxy_headers=False,
@@ -158,7 +156,7 @@ class Server(uvicorn.Server):
         self.begin_end()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve; connections beyond the one that is being taken wait in the kernel."""
+        """Begin to serve; connections beyond those that are being accepted wait in the kernel."""
         await super().startup(sockets)
         for listening in sockets or []:
             listening.listen(BACKLOG)

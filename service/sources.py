@@ -49,9 +49,9 @@ class Encoded:
         return self.data
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Base64:
-    """A picture file as base64, or as a `data:` URI that holds base64."""
+    """A picture file as base64, or as a `data:` URI that holds base64, until it is decoded and let go."""
 
     text: str
 
@@ -65,6 +65,10 @@ class Base64:
         if len(self.text) > max_bytes * 4 // 3 + MAX_HEAD:
             raise ImageTooLarge(f"more than {max_bytes} bytes")
         return Encoded(unbase64(self.text)).read(max_bytes)
+
+    def let_go(self) -> None:
+        """Hold no text any more, whoever holds this."""
+        self.text = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
 CACHES = ("questions", "scores")
 REJECTIONS = (
     "lane_full",
+    "memory_full",
     "overloaded",
     "draining",
     "not_ready",
@@ -176,6 +177,12 @@ class Instruments:
         )
         self.pixels_held = gauge(
             "scoregate_pixels_held_bytes", "Bytes of decoded pixels that are accounted for now."
+        )
+        self.request_budget = gauge(
+            "scoregate_request_budget_bytes", "Most bytes of bodies and fetched images that requests hold."
+        )
+        self.requests_held = gauge(
+            "scoregate_requests_held_bytes", "Bytes of bodies and fetched images that requests hold now."
         )
         gauge("scoregate_build_info", "Always 1.", ("version",)).labels(__version__).set(1)
         gpu = GpuMemory("scoregate_gpu_memory_bytes", "Memory of the GPUs that this process uses.")

@@ -25,10 +25,11 @@ class Decoder:
     def __init__(self) -> None:
         self.seen: list[bytes] = []
         self.go = threading.Semaphore(0)
+        self.quick: list[bytes] = []  # what is decoded at once
 
     def __call__(self, encoded: bytes) -> PIL.Image.Image:
         self.seen.append(encoded)
-        assert self.go.acquire(timeout=10)
+        assert encoded in self.quick or self.go.acquire(timeout=10)
         return decode(encoded)
 
     def has_seen(self, count: int) -> bool:
@@ -100,6 +101,22 @@ async def test_a_request_with_many_pictures_does_not_stand_before_one_with_a_sin
 
     assert not any(report.partial for report in reports)
     assert pictures(1, "blue")[0] in seen
+
+
+@pytest.mark.parametrize("lane", ["interactive", "bulk"])
+async def test_slow_pictures_keep_no_neighbour_of_the_lane_waiting(opened, decoder, lane):
+    """It is answered while whatever the other request began is still being decoded."""
+    async with opened(decode_workers=2) as service:
+        decoder.quick = pictures(1, "blue")
+        many = asking(service, 20, "red", lane)
+        await until(partial(decoder.has_seen, 2))
+        async with asyncio.timeout(20):
+            report = await asking(service, 1, "blue", lane)
+        assert not many.done()
+        decoder.go.release(60)
+        await many
+
+    assert not report.partial
 
 
 async def test_what_callers_who_have_gone_were_waiting_for_is_not_decoded(opened, decoder):

@@ -99,7 +99,7 @@ async def test_a_broken_picture_is_looked_at_once(opened, monkeypatch):
         report = await score(service, [UnopenedItem("a", [picture])] * 3, "vqascore")
 
     assert {"not_base64"} == {item.errors["vqascore"].code for item in report.items}
-    assert [picture.source] == looks
+    assert 1 == len(looks)
 
 
 async def test_a_report_tells_models_and_warnings(opened, fakes):

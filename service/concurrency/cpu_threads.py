@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -19,24 +20,32 @@ Task = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[Any, ...]]
 NICE = {INTERACTIVE: 0, BULK: 5}
 
 
+SPARE = 1  # thread of each lane, for callers of whom none has a task under way
+
+
 class FairThreads:
     """
-    Threads that requests share in turns: one with many pictures never stands before one with a few.
+    Threads that callers share in turns: one with many pictures never stands before one with a few.
+
+    Where each thread is busy, those of whom none runs anything have a *spare* one: nobody waits until a slow
+    picture of somebody else is done, and no thread is kept free of whoever is alone.
 
     The standard library's executor knows one queue, and its way from the event loop and back takes three
     times as long.
 
     Args:
         begin: what each thread does first.
+        spare: threads beside the *workers*.
     """
 
-    def __init__(self, workers: int, name: str, begin: Callable[[], object] = int) -> None:
-        self._workers, self._name, self._begin = workers, name, begin
+    def __init__(self, workers: int, name: str, begin: Callable[[], object] = int, spare: int = 0) -> None:
+        self._workers, self._spare, self._name, self._begin = workers, spare, name, begin
         self._threads: list[Thread] = []
         self._turns: Turns[Task] = Turns()
+        self._running: Counter[object] = Counter()  # tasks that a thread has, by caller
         self._lock = Lock()
         self._closed = False
-        self._signals: SimpleQueue[bool] = SimpleQueue()  # one for each task; False ends a thread
+        self._handed: SimpleQueue[tuple[object, Task] | None] = SimpleQueue()  # None ends a thread
 
     def __enter__(self) -> Self:
         return self
@@ -55,29 +64,46 @@ class FairThreads:
             if self._closed:
                 raise RuntimeError("the threads have ended")
             self._turns.add((future, work, args))
-            if len(self._threads) < self._workers:
-                thread = Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
-                self._threads.append(thread)
-                thread.start()
-        self._signals.put(True)
+            self._hand_out()
         return future
 
     def shutdown(self) -> None:
         """End the threads once everything that was asked of them is done."""
         with self._lock:
             self._closed = True
-        for _ in self._threads:
-            self._signals.put(False)
+            self._hand_out()
         for thread in self._threads:
             thread.join()
 
+    def _hand_out(self) -> None:
+        """Give threads what may run now; end them where they are closed and nothing is left."""
+        while self._turns and self._may_run(self._turns.first(self._running)[0]):
+            if len(self._threads) == self._running.total():
+                thread = Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+            who, task = self._turns.take(self._running)
+            self._running[who] += 1
+            self._handed.put((who, task))
+        if self._closed and not self._running:
+            for _ in self._threads:
+                self._handed.put(None)
+
+    def _may_run(self, who: object) -> bool:
+        spare = 0 if who in self._running else self._spare
+        return self._running.total() < self._workers + spare
+
     def _run(self) -> None:
         self._begin()
-        while self._signals.get():
-            with self._lock:
-                task = self._turns.take()
+        while handed := self._handed.get():
+            who, task = handed
             do(*task)
-            del task  # or its result would stay until the next one comes
+            del handed, task  # or its result would stay until the next one comes
+            with self._lock:
+                self._running[who] -= 1
+                if not self._running[who]:
+                    del self._running[who]
+                self._hand_out()
 
 
 def do(future: "asyncio.Future[T]", work: Callable[..., T], args: tuple[Any, ...]) -> None:
@@ -101,7 +127,7 @@ def unless_done(future: "asyncio.Future[Any]", settle: Callable[[], None]) -> No
 
 def cpu_threads(workers: int, begin: Callable[[], object] = int) -> dict[str, FairThreads]:
     """
-    A pool of *workers* threads for each lane: bulk work never stands before interactive work.
+    A pool of *workers* threads and a spare one for each lane: bulk work never delays interactive work.
 
     Args:
         begin: what each thread does first.
@@ -111,4 +137,6 @@ def cpu_threads(workers: int, begin: Callable[[], object] = int) -> dict[str, Fa
         os.nice(nice)
         begin()
 
-    return {lane: FairThreads(workers, f"cpu-{lane}", partial(begins, nice)) for lane, nice in NICE.items()}
+    return {
+        lane: FairThreads(workers, f"cpu-{lane}", partial(begins, nice), SPARE) for lane, nice in NICE.items()
+    }

@@ -1,21 +1,40 @@
 """Whose turn it is among requests that wait for the same thing."""
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-# What runs on behalf of one request, the tasks that it starts among them, waits as one caller.
-CALLER: ContextVar[object] = ContextVar("caller", default=None)
+
+class Caller(NamedTuple):
+    """
+    On whose behalf something runs, the tasks that it starts among them.
+
+    Attributes:
+        who: takes turns with others: a key, or a request without one.
+        request: takes turns with the other requests of the same caller.
+    """
+
+    who: object = None
+    request: object = None
+
+
+CALLER: ContextVar[Caller] = ContextVar("caller", default=Caller())  # noqa: B039 (it never changes)
 
 
 @contextmanager
-def one_caller() -> Iterator[None]:
-    """Whatever waits for its turn while this is open takes turns with others as one."""
-    before = CALLER.set(object())
+def one_caller(who: object = None) -> Iterator[None]:
+    """
+    Whatever waits for its turn while this is open takes turns with others as one request.
+
+    Args:
+        who: sent the request; None for somebody of whom nothing is known, who stands for himself.
+    """
+    request = object()
+    before = CALLER.set(Caller(request if who is None else who, request))
     try:
         yield
     finally:
@@ -23,27 +42,39 @@ def one_caller() -> Iterator[None]:
 
 
 class Turns(Generic[T]):
-    """Entries of several callers: each caller's first come, first served, and the callers in turns."""
+    """Entries of several callers: callers in turns, each one's requests in turns, each request's in order."""
 
     def __init__(self) -> None:
-        self._queues: OrderedDict[object, deque[T]] = OrderedDict()
+        self._callers: OrderedDict[object, OrderedDict[object, deque[T]]] = OrderedDict()
 
     def __bool__(self) -> bool:
-        return bool(self._queues)
+        return bool(self._callers)
 
     def add(self, entry: T) -> None:
-        """Behind the other entries of the caller who runs this."""
-        self._queues.setdefault(CALLER.get(), deque()).append(entry)
+        """Behind the other entries of the request that runs this."""
+        who, request = CALLER.get()
+        self._callers.setdefault(who, OrderedDict()).setdefault(request, deque()).append(entry)
 
-    def first(self) -> T:
-        """The entry whose turn it is; it stays.  Raises `StopIteration` where there is none."""
-        return next(iter(self._queues.values()))[0]
+    def first(self, last: Container[object] = ()) -> tuple[object, T]:
+        """
+        Whose turn it is, and the entry; it stays.  Raises `StopIteration` where there is none.
 
-    def take(self) -> T:
-        """The entry whose turn it is; its caller goes behind the others."""
-        caller, queue = next(iter(self._queues.items()))
-        entry = queue.popleft()
-        self._queues.move_to_end(caller)
+        Args:
+            last: callers whose turn it is only where no others wait.
+        """
+        who = next((who for who in self._callers if who not in last), next(iter(self._callers)))
+        return who, next(iter(self._callers[who].values()))[0]
+
+    def take(self, last: Container[object] = ()) -> tuple[object, T]:
+        """The same; the caller goes behind the others, and the request behind those of the caller."""
+        who, entry = self.first(last)
+        requests = self._callers[who]
+        request, queue = next(iter(requests.items()))
+        queue.popleft()
+        requests.move_to_end(request)
+        self._callers.move_to_end(who)
         if not queue:
-            del self._queues[caller]
-        return entry
+            del requests[request]
+        if not requests:
+            del self._callers[who]
+        return who, entry

@@ -15,9 +15,9 @@ from service.dialects.failures import answer_to, is_temporary, raise_most_tellin
 from service.dialects.scoring import Wanted
 from service.dialects.wire import Loose, Prompts, dialects_of, read
 from service.errors import Invalid, NotReady, ScoregateError
+from service.http.images import Text
 from service.http.routing import json_response, service_of
 from service.metrics.contract import Score
-from service.sources import Base64
 
 router = APIRouter(include_in_schema=False)
 
@@ -26,12 +26,12 @@ class ComputeRequest(Loose):
     """Body of `POST /compute`: one picture for each prompt."""
 
     prompt: Prompts
-    image: Annotated[list[str], Field(fail_fast=True)] | None = None
+    image: Annotated[list[Text], Field(fail_fast=True)] | None = None
     video: Any = None
     condition_images: Any = None
     condition_videos: Any = None
 
-    def pictures(self) -> Sequence[str]:
+    def pictures(self) -> Sequence[Text]:
         """The pictures.  Raises `Invalid` where there are none, or where there is more to score than them."""
         for field in ("video", "condition_images", "condition_videos"):
             if getattr(self, field):
@@ -79,8 +79,7 @@ async def rewards(request: Request, metric: str) -> list[float]:
     """One score for each picture.  Raises the error that says most, where one has none."""
     wire = await read(request, ComputeRequest)
     wanted = [
-        Wanted(prompt, Base64(image), (metric,))
-        for prompt, image in zip(wire.prompt, wire.pictures(), strict=True)
+        Wanted(prompt, image, (metric,)) for prompt, image in zip(wire.prompt, wire.pictures(), strict=True)
     ]
     timeout_s = service_of(request).settings.dialects.timeouts_s.flow_factory
     outcomes = await dialects_of(request).scored(request, wanted, timeout_s)

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import orjson
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service import __version__
@@ -37,10 +39,12 @@ class Api(FastAPI):
     Attributes:
         entry: the app with all that is around it.
         busy: those routes, by path.
+        document: the OpenAPI document as it is sent; empty until somebody reads it.
     """
 
     entry: ASGIApp
     busy: Mapping[str, APIRoute]
+    document: bytes = b""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
@@ -65,7 +69,7 @@ class Api(FastAPI):
 
 def create_app(service: Service) -> FastAPI:
     """The public API of *service*.  Raises `SettingsError` where the file of keys cannot be used."""
-    app = Api(title="Scoregate", version=__version__, redirect_slashes=False, docs_url=None, redoc_url=None)
+    app = Api(title="Scoregate", version=__version__, redirect_slashes=False, openapi_url=None)
     app.state.service = service
     app.state.requests = Requests(service.metrics, service.settings.server.max_items)
     dialects = routers(service.settings.dialects.enabled)
@@ -73,12 +77,12 @@ def create_app(service: Service) -> FastAPI:
     app.busy = {route.path: route for router in asking for route in busy(router)}
     for router in (*asking, models.router, health.router):
         app.include_router(router)
-    app.routes.extend(playground.routes)
+    app.routes.extend([*playground.routes, Route("/openapi.json", document)])
     server = service.settings.server
     if server.metrics_port is None:
         app.include_router(metrics.router)
     app.state.dialects = Dialects(service)
-    app.state.bodies = Bodies(server)
+    app.state.bodies = Bodies(server, service.memory)
     app.state.quotas = Quotas()
     keys = KeyFile(server.api_keys_file)
     app.entry = Edge(app.routed, service=service, keys=keys, bodies=app.state.bodies)
@@ -111,7 +115,16 @@ async def http_error(request: Request, error: Exception) -> Response:
     known = kinds.get(error.status_code, Malformed)()
     response = problem(known, request.state.request_id)
     response.headers.update(error.headers or {})
+    if response.headers.get("Allow") == "GET":
+        response.headers["Allow"] = "GET, HEAD"
     return response
+
+
+async def document(request: Request) -> Response:
+    """The OpenAPI document, written once: to write it takes as long as ten small requests."""
+    app: Api = request.app
+    app.document = app.document or orjson.dumps(app.openapi())
+    return Response(app.document, media_type="application/json")
 
 
 def openapi(app: FastAPI) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from service.concurrency.disconnect import CallerGone
 from service.errors import Malformed, TooLarge, UnsupportedMediaType
+from service.http.incoming import BODY
 from service.http.multipart import read_multipart
 from service.http.problems import invalid
 from service.http.translate import Parts
@@ -18,6 +21,7 @@ from service.metrics.contract import MAX_PICTURES
 from service.settings.sections import Server
 
 B = TypeVar("B", bound=BaseModel)
+T = TypeVar("T")
 
 # Bytes that are parsed on the event loop: at most some 12 ms of it, for question sets that all
 # differ.  A body may hold tens of megabytes of base64.
@@ -34,7 +38,7 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
     The checked body and the file parts that came with it.
 
     Raises:
-        UnsupportedMediaType: neither JSON nor multipart.
+        UnsupportedMediaType: neither JSON nor multipart, or compressed.
         Malformed: not JSON, or broken multipart.
         TooLarge: more values than any valid request holds.
         CallerGone: the body never came to its end.
@@ -42,21 +46,54 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     parts: dict[str, bytes] = {}
+    if kind == "multipart/form-data":
+        max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
+        content_type = request.headers["content-type"]
+        body, parts = await read_multipart(content_type, chunks(request), max_files)
+    elif kind == "application/json" or kind.endswith("+json"):
+        body = await whole(request)
+    else:
+        raise UnsupportedMediaType
+    return await parsed(request, partial(parse, wire=wire), body), parts
+
+
+async def chunks(request: Request) -> AsyncIterator[bytes]:
+    """
+    The body as it comes.
+
+    Raises:
+        UnsupportedMediaType: it is compressed.
+        CallerGone: it never came to its end.
+    """
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType("the body has a Content-Encoding, and none is read here; send it as it is")
     try:
-        if kind == "multipart/form-data":
-            max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
-            content_type = request.headers["content-type"]
-            body, parts = await read_multipart(content_type, request.stream(), max_files)
-        elif kind == "application/json" or kind.endswith("+json"):
-            body = await request.body()
-        else:
-            raise UnsupportedMediaType
+        async for chunk in request.stream():
+            yield chunk
     except ClientDisconnect as exc:
         raise CallerGone from exc
-    if len(body) <= SMALL:
-        return parse(body, wire), parts
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(None, parse, body, wire), parts
+
+
+async def whole(request: Request) -> bytes:
+    """The body.  Raises as `chunks` does.  Starlette's own method would keep it as long as the request."""
+    body = bytearray()
+    async for chunk in chunks(request):
+        body += chunk
+    return bytes(body)
+
+
+async def parsed(request: Request, parse: Callable[[bytes], T], body: bytes, small: int = SMALL) -> T:
+    """
+    What *parse* makes of the body.
+
+    Args:
+        small: bytes of a body that is parsed on the event loop.  Larger ones are on threads, few at a time.
+    """
+    if len(body) <= small:
+        return parse(body)
+    async with request.scope["state"][BODY].parsing():
+        return await asyncio.get_running_loop().run_in_executor(None, parse, body)
 
 
 def parse(body: bytes, wire: type[B]) -> B:

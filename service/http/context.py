@@ -42,6 +42,7 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
         state.span,
         began=state.began,
         charge=charge,
+        caller=key.name or None,
     )
     context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
     state.context = context

@@ -2,16 +2,28 @@
 
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, StringConstraints
+from pydantic import Discriminator, Field, GetPydanticSchema, StringConstraints
+from pydantic_core import core_schema
 
 from service.fields import Strict, branch
 from service.metrics.contract import MAX_FRAMES, MAX_REFERENCES
+from service.sources import Base64
+
+# A text that nothing holds but its source, which lets go of it once it is decoded.
+Text = Annotated[
+    Base64,
+    GetPydanticSchema(
+        lambda _source, _handler: core_schema.no_info_after_validator_function(
+            Base64, core_schema.str_schema(strict=True)
+        )
+    ),
+]
 
 
 class ImageData(Strict):
     """An image as base64, or as a `data:` URI that holds base64."""
 
-    data: str
+    data: Text
 
 
 class ImagePart(Strict):
@@ -36,7 +48,7 @@ def image_form(value: Any) -> str:
 
 
 Picture = Annotated[
-    Annotated[str, branch("<base64>")]
+    Annotated[Text, branch("<base64>")]
     | Annotated[ImageData, branch("<data>")]
     | Annotated[ImagePart, branch("<part>")]
     | Annotated[ImageUrl, branch("<url>")],
@@ -45,7 +57,7 @@ Picture = Annotated[
 References = Annotated[list[Picture], Field(max_length=MAX_REFERENCES, fail_fast=True)]
 Frames = Annotated[list[Picture], Field(min_length=1, max_length=MAX_FRAMES, fail_fast=True)]
 WireImage = Annotated[
-    Annotated[str, branch("<base64>")]
+    Annotated[Text, branch("<base64>")]
     | Annotated[ImageData, branch("<data>")]
     | Annotated[ImagePart, branch("<part>")]
     | Annotated[ImageUrl, branch("<url>")]

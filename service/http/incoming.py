@@ -1,16 +1,19 @@
-"""Bodies on their way in: how many bytes of them are held, and how slow each may be."""
+"""Bodies: how many bytes of them are held, how slow each may be, and how many are parsed at a time."""
 
 import asyncio
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any
 
 from starlette.types import Message, Receive
 
+from service.byte_budget import ByteBudget, Share
+from service.concurrency.budget import Budget
 from service.errors import Malformed, Overloaded, RequestTimeout, ScoregateError, TooLarge
 from service.settings.sections import Server
 
 LEAST_BYTES_PER_S = 8 * 2**10
+BODY = "scoregate.body"  # where a request's state has its body
 BROKEN = "scoregate.broken"  # where a request's state says why the rest of its body cannot be read
 
 
@@ -40,33 +43,50 @@ class Pace:
 
 class Bodies:
     """
-    The bodies of all requests whose end has not come.
+    The bodies of all requests: those whose end has not come, and those that are being answered.
 
-    Together they hold a bounded number of bytes.  Above it the body that began first is refused: whoever
-    fills the memory slowly gives way to those who come.
+    All of them share one budget, and what does not fit is refused.  The unfinished ones hold half of it at
+    most.  Above that the one that began first is refused: whoever fills the memory slowly gives way to those
+    who come.
+
+    Args:
+        memory: the budget.
     """
 
-    def __init__(self, limits: Server) -> None:
+    def __init__(self, limits: Server, memory: ByteBudget) -> None:
         self.limit = limits.body_limit_mb * 2**20
         self.timeout_s = limits.body_timeout_s
-        self._budget = max(limits.unfinished_bodies_mb * 2**20, self.limit)
+        self._memory = memory
+        self._most = max(min(limits.unfinished_bodies_mb * 2**20, memory.total // 2), self.limit)
         self._coming: dict[Body, int] = {}  # the bytes of each, in the order in which they began
         self._held = 0
+        self._parsed = Budget(self.limit)
 
     @contextmanager
     def coming(self, state: MutableMapping[str, Any]) -> Iterator["Body"]:
-        """The body of one request, whose *state* may say that it is broken."""
-        body = Body(self, state)
-        try:
-            yield body
-        finally:
-            self.remove(body)
+        """
+        The body of one request, held until that is answered.
+
+        Args:
+            state: the request's, which has the body under `BODY`, and may say that it is broken.
+        """
+        with self._memory.share() as share:
+            state[BODY] = body = Body(self, share, state)
+            try:
+                yield body
+            finally:
+                self.remove(body)
+                del state[BODY]  # or both would keep each other
+
+    def parsing(self, size: int) -> AbstractAsyncContextManager[None]:
+        """Wait for room to parse *size* bytes: what is made of them is held beside them for a while."""
+        return self._parsed.hold(min(size, self.limit))
 
     def add(self, body: "Body", size: int) -> None:
         """Count *size* bytes more of a body; another one may be refused for them."""
         self._coming[body] = self._coming.get(body, 0) + size
         self._held += size
-        while self._held > self._budget:
+        while self._held > self._most:
             next(iter(self._coming)).refuse(
                 Overloaded("unfinished bodies take too much memory, and this one began first")
             )
@@ -84,13 +104,12 @@ class Bodies:
 class Body:
     """One body, message by message."""
 
-    def __init__(self, bodies: Bodies, state: MutableMapping[str, Any]) -> None:
-        self._bodies, self._state = bodies, state
+    def __init__(self, bodies: Bodies, share: Share, state: MutableMapping[str, Any]) -> None:
+        self._bodies, self._share, self._state = bodies, share, state
         self._pace = Pace(bodies.timeout_s, asyncio.get_running_loop().time())
         self._refusal: ScoregateError | None = None
         self._waiting: asyncio.Timeout | None = None
         self._ended = False
-        self._size = 0
 
     async def receive(self, receive: Receive) -> Message:
         """
@@ -99,6 +118,7 @@ class Body:
         Raises:
             RequestTimeout: it does not come, or the body is too slow.
             TooLarge: the body is over the limit, whatever length was declared.
+            MemoryFull: all requests together hold too much already.
             Malformed: the body is broken.
             ScoregateError: what `refuse` was told.
         """
@@ -109,6 +129,10 @@ class Body:
             raise Malformed(broken)
         self._came(len(message.get("body", b"")), ended=not message.get("more_body"))
         return message
+
+    def parsing(self) -> AbstractAsyncContextManager[None]:
+        """Wait for room to parse it, then hold that."""
+        return self._bodies.parsing(self._share.size)
 
     def refuse(self, error: ScoregateError) -> None:
         """End the request with *error*, since its body has not come."""
@@ -130,10 +154,10 @@ class Body:
             self._waiting = None
 
     def _came(self, size: int, *, ended: bool) -> None:
-        self._size += size
         self._ended = ended
-        if self._size > self._bodies.limit:
+        if self._share.size + size > self._bodies.limit:
             raise TooLarge(f"the body is larger than {self._bodies.limit} bytes")
+        self._share.grow(size)
         if ended:
             self._bodies.remove(self)
         else:

@@ -47,6 +47,8 @@ class Edge:
         headers = Headers(scope=scope)
         request_id = request_id_of(headers)
         state = scope.setdefault("state", {})
+        if head := scope["method"] == "HEAD":  # what GET answers, without its body
+            scope = {**scope, "method": "GET"}
         state |= {"request_id": request_id, "began": began, "span": self._span(scope, headers, began)}
         status = 0
 
@@ -58,6 +60,8 @@ class Edge:
                 mark(answer, request_id)
                 if has_two_lengths(headers):
                     answer["Connection"] = "close"
+            elif head:
+                message["body"] = b""
             await send(message)
 
         try:

@@ -149,6 +149,7 @@ class Form:
     def _end_part(self) -> None:
         if self._kept:
             self._parts[self._name] = bytes(self._data)
+        self._data = bytearray()
 
     def _end(self) -> None:
         self._ended = True

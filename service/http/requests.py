@@ -16,7 +16,10 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    ValidationError,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     create_model,
     field_validator,
     model_validator,
@@ -31,6 +34,8 @@ from service.settings.sections import MAX_TIMEOUT_MS
 
 MAX_ITEMS = 128  # unless the settings say otherwise
 MAX_RANKED = 64  # pictures of a ranking
+ENOUGH = 1_000  # faults of the entries of a list
+FAULTS = "faults"  # where the context of a validation counts those of a list's entries
 LIST: JsonDict = {"type": "array"}
 TEXT: JsonDict = {"type": "string"}
 NULL: JsonDict = {"type": "null"}
@@ -51,7 +56,20 @@ def listed(entry: Any, most: int) -> Any:
             raise PydanticCustomError("too_many_items", message, {"given": len(values), "most": most})
         return values
 
-    return Annotated[list[entry], Field(min_length=1), BeforeValidator(counted), told(maxItems=most)]
+    checked = Annotated[entry, WrapValidator(unless_enough_is_wrong)]
+    return Annotated[list[checked], Field(min_length=1), BeforeValidator(counted), told(maxItems=most)]
+
+
+def unless_enough_is_wrong(entry: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """Check an entry, unless those before it have faults enough: a problem names 20 and counts the rest."""
+    found = info.context if info.context is not None else {}
+    if found.get(FAULTS, 0) >= ENOUGH:
+        return entry
+    try:
+        return check(entry)
+    except ValidationError as exc:
+        found[FAULTS] = found.get(FAULTS, 0) + exc.error_count()
+        raise
 
 
 def different(names: list[str]) -> list[str]:
@@ -62,7 +80,6 @@ def different(names: list[str]) -> list[str]:
 
 
 Id = Annotated[str, StringConstraints(max_length=256), AfterValidator(clean), told(pattern=CLEAN)]
-Names = Annotated[list[Name], Field(min_length=1), AfterValidator(different), told(uniqueItems=True)]
 Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE]
 # What a request that names none gets, unless its key may not use it.
 Priority = Annotated[Literal["interactive", "bulk"] | None, told(default="interactive")]
@@ -122,7 +139,7 @@ class ScoreRequest(Strict):
     items: list[WireItem] | None = None
     prompt: Prompt | None = None
     images: list[WireImage] | None = None
-    metrics: Names
+    metrics: list[Name]
     priority: Priority = None
     timeout_ms: Timeout | None = None
     explain: bool = False
@@ -231,7 +248,12 @@ class Requests:
         options: Any = create_model("Options", __base__=Options, __doc__=Options.__doc__, **fields)
         own = Annotated[options, BeforeValidator(over_the_requests)] | None
         item = create_model("WireItem", __base__=WireItem, __doc__=WireItem.__doc__, options=(own, None))
-        names = Annotated[Names, Field(max_length=len(metrics))]
+        names = Annotated[
+            list[Name],
+            Field(min_length=1, max_length=len(metrics), fail_fast=True),
+            AfterValidator(different),
+            told(uniqueItems=True),
+        ]
         default = [name for name, metric in metrics.items() if metric.default]
         self.score: type[ScoreRequest] = create_model(
             "ScoreRequest",

@@ -13,7 +13,7 @@ from service.ranking import Cascade, Rule
 from service.sources import Base64, Encoded, Url
 
 Parts = Mapping[str, bytes]
-OnePicture = str | ImageData | ImagePart | ImageUrl
+OnePicture = Base64 | ImageData | ImagePart | ImageUrl
 
 
 def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
@@ -57,7 +57,7 @@ class Pictures:
 
     def of(self, image: WireImage | Sequence[OnePicture], place: str) -> list[Picture]:
         """Those of one image or of several, which stand at *place*, but for the missing ones."""
-        if isinstance(image, Sequence) and not isinstance(image, str):
+        if isinstance(image, Sequence):
             listed = [(f"{place}/{number}", each) for number, each in enumerate(image)]
         else:
             listed = [(place, image)]
@@ -72,7 +72,7 @@ class Pictures:
             return self._sent.get(image.part)
         if isinstance(image, ImageUrl):
             return self._fetched.setdefault(image.url, Picture(Url(image.url)))
-        return Picture(Base64(image if isinstance(image, str) else image.data))
+        return Picture(image if isinstance(image, Base64) else image.data)
 
 
 def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:

@@ -33,8 +33,10 @@ class GenEvalOptions(MetricOptions):
     """
 
     tag: Tag | None = None
-    include: Annotated[list[Include], Field(min_length=1, max_length=MAX_CLAUSES)] | None = None
-    exclude: Annotated[list[Exclude], Field(max_length=MAX_CLAUSES)] | None = None
+    include: Annotated[list[Include], Field(min_length=1, max_length=MAX_CLAUSES, fail_fast=True)] | None = (
+        None
+    )
+    exclude: Annotated[list[Exclude], Field(max_length=MAX_CLAUSES, fail_fast=True)] | None = None
     prompt: Prompt | None = None
     position_rule: PositionRule = "released"
 

@@ -34,7 +34,7 @@ class GivenQuestion(Strict):
     text: Text
     kind: Kind = ""
     phrase: Phrase = ""
-    depends_on: list[Id] = Field([], max_length=MAX_QUESTIONS)
+    depends_on: list[Id] = Field([], max_length=MAX_QUESTIONS, fail_fast=True)
     expected: str
 
     def question(self) -> Question:
@@ -53,14 +53,14 @@ class ChoiceQuestion(GivenQuestion):
     """One with choices, of which one is expected."""
 
     expected: Text
-    choices: list[Text] = Field(min_length=2, max_length=MAX_CHOICES)
+    choices: list[Text] = Field(min_length=2, max_length=MAX_CHOICES, fail_fast=True)
 
 
 class AnswerQuestion(GivenQuestion):
     """One with an expected answer, and perhaps with choices."""
 
     expected: Text
-    choices: list[Text] = Field([], max_length=MAX_CHOICES)
+    choices: list[Text] = Field([], max_length=MAX_CHOICES, fail_fast=True)
 
 
 class Sound(list[GivenQuestion]):
@@ -81,7 +81,7 @@ def form(value: Any) -> str:
     return "<questions>" if isinstance(value, list) else "<id>"
 
 
-Bounds = Field(min_length=1, max_length=MAX_QUESTIONS)
+Bounds = Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)
 SetId = Annotated[
     Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")],
     branch("<id>"),

@@ -22,7 +22,17 @@ MAX_TIMEOUT_MS = 600_000  # of a request
 
 ORIGIN = re.compile(r"\*|https?://[^\s/@?#]+")
 
+# What a container may have, in bytes, with either version of control groups; "max" where that is not limited.
+MEMORY_LIMITS = [Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")]
+
 REDIS = "|".join(redis_url.SCHEMES)  # in a pattern
+
+
+def a_quarter_of_the_memory() -> int:
+    """Of what the machine or the container has, in MiB; 1024 at most, which many large bodies fit into."""
+    told = [file.read_text("ascii").strip() for file in MEMORY_LIMITS if file.exists()]
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(1024, min([machine, *(int(limit) for limit in told if limit.isdigit())]) // 4 >> 20)
 
 
 class Server(Section):
@@ -51,10 +61,20 @@ class Server(Section):
     unfinished_bodies_mb: int = Field(
         512, ge=1, description="Memory for bodies that are still coming, of all requests together, in MiB."
     )
+    requests_mb: int = Field(
+        default_factory=a_quarter_of_the_memory,
+        ge=1,
+        description="Memory for the bodies and the images by URL of all requests together, in MiB.",
+    )
     grace_s: int = Field(30, ge=0, description="Time to finish requests after SIGTERM, in seconds.")
     stall_s: float = Field(
         120, gt=0, description="Work waiting and no batch finished for this long: not alive."
     )
+
+    @property
+    def request_bytes(self) -> int:
+        """Bytes that all requests may hold together; two of the largest bodies always fit."""
+        return max(self.requests_mb, 2 * self.body_limit_mb) * 2**20
 
     @field_validator("cors_origins")
     @classmethod

@@ -9,13 +9,14 @@ import httpcore
 import httpx
 
 from service import __version__
+from service.byte_budget import ByteBudget
 from service.concurrency.budget import Budget
 from service.errors import ImageTooLarge, UrlFailed, UrlNotAllowed
 from service.settings.sections import Images
 from service.urls.hosts import allowed
 from service.urls.network import PublicNetwork
 from service.urls.places import MAX_FETCHES, Places
-from service.urls.room import NoRoom, Room
+from service.urls.room import NoRoom, Room, room
 from service.urls.wire import BoundedHeads
 
 MAX_REDIRECTS = 3
@@ -40,11 +41,14 @@ class Fetcher:
     Fetches pictures, without cookies, without a proxy, and with nothing of the caller's request.
 
     Args:
+        memory: what all requests hold, the pictures among them.
         network: connects; to public addresses only, by default.
     """
 
-    def __init__(self, limits: Images, network: httpcore.AsyncNetworkBackend | None = None) -> None:
-        self._limits = limits
+    def __init__(
+        self, limits: Images, memory: ByteBudget, network: httpcore.AsyncNetworkBackend | None = None
+    ) -> None:
+        self._limits, self._memory = limits, memory
         self._places = Places()
         self._budget = Budget(
             (LARGEST_HELD + LARGEST_URGENT) * limits.max_bytes, LARGEST_URGENT * limits.max_bytes
@@ -71,35 +75,36 @@ class Fetcher:
             UrlNotAllowed: the host, or one that it redirects to, is not listed or has no public address.
             UrlFailed: the host does not answer, or not with a picture.
             ImageTooLarge: there are more than `images.max_bytes`.
+            MemoryFull: all requests together hold too much already.
         """
         first = self._checked(parsed(url))
-        with Room(self._budget, urgent) as room:
+        with room(self._budget, self._memory, urgent) as held:
             try:
-                encoded = await self._fetched(first, room)
+                encoded = await self._fetched(first, held)
             except NoRoom:
-                await room.take(self._limits.max_bytes)
-                encoded = await self._fetched(first, room)
-            room.shrink(len(encoded))
+                await held.take(self._limits.max_bytes)
+                encoded = await self._fetched(first, held)
+            held.shrink(len(encoded))
             yield encoded
 
-    async def _fetched(self, url: httpx.URL, room: Room) -> bytes:
+    async def _fetched(self, url: httpx.URL, held: Room) -> bytes:
         """The bytes at *url*.  Raises `NoRoom`, and what `open` does."""
-        async with self._places.hold(url.host, room.urgent):  # the host's time begins when it is asked
+        async with self._places.hold(url.host, held.urgent):  # the host's time begins when it is asked
             try:
                 async with asyncio.timeout(self._limits.url_timeout_s):
-                    return await self._followed(url, room)
+                    return await self._followed(url, held)
             except TimeoutError:
                 raise UrlFailed(f"it took more than {self._limits.url_timeout_s:g} seconds") from None
             except (httpcore.NetworkError, httpcore.ProtocolError):
                 raise UrlFailed("the host cannot be reached, or broke off") from None
 
-    async def _followed(self, url: httpx.URL, room: Room) -> bytes:
+    async def _followed(self, url: httpx.URL, held: Room) -> bytes:
         for _ in range(1 + MAX_REDIRECTS):
             async with self._pool.stream("GET", core(url), headers=HEADERS) as response:
                 response.extensions["network_stream"].head_ended()
                 headers = httpx.Headers(response.headers)
                 if response.status not in REDIRECTS:
-                    return await self._body(response, headers, room)
+                    return await self._body(response, headers, held)
                 url = self._checked(parsed(headers.get("location", ""), url))
         raise UrlFailed(f"the host redirects more than {MAX_REDIRECTS} times")
 
@@ -111,7 +116,7 @@ class Fetcher:
             raise UrlNotAllowed("this server does not download images from that host")
         return url
 
-    async def _body(self, response: httpcore.Response, headers: httpx.Headers, room: Room) -> bytes:
+    async def _body(self, response: httpcore.Response, headers: httpx.Headers, held: Room) -> bytes:
         """What was sent.  Raises `NoRoom`, `UrlFailed` or `ImageTooLarge`."""
         if response.status != 200:
             raise UrlFailed(f"the host returned status {response.status}")
@@ -128,7 +133,7 @@ class Fetcher:
                 raise ImageTooLarge(f"more than {most} bytes")
             if parts > MAX_SMALL_PARTS + len(encoded) // LEAST_PART_BYTES:
                 raise UrlFailed("the host sends the image in very small chunks")
-            room.grow(len(encoded))
+            held.grow(len(encoded))
         return bytes(encoded)
 
 

@@ -47,7 +47,7 @@ class Places:
     @asynccontextmanager
     async def hold(self, host: str, urgent: bool) -> AsyncIterator[None]:
         """Wait until one more picture of *host* may be fetched, and count it while the context is open."""
-        fetch = Fetch(host, CALLER.get(), urgent, asyncio.get_running_loop().create_future())
+        fetch = Fetch(host, CALLER.get().who, urgent, asyncio.get_running_loop().create_future())
         self._waiting.append(fetch)
         self._start()
         try:

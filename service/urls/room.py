@@ -1,9 +1,10 @@
 """The memory that one download holds."""
 
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from service.concurrency.budget import Budget
+from service.byte_budget import ByteBudget, Share
+from service.concurrency.budget import Budget, Portion
 
 
 class NoRoom(Exception):
@@ -12,43 +13,53 @@ class NoRoom(Exception):
 
 class Room:
     """
-    Some of a budget, which grows with what it is held for, until the context ends.
+    Some of the memory for downloads, and of what all requests may hold.
 
     Attributes:
         urgent: whether the request is interactive.
     """
 
-    def __init__(self, budget: Budget, urgent: bool) -> None:
-        self._budget, self.urgent = budget, urgent
+    def __init__(self, downloads: Budget, share: Share, urgent: bool) -> None:
+        self._downloads, self._share, self.urgent = downloads, share, urgent
+        self._portion: Portion | None = None
         self._held = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._give_back(self._held)
-
     def grow(self, size: int) -> None:
-        """Hold *size* bytes at least.  Raises `NoRoom` if there is no memory for them now."""
-        missing = size - self._held
-        if missing <= 0:
+        """
+        Hold *size* bytes at least.
+
+        Raises:
+            NoRoom: there is no memory for them now among those of downloads.
+            MemoryFull: nor among those of all requests.
+        """
+        self._share.grow(max(0, size - self._share.size))
+        if size <= self._held:
             return
-        if not self._budget.take_now(missing, self.urgent):
-            self._give_back(self._held)
+        taken = self._downloads.take_now(size - self._held, self.urgent)
+        if taken is None:
+            self.shrink(0)
             raise NoRoom
-        self._held += missing
+        self._portion, self._held = taken, size
 
     async def take(self, size: int) -> None:
-        """Wait for *size* bytes, and hold them."""
-        await self._budget.take(size, self.urgent)
-        self._held += size
+        """Wait for *size* bytes among those of downloads, and hold them."""
+        self._portion = await self._downloads.take(size, self.urgent)
+        self._held = size
 
     def shrink(self, size: int) -> None:
         """Hold *size* bytes at most."""
-        self._give_back(self._held - size)
+        self._share.shrink(max(0, self._share.size - size))
+        if self._portion and self._held > size:
+            self._portion.give_back(self._held - size)
+            self._held = size
 
-    def _give_back(self, amount: int) -> None:
-        self._budget.give_back(amount)
-        self._held -= amount
+
+@contextmanager
+def room(downloads: Budget, memory: ByteBudget, urgent: bool) -> Iterator[Room]:
+    """Room for one download; all of it is given back with the context."""
+    with memory.share() as share:
+        held = Room(downloads, share, urgent)
+        try:
+            yield held
+        finally:
+            held.shrink(0)

@@ -61,3 +61,48 @@ async def test_requests_get_their_shares_in_turns():
     await asyncio.gather(*tasks)
 
     assert ["many", "one"] == order[:2]
+
+
+async def test_who_holds_something_does_not_keep_others_waiting_for_more():
+    """A caller with pictures that fit one at a time waits for itself, and a small one goes by."""
+    budget, order = Budget(10), []
+
+    async def work(name, amount, done):
+        async with budget.hold(amount):
+            order.append(name)
+            await done.wait()
+
+    first, rest = asyncio.Event(), asyncio.Event()
+    rest.set()
+    with one_caller():
+        tasks = [asyncio.create_task(work("large", 8, done)) for done in (first, rest, rest)]
+    with one_caller():
+        tasks.append(asyncio.create_task(work("small", 1, rest)))
+    await tasks[-1]
+    assert ["large", "small"] == order
+    first.set()
+    await asyncio.gather(*tasks)
+
+    assert 0 == budget.held
+
+
+async def test_who_wants_much_and_holds_nothing_is_not_passed_for_ever():
+    """The ones that came later wait, though there would be enough for them."""
+    budget, order = Budget(10), []
+
+    async def work(name, amount):
+        async with budget.hold(amount):
+            order.append(name)
+
+    with one_caller():
+        held = await budget.take(5)
+    tasks = []
+    for name, amount in (("large", 8), ("small", 1)):
+        with one_caller():
+            tasks.append(asyncio.create_task(work(name, amount)))
+    await asyncio.sleep(0)
+    assert [] == order
+    held.give_back(5)
+    await asyncio.gather(*tasks)
+
+    assert ["large", "small"] == order

@@ -120,3 +120,56 @@ async def test_what_was_asked_is_done_before_the_threads_end():
         pool.run(done.append, 20)
     assert 20 == len(done)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("two")]
+
+
+@pytest.fixture
+def spared() -> Iterator[FairThreads]:
+    """A pool of two threads and a spare one."""
+    with FairThreads(2, "spared", spare=1) as pool:
+        yield pool
+
+
+async def test_a_caller_of_whom_nothing_runs_has_a_spare_thread(spared):
+    """While another one's slow work has all others, and as much of it waits as it may."""
+    hold, done = threading.Event(), []
+    with one_caller():
+        slow = [spared.run(hold.wait, 10) for _ in range(10)]
+    for name in ("first", "second"):
+        with one_caller():
+            await spared.run(done.append, name)
+
+    assert ["first", "second"] == done
+    assert not any(future.done() for future in slow)
+    hold.set()
+    assert all([await future for future in slow])
+
+
+async def test_the_spare_thread_is_not_for_who_has_others(spared):
+    """Whoever is alone has as many as there were before, and the spare one stays for those who come."""
+    hold, begun = threading.Event(), threading.Semaphore(0)
+
+    def work() -> bool:
+        begun.release()
+        return hold.wait(10)
+
+    with one_caller("key"):
+        tasks = [spared.run(work) for _ in range(5)]
+    assert begun.acquire(timeout=10)
+    assert begun.acquire(timeout=10)
+    with one_caller("key"):  # another request with the same key is the same caller
+        tasks.append(spared.run(work))
+    assert not begun.acquire(blocking=False)
+    assert 2 == sum(thread.name.startswith("spared") for thread in threading.enumerate())
+    hold.set()
+    assert all([await task for task in tasks])
+
+
+async def test_what_waits_is_done_before_the_threads_end_where_few_may_run():
+    """What no thread has yet is done, too."""
+    done = []
+    with FairThreads(1, "ending", spare=1) as pool:
+        for number in range(20):
+            with one_caller("key" if number % 2 else None):
+                pool.run(done.append, number)
+
+    assert sorted(done) == list(range(20))

@@ -10,7 +10,7 @@ def drained(turns: Turns[str]) -> str:
     taken = []
     while turns:
         assert turns.first() == turns.first()
-        taken.append(turns.take())
+        taken.append(turns.take()[1])
     return "".join(taken)
 
 
@@ -33,7 +33,7 @@ def test_who_comes_back_goes_behind_the_others():
         turns.add("b")
     with one_caller():
         turns.add("1")
-        first = turns.take()
+        _, first = turns.take()
         turns.add("2")
 
     assert "a1b2" == first + drained(turns)
@@ -48,3 +48,24 @@ def test_what_belongs_to_no_request_waits_as_one_caller():
     assert "abc" == drained(turns)
     with pytest.raises(StopIteration):
         turns.first()
+
+
+def test_requests_with_one_key_are_one_caller():
+    """Its requests share the caller's turns, in turns themselves."""
+    turns: Turns[str] = Turns()
+    for who, entries in (("key", "ab"), ("key", "12"), (None, "xyz")):
+        with one_caller(who):
+            for entry in entries:
+                turns.add(entry)
+
+    assert "ax1ybz2" == drained(turns)
+
+
+def test_callers_who_are_last_go_where_no_others_wait():
+    """Those who have something go behind those who have nothing, and in turns among themselves."""
+    turns: Turns[str] = Turns()
+    for who in "abc":
+        with one_caller(who):
+            turns.add(who)
+
+    assert [("b", "b"), ("a", "a"), ("c", "c")] == [turns.take(last) for last in ("ac", "ac", "c")]

@@ -112,6 +112,17 @@ def item(prompt: str, image: object = "") -> dict[str, object]:
     return {"prompt": prompt, "image": image}
 
 
+def numbers(count: int) -> bytes:
+    """A request with that many numbers in the place of metrics."""
+    return b'{"prompt":"a","images":["AA=="],"metrics":[' + b"1," * (count - 1) + b"1]}"
+
+
+def asking(parent: object) -> dict[str, object]:
+    """An item whose 64 questions have 60 parents each."""
+    questions = [{"id": n, "text": f"is it {n}?", "depends_on": [parent] * 60} for n in range(1, 65)]
+    return {**item("a"), "options": {"dsg": {"question_set": questions}}}
+
+
 STRANGE = {f"x{n}": n for n in range(16)}
 PIECE = 2**16  # bytes that a connection brings at once
 
@@ -125,6 +136,8 @@ CASES: dict[str, tuple[str, Callable[[], Work]]] = {
     "100,000 unknown fields": ("invalid", lambda: reading(items({f"x{n}": n for n in range(100_000)}))),
     "8,192 strange frames": ("invalid", lambda: reading(items(*[item("x", [STRANGE] * 64)] * 128))),
     "128 strange items": ("invalid", lambda: reading(items(*[STRANGE] * 128))),
+    "590,000 metrics that are numbers": ("invalid", lambda: reading(numbers(590_000))),
+    "500,000 parents that are no numbers": ("invalid", lambda: reading(items(*[asking(0.5)] * 128))),
     "prompts of 10,000 characters": ("invalid", lambda: reading(items(*[item("x" * 10_000)] * 128))),
     "a surrogate in a megabyte": ("invalid", lambda: reading(items(item("\ud800" + "x" * 2**20)))),
     "a part in punycode": (

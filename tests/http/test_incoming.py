@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from service.byte_budget import ByteBudget
 from service.errors import Draining, Overloaded, RequestTimeout
 from service.http.incoming import LEAST_BYTES_PER_S, Bodies, Pace
 from service.settings.sections import Server
@@ -32,6 +33,11 @@ def test_enough_bytes_begin_the_next_window():
     assert 112 == pace.deadline
 
 
+def bodies_of(limits):
+    """With a budget of their own."""
+    return Bodies(limits, ByteBudget(limits.request_bytes))
+
+
 class Caller:
     """What a caller sends, message by message, and then nothing more."""
 
@@ -54,7 +60,7 @@ async def read(bodies, caller):
 
 async def test_the_body_that_began_first_gives_way():
     """The ones that came later stay, and what it held is free."""
-    bodies = Bodies(Server(body_limit_mb=1, unfinished_bodies_mb=2))
+    bodies = bodies_of(Server(body_limit_mb=1, unfinished_bodies_mb=2))
     first, second = [asyncio.create_task(read(bodies, Caller(bytes(MB)))) for _ in range(2)]
     await asyncio.sleep(0)
     third = asyncio.create_task(read(bodies, Caller(bytes(MB // 2), bytes(MB // 2), more=False)))
@@ -68,7 +74,7 @@ async def test_the_body_that_began_first_gives_way():
 
 async def test_all_that_are_coming_can_be_refused_and_those_that_have_come_are_not():
     """Whether something of them has come or not."""
-    bodies = Bodies(Server())
+    bodies = bodies_of(Server())
     coming = [asyncio.create_task(read(bodies, caller)) for caller in (Caller(), Caller(b"{"))]
     with bodies.coming({}) as ended:
         await ended.receive(Caller(b"{}", more=False).receive)
@@ -83,7 +89,7 @@ async def test_all_that_are_coming_can_be_refused_and_those_that_have_come_are_n
 async def test_a_body_without_progress_is_refused():
     """Whoever waits for it learns so."""
     with pytest.raises(RequestTimeout, match=r"within 0\.01 s"):
-        await read(Bodies(Server(body_timeout_s=0.01)), Caller(b"{"))
+        await read(bodies_of(Server(body_timeout_s=0.01)), Caller(b"{"))
 
 
 async def test_the_app_answers_408(serve):

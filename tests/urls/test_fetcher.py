@@ -5,6 +5,7 @@ import socket
 import httpcore
 import pytest
 
+from service.byte_budget import ByteBudget
 from service.errors import ImageTooLarge, UrlFailed, UrlNotAllowed
 from service.settings.sections import Images
 from service.urls.fetcher import Fetcher
@@ -40,7 +41,7 @@ async def fetched(server: PictureServer, url: str = "/a.png", names=None, **more
     network = more.pop("network", None) or PublicNetwork(names or Names(), allowed=lambda address: True)
     listed = [f"{HOST}:{server.port}", f"{OTHER}:{server.port}"]
     settings = {"allow_urls": True, "allowed_url_hosts": listed, **more}
-    fetcher = Fetcher(Images.model_validate(settings), network)
+    fetcher = Fetcher(Images.model_validate(settings), ByteBudget(2**30), network)
     if url.startswith("/"):
         url = f"http://{HOST}:{server.port}{url}"
     try:
@@ -208,7 +209,7 @@ async def test_tls_is_told_the_name_and_not_the_address():
             return Stream()
 
     settings = Images.model_validate({"allow_urls": True, "allowed_url_hosts": [HOST]})
-    fetcher = Fetcher(settings, Network())
+    fetcher = Fetcher(settings, ByteBudget(2**30), Network())
     with pytest.raises(UrlFailed):
         async with fetcher.open(f"https://{HOST}/a.png", urgent=True):
             pass

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 import httpcore
 import pytest
 
+from service.byte_budget import ByteBudget
 from service.concurrency.turns import one_caller
 from service.errors import UrlFailed
 from service.settings.sections import Images
@@ -66,7 +67,7 @@ class Hosts(httpcore.AsyncNetworkBackend):
 def fetcher(hosts, **more) -> Fetcher:
     """A fetcher for which "a.test" and "b.test" are listed."""
     settings = {"allow_urls": True, "allowed_url_hosts": ["a.test", "b.test"], "max_bytes": SIZE, **more}
-    return Fetcher(Images.model_validate(settings), hosts)
+    return Fetcher(Images.model_validate(settings), ByteBudget(2**30), hosts)
 
 
 async def test_waiting_for_memory_is_not_the_hosts_time(monkeypatch):

@@ -252,6 +252,12 @@ class QuotaExceeded(ScoregateError):
     code = "quota_exceeded"
 
 
+class MemoryFull(ScoregateError):
+    """Requests hold as many bytes as they may together."""
+
+    code = "memory_full"
+
+
 class Overloaded(ScoregateError):
     """The bulk lane is full."""
 

@@ -6,21 +6,20 @@ deepgen_rl look at it.  A pickled dict with `error` and a status that is not 200
 `Retry-After` makes all but deepgen_rl wait for what may pass.
 """
 
-import asyncio
 from types import SimpleNamespace
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.bootstrap import Service
-from service.concurrency.disconnect import CallerGone
 from service.dialects.failures import answer_to, raise_most_telling
 from service.dialects.pickled.reader import read
 from service.dialects.pickled.requests import Pickled, request_of
 from service.dialects.pickled.writer import written
 from service.dialects.scoring import Dialects, Wanted
 from service.errors import Draining, MethodNotAllowed, ScoregateError
+from service.http import body
 from service.metrics.contract import Score
 from service.sources import Encoded
 
@@ -73,11 +72,7 @@ class PickleApp:
 
     async def _read(self, request: Request) -> Pickled:
         """The request.  Raises `Malformed`, `TooLarge`, `Invalid`, or `CallerGone` where it never came."""
-        try:
-            body = await request.body()
-        except ClientDisconnect as exc:
-            raise CallerGone from exc
         most = self._service.settings.server.body_limit_mb * 2**20
+        pickled = await body.whole(request)
         # Every opcode takes some microseconds, and a small body may hold thousands.
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(None, lambda: request_of(read(body, most)))
+        return await body.parsed(request, lambda pickled: request_of(read(pickled, most)), pickled, small=0)

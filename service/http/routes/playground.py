@@ -54,7 +54,4 @@ def served(request: Request, name: str) -> Response:
     headers = HEADERS | {"ETag": f'"{hashlib.sha256(content).hexdigest()[:32]}"'}
     if headers["ETag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    response = Response(content, headers=headers, media_type=KINDS[Path(name).suffix])
-    if request.method == "HEAD":
-        response.body = b""
-    return response
+    return Response(content, headers=headers, media_type=KINDS[Path(name).suffix])

@@ -9,6 +9,7 @@ from typing import Any
 from scoregate.errors import (
     ConnectionFailed,
     LaneFull,
+    MemoryFull,
     ModelFault,
     NotReady,
     Overloaded,
@@ -18,7 +19,7 @@ from scoregate.errors import (
     UpstreamFailed,
 )
 
-AWAY = (ConnectionFailed, LaneFull, NotReady, Overloaded, QuotaExceeded)  # until the deadline
+AWAY = (ConnectionFailed, LaneFull, MemoryFull, NotReady, Overloaded, QuotaExceeded)  # until the deadline
 FAULTS = (ModelFault, QuestionLLMFailed, UpstreamFailed)
 MOST_FAULTS = 3  # attempts at what a model failed on
 LONGEST_S = 8.0  # between two attempts, unless the service says more
