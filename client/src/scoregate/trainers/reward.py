@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from scoregate.aio import AsyncClient
-from scoregate.client import shut
 from scoregate.errors import Invalid, ScoregateError, Timeout, TooLarge, UnknownMetric
 from scoregate.items import Item
 from scoregate.portal import Portals
@@ -132,7 +130,7 @@ class Reward:
 
     def close(self) -> None:
         """Close this process's connections; a further call opens new ones."""
-        shut(self._portals, self._client())
+        self._portals.close()
 
     def _client(self) -> AsyncClient:
         made: AsyncClient | None = self.__dict__.get("_made")
@@ -141,7 +139,7 @@ class Reward:
                 self.base_url, api_key=self.api_key, timeout_s=self.timeout_s, transport=self.transport
             )
             made = self.__dict__.setdefault("_made", client)
-            weakref.finalize(self, shut, self._portals, made)
+            self._portals.serve(self, made.close)
         return made
 
     async def _outcomes(self, items: Sequence[Item | ScoregateError]) -> list[Outcome]:
