@@ -6,7 +6,7 @@ Every metric of every item has a finite number or an error; an answer without is
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ def understood(read: Callable[[], T]) -> T:
     """What *read* makes of an answer.  Raises `ScoregateError` where it has another shape."""
     try:
         return read()
-    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as exc:
         raise ScoregateError(f"the service's answer has an unknown shape: {exc!r}") from exc
 
 
@@ -51,15 +51,16 @@ def result_of(entry: Mapping[str, Any], metrics: Sequence[str], index: int, raw:
         entry.get("id"),
         {metric: float(scores[metric]) for metric in metrics if metric not in errors},
         {metric: error_of(error, request_id=request_id) for metric, error in errors.items()},
-        entry.get("details") or {},
-        entry.get("cache") or {},
+        dict(entry.get("details") or {}),
+        dict(entry.get("cache") or {}),
         request_id,
     )
 
 
 def is_number(value: Any) -> bool:
-    """Whether a score is one."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a score is one: finite, and no whole number beyond the floats."""
+    most = sys.float_info.max
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -most <= value <= most
 
 
 def ranking_of(raw: Mapping[str, Any], count: int) -> Ranking:
@@ -99,7 +100,7 @@ def question_set_of(entry: Mapping[str, Any], request_id: str = "") -> QuestionS
         entry["style"],
         entry.get("id"),
         entry.get("cached"),
-        entry.get("questions") or (),
+        tuple(entry.get("questions") or ()),
         error_of(error, request_id=request_id) if error else None,
     )
 
@@ -119,7 +120,7 @@ def score_of(report: Report, metric: str) -> Score:
     return Score(
         result.scores[metric],
         metric,
-        ", ".join(report.models.values()),
+        ", ".join(map(str, report.models.values())),
         result.details.get(metric) or {},
         result.request_id,
         prompt,

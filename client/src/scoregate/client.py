@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -64,7 +63,7 @@ class Client:
 
     def _begin(self, inner: AsyncClient) -> None:
         self._inner, self._portals = inner, Portals()
-        self._end = weakref.finalize(self, shut, self._portals, inner)
+        self._portals.serve(self, inner.close)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As it travels to another process: without its connections."""
@@ -86,7 +85,7 @@ class Client:
 
     def close(self) -> None:
         """Close this process's connections.  A later call opens new ones."""
-        shut(self._portals, self._inner)
+        self._portals.close()
 
     def score(
         self,
@@ -291,8 +290,3 @@ def around(kind: type[Client], inner: AsyncClient) -> Client:
     client = kind.__new__(kind)
     client._begin(inner)
     return client
-
-
-def shut(portals: Portals, inner: AsyncClient) -> None:
-    """Close what this process has opened."""
-    portals.close(inner.close)

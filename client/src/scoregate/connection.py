@@ -9,8 +9,9 @@ from typing import Any
 
 import httpx
 
-from scoregate.errors import ConnectionFailed, ScoregateError, Timeout, error_of
-from scoregate.waits import told_s, wait_s, worth_a_retry
+from scoregate.errors import ConnectionFailed, ScoregateError, Timeout
+from scoregate.reply import ENCODING, Reply, failure, read
+from scoregate.waits import wait_s, worth_a_retry
 
 CONNECT_S = 10.0  # for one attempt to connect; a host that is gone does not answer at all
 IDLE_S = 30.0  # a connection that nobody uses; less than the service's 75 s, so that it is we who close it
@@ -34,7 +35,9 @@ class Connection:
         transport: Any,
     ) -> None:
         self.base_url = base_url
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._headers = {"Accept-Encoding": ENCODING}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
         self._retries = retries
         self._limits = httpx.Limits(
             max_connections=max_connections,
@@ -61,7 +64,7 @@ class Connection:
 
         Raises:
             Timeout: *timeout_s* passed; the service may have done some of the work.
-            ConnectionFailed: no attempt got an answer.
+            ConnectionFailed: no attempt got an answer of the service's.
             ScoregateError: what the service said; where it was busy, at the last attempt.
         """
         loop = asyncio.get_running_loop()
@@ -80,8 +83,8 @@ class Connection:
 
     async def probe(self, path: str, timeout_s: float) -> tuple[bool, Any]:
         """Whether one GET is answered with 200, and the JSON.  Raises `ConnectionFailed`, `Timeout`."""
-        response = await self._send("GET", path, timeout_s, None, {})
-        return response.status_code == 200, content_of(response)
+        reply = await self._send("GET", path, timeout_s, None, {})
+        return reply.status == 200, reply.json()
 
     async def close(self) -> None:
         """Close the connections of this event loop."""
@@ -95,18 +98,23 @@ class Connection:
         headers = {"X-Request-Timeout-Ms": str(of_the_service_ms(left))}
         if content is not None:
             headers["Content-Type"] = content_type
-        response = await self._send(method, path, left, content, headers)
-        if response.status_code != 200:
-            raise failure(response)
-        return content_of(response)
+        reply = await self._send(method, path, left, content, headers)
+        if reply.status != 200:
+            raise failure(reply)
+        return reply.json()
 
     async def _send(
         self, method: str, path: str, left: float, content: bytes | None, headers: Mapping[str, str]
-    ) -> httpx.Response:
+    ) -> Reply:
         timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
-        sent = self._pool().request(method, path, content=content, headers=headers, timeout=timeout)
+
+        async def exchanged() -> Reply:
+            sent = self._pool().stream(method, path, content=content, headers=headers, timeout=timeout)
+            async with sent as response:
+                return await read(response)
+
         try:
-            return await asyncio.wait_for(sent, left)
+            return await asyncio.wait_for(exchanged(), left)
         except httpx.ConnectTimeout as exc:
             raise ConnectionFailed(
                 f"cannot connect to {self.base_url} within {timeout.connect:.0f} s"
@@ -137,30 +145,6 @@ class Connection:
 def of_the_service_ms(left: float) -> int:
     """What the service may take of the time that is left: a little less, so that its answer still comes."""
     return max(1, min(LONGEST_MS, int(1000 * (left - min(1.0, left / 20)))))
-
-
-def content_of(response: httpx.Response) -> Any:
-    """The JSON of an answer.  Raises `ScoregateError`."""
-    try:
-        return response.json()
-    except ValueError as exc:
-        status = response.status_code
-        raise ScoregateError(f"{response.request.url} answered {status} without JSON", status=status) from exc
-
-
-def failure(response: httpx.Response) -> ScoregateError:
-    """The error of an answer that is not a 200; one that is no problem of the service's, too."""
-    status, request_id = response.status_code, response.headers.get("x-request-id", "")
-    try:
-        problem = response.json()
-    except ValueError:
-        problem = None
-    if not isinstance(problem, dict) or "code" not in problem:
-        problem = {"detail": f"HTTP {status} from {response.request.url}, and not in the service's form"}
-    error = error_of(problem, status=status, request_id=request_id)
-    if error.retry_after_s is None:
-        error.retry_after_s = told_s(response.headers)
-    return error
 
 
 def base_url_of(given: str | None) -> str:

@@ -7,6 +7,7 @@ one metric of one item.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,7 +65,7 @@ def remade(kind: type[ScoregateError], state: Mapping[str, Any]) -> ScoregateErr
 
 
 class ConnectionFailed(ScoregateError):
-    """The service could not be reached, or broke the connection."""
+    """The service could not be reached, or broke the connection; a proxy's page has its `status`."""
 
     code = "connection_failed"
 
@@ -323,6 +324,22 @@ def error_of(entry: Mapping[str, Any], *, status: int = 0, request_id: str = "")
         code=code,
         status=status,
         request_id=request_id or str(entry.get("request_id", "")),
-        errors=entry.get("errors") or (),
-        retry_after_s=entry.get("retry_after_s"),
+        errors=faults_of(entry.get("errors")),
+        retry_after_s=seconds_of(entry.get("retry_after_s")),
     )
+
+
+def faults_of(told: Any) -> list[Mapping[str, Any]]:
+    """The wrong places of a request, each with the texts that it must have; what is none is left out."""
+    places = told if isinstance(told, list) else []
+    return [
+        {**fault, **{name: str(fault.get(name, "")) for name in ("pointer", "code", "detail")}}
+        for fault in places
+        if isinstance(fault, Mapping)
+    ]
+
+
+def seconds_of(told: Any) -> float | None:
+    """A number of seconds; None for what cannot be one."""
+    is_one = isinstance(told, (int, float)) and 0 <= told <= sys.float_info.max
+    return float(told) if is_one else None

@@ -16,7 +16,7 @@ from scoregate.results import Report, Result
 from scoregate.resume import Resume
 
 MAX_BYTES = 32 * 2**20  # of pictures in a request, so that one more still fits the service's 64 MB
-OF_AN_ITEM = re.compile(r"/items/(\d+)(?:/(.*))?")
+OF_AN_ITEM = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
 
 Send = Callable[[Sequence[Mapping[str, Any]], Files, Asked], Awaitable[Report]]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
@@ -14,9 +16,10 @@ from scoregate.errors import ConnectionFailed
 T = TypeVar("T")
 
 
-_forking = threading.Lock()  # no portal opens or closes while a process forks
+_forking = threading.Lock()  # no portal opens or ends while a process forks
 _open: set[Portal] = set()
 PARK_S = 5.0  # most seconds that a fork waits for a loop
+LOOK_S = 0.001  # between two looks whether a fork is over
 
 
 class Portal:
@@ -29,11 +32,15 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="scoregate", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="scoregate", daemon=True)
         self._forked = threading.Event()
         with _forking:
             self._thread.start()
             _open.add(self)
+
+    def _serve(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start *work* in the loop; whoever cancels the future cancels it."""
@@ -50,16 +57,22 @@ class Portal:
             future.cancel()
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Cancel what is under way, run *last*, and end the loop and its thread."""
-        with _forking:
-            _open.discard(self)
-        if threading.current_thread() is self._thread:  # the garbage collector came by here
-            self._loop.stop()
-            return
-        self.run(self._end(last))
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        """Cancel what is under way, run *last*, and return when the loop and its thread have ended."""
+        ended = self.end(last)
+        if threading.current_thread() is not self._thread:
+            ended.result()
+            self._thread.join()
+
+    def end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> Future[None]:
+        """
+        The same without waiting.
+
+        The garbage collector runs finalizers anywhere: in the loop's own thread, or in one that holds
+        `_forking`.  So this takes no lock.
+        """
+        ended = self.submit(self._end(last))
+        ended.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._leave))
+        return ended
 
     async def _end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -68,6 +81,15 @@ class Portal:
         await asyncio.gather(*others, return_exceptions=True)
         await last()
         await self._loop.shutdown_default_executor()
+
+    def _leave(self) -> None:
+        """Stop the loop; while the process forks it has to stand still first."""
+        if not _forking.acquire(blocking=False):
+            self._loop.call_later(LOOK_S, self._leave)
+            return
+        _open.discard(self)
+        _forking.release()
+        self._loop.stop()
 
     def pause(self) -> None:
         """Return once the loop stands still, until `resume`."""
@@ -130,6 +152,13 @@ class Portals:
 
     def __init__(self) -> None:
         self._by_process: dict[int, Portal] = {}
+        self._last = nothing
+        _all.add(self)
+
+    def serve(self, owner: object, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run *last* in each portal before it ends, and end when *owner* is collected."""
+        self._last = last
+        weakref.finalize(owner, self._end).atexit = False
 
     def here(self) -> Portal:
         """The portal of this process."""
@@ -141,8 +170,23 @@ class Portals:
                 made.close(nothing)
         return portal
 
-    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run *last* in the portal of this process, and close it; where there is none, nothing is open."""
+    def close(self) -> None:
+        """Close the portal of this process; where there is none, nothing is open."""
         portal = self._by_process.pop(os.getpid(), None)
         if portal is not None:
-            portal.close(last)
+            portal.close(self._last)
+
+    def _end(self) -> None:
+        portal = self._by_process.pop(os.getpid(), None)
+        if portal is not None:
+            portal.end(self._last)
+
+
+_all: weakref.WeakSet[Portals] = weakref.WeakSet()
+
+
+@atexit.register
+def close_all() -> None:
+    """Close what is open at the end of the process."""
+    for portals in tuple(_all):
+        portals.close()

@@ -75,8 +75,8 @@ class Entries(Sequence[T]):
     def __init__(self, entries: Sequence[T], raw: Mapping[str, Any]) -> None:
         self._entries = tuple(entries)
         self.raw = raw
-        self.models: Mapping[str, str] = raw.get("models", {})
-        self.timings_ms: Mapping[str, float] = raw.get("timings_ms", {})
+        self.models: Mapping[str, str] = dict(raw.get("models") or {})
+        self.timings_ms: Mapping[str, float] = dict(raw.get("timings_ms") or {})
         self.request_id = str(raw.get("request_id", ""))
 
     @overload

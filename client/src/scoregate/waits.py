@@ -12,13 +12,8 @@ BUSY = (429, 503)
 
 
 def worth_a_retry(error: ScoregateError) -> bool:
-    """
-    Whether the same request may succeed later: nothing is wrong with it.
-
-    A 502 without a code is a proxy's, whose service is gone for the moment.
-    """
-    gateway = error.status == 502 and error.code == "internal"
-    return isinstance(error, ConnectionFailed) or error.status in BUSY or gateway
+    """Whether the same request may succeed later: nothing is wrong with it."""
+    return isinstance(error, ConnectionFailed) or error.status in BUSY
 
 
 def wait_s(error: ScoregateError, attempt: int) -> float:

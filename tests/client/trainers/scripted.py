@@ -66,6 +66,11 @@ def refusing(status: int, code: str, *pointers: str, **headers: str) -> Step:
     return lambda asked, request: httpx.Response(status, json=problem, headers=named)
 
 
+def paged(status: int) -> Step:
+    """A step in which a proxy answers with a page of its own."""
+    return lambda asked, request: httpx.Response(status, text="<html>no healthy upstream</html>")
+
+
 def gone(asked: dict[str, Any], request: httpx.Request) -> httpx.Response:
     """Nobody listens."""
     raise httpx.ConnectError("connection refused", request=request)

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import torch
 
 # --- flow_grpo: flow_grpo/rewards.py (multi_score), scripts/train_sd3.py ---------------------------
@@ -105,7 +106,7 @@ class MultiVisualRewardManager:
         return await asyncio.gather(*(self.run_single(*sample) for sample in samples))
 
 
-# --- Flow-Factory: rewards/abc.py, registry.py, reward_processor.py --------------------------------
+# --- Flow-Factory: rewards/abc.py, registry.py, reward_processor.py, utils/image.py -----------------
 
 
 class PointwiseRewardModel:
@@ -143,6 +144,21 @@ def flow_factory() -> dict[str, ModuleType]:
     return {module.__name__: module for module in (package, rewards, abc)}
 
 
+def shown(images: Sequence[torch.Tensor], model: Any) -> Sequence[Any]:
+    """
+    The pictures of a batch as the model is given them.
+
+    Samples hold tensors of CHW.  For a model that wants PIL images, one range of values is guessed for all of
+    them.  A single NaN makes that [0, 255].
+    """
+    if model.use_tensor_inputs:
+        return images
+    batch = torch.stack(list(images))
+    scale = 255 if batch.max() <= 1 else 1
+    pixels = (batch * scale).round().clamp(0, 255).to(torch.uint8).movedim(1, -1)
+    return [PIL.Image.fromarray(one.numpy()) for one in pixels]
+
+
 def pointwise_rewards(model: Any, samples: Sequence[Mapping[str, Any]]) -> torch.Tensor:
     """The rewards of a rank's samples, batch by batch, as the processor computes them."""
     assert isinstance(model, PointwiseRewardModel)
@@ -150,18 +166,23 @@ def pointwise_rewards(model: Any, samples: Sequence[Mapping[str, Any]]) -> torch
     for start in range(0, len(samples), model.config.batch_size):
         batch = samples[start : start + model.config.batch_size]
         fields = {name: [sample[name] for sample in batch] for name in batch[0]}
+        fields["image"] = shown(fields["image"], model)
+        if "condition_images" in fields:
+            fields["condition_images"] = [shown(each, model) for each in fields["condition_images"]]
         output = model(**fields)
         rewards.append(torch.as_tensor(output.rewards, device="cpu", dtype=torch.float32))
     return torch.cat(rewards)
 
 
-# --- TRL: trainer/grpo_trainer.py (_calculate_rewards) ---------------------------------------------
+# --- TRL since 1.6: trainer/grpo_trainer.py (_generate_and_score_completions, _calculate_rewards) ------
 
 
 def trl_rewards(
     functions: Sequence[Any], inputs: Sequence[Mapping[str, Any]], completions: Sequence[Any]
 ) -> torch.Tensor:
-    """The rewards that TRL trains with: None is NaN, and left out of the sum."""
+    """The rewards that TRL trains with: None is left out of the sum, and a row of nothing else is NaN."""
+    if {"image", "images"} & inputs[0].keys() and isinstance(inputs[0]["prompt"], str):
+        raise ValueError("Multimodal training requires conversational prompts.")
     table = torch.zeros(len(inputs), len(functions))
     columns = {
         name: [each[name] for each in inputs] for name in inputs[0] if name not in ("prompt", "completion")
@@ -169,9 +190,21 @@ def trl_rewards(
     for index, function in enumerate(functions):
         assert function.__name__
         scores = function(
-            prompts=[each["prompt"] for each in inputs], completions=completions, completion_ids=[], **columns
+            prompts=[each["prompt"] for each in inputs],
+            completions=completions,
+            completion_ids=[],
+            **columns,
+            trainer_state=None,
+            log_extra=None,
+            log_metric=None,
         )
         table[:, index] = torch.tensor(
             [torch.nan if one is None else one for one in scores], dtype=torch.float32
         )
-    return table.nansum(dim=1)
+    return table.nansum(dim=1).where(~table.isnan().all(dim=1), torch.nan)
+
+
+def trl_advantages(rewards: torch.Tensor) -> torch.Tensor:
+    """Those of one group: a row without a reward is left out of it, and has none."""
+    there = rewards[~rewards.isnan()]
+    return ((rewards - there.mean()) / (there.std() + 1e-4)).nan_to_num(0.0)

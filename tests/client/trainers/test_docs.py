@@ -22,6 +22,7 @@ from tests.client.trainers.standins import (
     trl_rewards,
 )
 from tests.docs.packages import files_of
+from tests.docs.pages import page
 
 pytestmark = pytest.mark.integration
 IMAGES = torch.rand(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
@@ -103,15 +104,32 @@ def test_flow_factory_finds_the_class_by_the_yaml(expected, here, monkeypatch):
 @pytest.mark.parametrize("file", ["rewards.py", "masked.py"])
 def test_trl_takes_the_reward_function(pasted, expected, file):
     """With the pictures in a column."""
-    rows = [{"prompt": prompt, "images": image} for image, prompt in zip(IMAGES, PROMPTS, strict=True)]
-    rewards = trl_rewards([pasted("trl.md", file).reward], rows, [""] * 4)
+    reward = pasted("trl.md", file).reward
+    rows = [{"prompt": prompt, "pictures": image} for image, prompt in zip(IMAGES, PROMPTS, strict=True)]
+    rewards = trl_rewards([reward], rows, [""] * 4)
 
-    assert torch.tensor(expected(logit=file == "rewards.py")).tolist() == rewards.tolist()
+    assert torch.tensor(expected(logit=True)).tolist() == rewards.tolist()
+
+
+def test_every_page_for_training_asks_for_the_log_odds():
+    """As the guide says, since they are nobody's default."""
+    asked = {
+        "flow-grpo.md": '"vqascore_logit": t2i_score_logit',
+        "verl-omni.md": "vqascore.logit=true",
+        "flow-factory.md": "logit: true",
+        "trl.md": "logit=True",
+    }
+
+    assert not Reward().logit
+    assert "never the default" in page("guides/rl-reward.md")
+    assert "set `logit=True`" in page("guides/rl-reward.md")
+    for name, text in asked.items():
+        assert text in page(f"trainers/{name}")
 
 
 def test_pictures_of_a_pipeline_are_picked(pasted, expected):
     """The best of several, and those that pass."""
-    page = pasted("diffusers.md", "pick.py")
+    pick = pasted("diffusers.md", "pick.py")
     scores = expected()
     best = scores.index(max(scores))
 
@@ -119,16 +137,16 @@ def test_pictures_of_a_pipeline_are_picked(pasted, expected):
         """A stand-in for a pipeline: it returns the same pictures, in tensors."""
         return SimpleNamespace(images=IMAGES)
 
-    assert (page.best(pipe, PROMPTS[0]) == IMAGES[best]).all()
-    [shown] = page.shown(pipe, PROMPTS, max(scores))
+    assert (pick.best(pipe, PROMPTS[0]) == IMAGES[best]).all()
+    [shown] = pick.shown(pipe, PROMPTS, max(scores))
     assert (shown == IMAGES[best]).all()
 
 
 def test_a_reward_of_your_own_picks_too(pasted, expected):
     """The page's, with a metric that asks questions."""
-    page = pasted("diffusers.md", "strict.py")
+    strict = pasted("diffusers.md", "strict.py")
 
-    assert page.best_index(list(IMAGES), PROMPTS[0]) == max(range(4), key=expected("dsg").__getitem__)
+    assert strict.best_index(list(IMAGES), PROMPTS[0]) == max(range(4), key=expected("dsg").__getitem__)
 
 
 def test_the_folder_of_the_nodes_is_where_the_page_links_to(tmp_path):

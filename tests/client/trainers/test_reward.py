@@ -14,7 +14,7 @@ import torch
 from scoregate import errors
 from scoregate.trainers import batches
 from scoregate.trainers.reward import NoScore, Reward
-from tests.client.trainers.scripted import at_most, failing, gone, refusing
+from tests.client.trainers.scripted import at_most, failing, gone, paged, refusing
 from tests.conftest import png
 
 PICTURE = png()
@@ -99,6 +99,15 @@ def test_training_outlives_a_restart_of_the_service(scripted):
     assert [0.001] == reward([PICTURE], ["0.001"])
 
 
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_proxy_s_page_is_waited_out(scripted, status):
+    """It is no answer of the service's; more of them come than one attempt of the client asks for."""
+    reward, double = scripted(*[paged(status)] * 40)
+
+    assert [0.001] == reward([PICTURE], ["0.001"])
+    assert 41 == len(double.requests)
+
+
 def test_a_service_that_stays_away_is_an_error_and_no_score(scripted):
     """Within the call's time."""
     reward, _ = scripted(*[gone] * 100_000, timeout_s=0.3)
@@ -124,6 +133,35 @@ def test_what_a_model_fails_on_is_tried_three_times(scripted):
         reward([PICTURE] * 2, numbers(2))
     assert {1: "model_fault"} == {index: error.code for index, error in caught.value.missing.items()}
     assert 3 == len(double.requests)
+
+
+WHOLE = {
+    "a metric that is not served": refusing(422, "unknown_metric", "/metrics/0"),
+    "a misspelt option": refusing(422, "invalid", "/options/vqascore/outptu"),
+    "an item and an option": refusing(422, "invalid", "/items/0/prompt", "/options/vqascore/outptu"),
+    "a refusal without places": refusing(422, "invalid"),
+    "too many items": refusing(422, "invalid", "/items"),
+    "no key": refusing(401, "unauthorized"),
+    "another address": refusing(404, "not_found"),
+    "another method": refusing(405, "method_not_allowed"),
+    "another type of content": refusing(415, "unsupported_media_type"),
+}
+
+
+@pytest.mark.parametrize("refusal", WHOLE.values(), ids=WHOLE)
+def test_nothing_stands_for_a_request_that_is_wrong_as_a_whole(scripted, refusal):
+    """It would look like a batch of bad pictures, step after step."""
+    reward, _ = scripted(*[refusal] * 9)
+
+    with pytest.raises(NoScore, match="3 of 3 pictures have no score"):
+        reward([PICTURE] * 3, numbers(3), fill=-10.0)
+
+
+def test_what_stands_for_a_bad_picture_stands_for_a_bad_prompt_too(scripted):
+    """A refusal that names nothing but items, and a picture that the client cannot read."""
+    reward, _ = scripted(*[refusing(422, "invalid", "/items/0/prompt")] * 3)
+
+    assert [-10.0, -10.0] == reward([b"", PICTURE], numbers(2), fill=-10.0)
 
 
 def test_what_stands_for_a_bad_picture_never_stands_for_a_fault_of_the_service(scripted):

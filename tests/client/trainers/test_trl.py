@@ -1,20 +1,23 @@
 """scoregate.trainers.trl, called as TRL calls a reward function."""
 
+import httpx
 import numpy as np
 import pytest
 import torch
 
 from scoregate.trainers.reward import NoScore, Reward
 from scoregate.trainers.trl import reward_function
-from tests.client.trainers.standins import trl_rewards
+from tests.client.trainers.scripted import failing, gone, refusing
+from tests.client.trainers.standins import trl_advantages, trl_rewards
+from tests.conftest import png
 
 pytestmark = pytest.mark.integration
 PICTURES = list(torch.rand(6, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
 
 
 def inputs(pictures, prompt="a red square"):
-    """Rows of a data set whose column `images` holds what was drawn."""
-    return [{"prompt": prompt, "images": picture} for picture in pictures]
+    """Rows of a data set whose column `pictures` holds what was drawn."""
+    return [{"prompt": prompt, "pictures": picture} for picture in pictures]
 
 
 def test_pictures_of_a_column_are_scored_with_their_prompts(here):
@@ -40,18 +43,64 @@ def test_pictures_may_be_the_completions_and_prompts_conversations(here):
     assert first == second == torch.tensor(Reward()([PICTURES[0]], ["a red square"]))[0]
 
 
+def test_the_column_images_is_trl_s_own(here):
+    """What the model is shown; and a column that is not there is named."""
+    rows = [{"prompt": "a red square", "images": picture} for picture in PICTURES]
+
+    with pytest.raises(ValueError, match="conversational prompts"):
+        trl_rewards([reward_function(pictures="images")], rows, [""] * 6)
+    with pytest.raises(TypeError, match="no column 'pictures' with the pictures, but completions, images"):
+        reward_function()(prompts=["a"], completions=[""], images=PICTURES[:1])
+
+
 def test_a_picture_without_a_score_raises(here):
-    """TRL would count it as 0: its sum leaves out what is None."""
+    """Unless a mask was asked for: then TRL leaves its row out of the group."""
     broken = [*PICTURES, torch.full((3, 8, 8), torch.nan)]
 
     with pytest.raises(NoScore):
         trl_rewards([reward_function()], inputs(broken), [""] * 7)
-    assert 0 == trl_rewards([reward_function(mask=True)], inputs(broken), [""] * 7)[6]
+    masked = trl_rewards([reward_function(mask=True)], inputs(broken), [""] * 7)
+    alone = trl_advantages(masked[:6])
+    assert [*alone.tolist(), 0.0] == trl_advantages(masked).tolist()
+    assert alone.abs().min() > 0
 
 
 def test_a_trainer_with_a_mask_gets_none(here):
     """On request."""
     broken = [np.zeros((8, 8, 3), np.uint8), b"no picture"]
-    scores = reward_function(mask=True)(prompts=["a", "a"], completions=[], images=broken)
+    scores = reward_function(mask=True)(prompts=["a", "a"], completions=[], pictures=broken)
 
     assert [float, type(None)] == [type(score) for score in scores]
+
+
+MASKED = {
+    "a fault of a model, tried three times": [failing(**{"0.002": "model_fault"})] * 9,
+    "a prompt without questions": [failing(**{"0.002": "no_questions"})],
+}
+
+
+@pytest.mark.parametrize("script", MASKED.values(), ids=MASKED)
+def test_a_mask_is_for_what_an_answer_says_of_one_picture(scripted, script):
+    """Beside the scores of the others."""
+    _, double = scripted(*script)
+    function = reward_function(mask=True, transport=double.transport)
+
+    assert [0.001, None] == function(["0.001", "0.002"], completions=[], pictures=[png()] * 2)
+
+
+RAISED = {
+    "unknown_metric": refusing(422, "unknown_metric", "/metrics/0"),
+    "unauthorized": refusing(401, "unauthorized"),
+    "connection_failed": gone,
+    "unknown shape": lambda asked, request: httpx.Response(200, json={}),
+}
+
+
+@pytest.mark.parametrize(("said", "step"), RAISED.items(), ids=RAISED)
+def test_a_mask_never_hides_that_there_are_no_scores_at_all(scripted, said, step):
+    """Training would go on, with nothing to learn from."""
+    _, double = scripted(*[step] * 100_000)
+    function = reward_function(mask=True, transport=double.transport, timeout_s=0.2)
+
+    with pytest.raises(NoScore, match=said):
+        function(["0.001"] * 2, completions=[], pictures=[png()] * 2)

@@ -13,24 +13,30 @@ from scoregate.trainers.pictures import pictures
 MAX_BYTES = 16 * 2**20  # of the pictures in a request; the service takes 64 MiB unless told otherwise
 
 
-def items_of(images: Any, prompts: Sequence[str], channels: int | None) -> list[Item | BadImage]:
+def items_of(
+    images: Any, prompts: Sequence[str], channels: int | None, references: Sequence[Any] | None = None
+) -> list[Item | BadImage]:
     """
-    Each picture as a file with its prompt, or why there is no file.
+    Each picture as a file with its prompt and its references, or why there is no file.
 
     Raises:
         ValueError, TypeError: these are no pictures, or not as many prompts; a prompt is no text.
     """
     files = [in_a_file(image) for image in pictures(images, channels=channels)]
+    beside = [[]] * len(files) if references is None else [in_a_file(list(each)) for each in references]
     if isinstance(prompts, str) or len(files) != len(prompts):
         count = "one text" if isinstance(prompts, str) else len(prompts)
         raise ValueError(f"there must be a prompt for each of {len(files)} pictures, and there is {count}")
     if wrong := [type(prompt).__name__ for prompt in prompts if not isinstance(prompt, str)]:
         raise TypeError(f"a prompt is text, not {wrong[0]}")
     # NumPy's strings are made plain
-    return [
-        file if isinstance(file, BadImage) else Item(str(prompt), file)
-        for file, prompt in zip(files, prompts, strict=True)
-    ]
+    return [item_of(str(prompt), *both) for prompt, *both in zip(prompts, files, beside, strict=True)]
+
+
+def item_of(prompt: str, file: Any, references: Any) -> Item | BadImage:
+    """An item, or why one of its pictures has no file."""
+    broken = next((each for each in (file, references) if isinstance(each, BadImage)), None)
+    return broken or Item(prompt, file, references=references)
 
 
 def in_a_file(image: Any) -> Any:
@@ -47,8 +53,9 @@ def in_a_file(image: Any) -> Any:
 
 
 def size_of(item: Any) -> int:
-    """Bytes of an item's picture, or of its frames."""
-    return sum(map(len, item.image)) if isinstance(item.image, list) else len(item.image)
+    """Bytes of an item's picture, or of its frames, and of its references."""
+    frames = item.image if isinstance(item.image, list) else [item.image]
+    return sum(map(len, (*frames, *item.references)))
 
 
 def in_batches(indices: Sequence[int], items: Sequence[Any], most: int) -> Iterator[list[int]]:

@@ -8,6 +8,8 @@ it with `config` and `accelerator`, and knows by its base class that it scores e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from flow_factory.rewards.abc import (  # type: ignore[import-not-found]
@@ -17,7 +19,7 @@ from flow_factory.rewards.abc import (  # type: ignore[import-not-found]
 
 from scoregate.trainers.reward import Reward
 
-SETTINGS = ("metric", "logit", "options", "base_url", "priority", "timeout_s", "batch", "at_once")
+SETTINGS = [each.name for each in fields(Reward) if each.name not in ("api_key", "transport")]
 
 
 class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-Factory is not here to be read
@@ -33,15 +35,35 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
     """
 
     required_fields = ("prompt", "image")
-    use_tensor_inputs = False
+    use_tensor_inputs = True  # for PIL the trainer guesses the range over the batch; one NaN spoils all of it
 
     def __init__(self, config: Any, accelerator: Any) -> None:
         super().__init__(config, accelerator)
         given = {name: getattr(config, name, None) for name in SETTINGS}
         self.reward = Reward(**{name: value for name, value in given.items() if value is not None})
-        self.reward.check()
+        self.compares = "references" in self.reward.check().get("uses", ())
 
-    def __call__(self, prompt: list[str], image: list[Any] | None = None, **_: Any) -> Any:
+    def __call__(
+        self,
+        prompt: list[str],
+        image: Sequence[Any] | None = None,
+        condition_images: Sequence[Any] | None = None,
+        **_: Any,
+    ) -> Any:
+        """
+        The reward of each sample.
+
+        Args:
+            image: tensors of CHW from 0 to 1.
+            condition_images: for each sample those that it was made from.  They are its references.
+
+        Raises:
+            ValueError: there is no image, or there are condition images and the metric looks at none.
+        """
         if image is None:
             raise ValueError("these samples have no image; scoregate scores images only")
-        return RewardModelOutput(rewards=self.reward(image, prompt))
+        if not self.compares and any(map(len, condition_images or ())):
+            raise ValueError(
+                f"these samples have condition_images, and {self.reward.metric} looks at no references"
+            )
+        return RewardModelOutput(rewards=self.reward(image, prompt, references=condition_images))

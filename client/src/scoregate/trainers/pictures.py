@@ -44,9 +44,11 @@ def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
 
 
 def picture(image: Any) -> Any:
-    """One picture of a sequence; a tensor or an array may lack the axis of its colours."""
+    """One picture of a sequence; an array may lack the axis of its colours, or be a batch of one."""
     if not is_array(image):
         return image
+    if image.ndim == 4 and len(image) == 1:
+        return pictures(image)[0]
     return pictures(image[None, :, :, None] if image.ndim == 2 else image[None])[0]
 
 

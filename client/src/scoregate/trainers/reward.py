@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from scoregate.aio import AsyncClient
-from scoregate.client import shut
-from scoregate.errors import Invalid, ScoregateError, Timeout, TooLarge, UnknownMetric
+from scoregate.answers import understood
+from scoregate.errors import ConnectionFailed, Invalid, ScoregateError, Timeout, TooLarge, UnknownMetric
 from scoregate.items import Item
 from scoregate.portal import Portals
 from scoregate.trainers.batches import in_batches, items_of
@@ -20,6 +19,8 @@ from scoregate.trainers.patience import passing, pause_s
 AT_ONCE = 8  # requests of one call
 
 Outcome = float | ScoregateError
+T = TypeVar("T")
+WHOLE = (ConnectionFailed, Timeout, ScoregateError)  # the last as itself: an answer that nobody expects
 
 
 class NoScore(ScoregateError):
@@ -34,7 +35,7 @@ class NoScore(ScoregateError):
     missing: Mapping[int, ScoregateError] = {}
 
     @classmethod
-    def among(cls, outcomes: Sequence[Outcome]) -> NoScore:
+    def among(cls, outcomes: Sequence[Any]) -> NoScore:
         """The error of those of *outcomes* that are errors; it tells the first."""
         missing = {index: one for index, one in enumerate(outcomes) if isinstance(one, ScoregateError)}
         index, first = next(iter(missing.items()))
@@ -84,7 +85,13 @@ class Reward:
         self.__post_init__()
 
     def __call__(
-        self, images: Any, prompts: Sequence[str], *, fill: float | None = None, channels: int | None = None
+        self,
+        images: Any,
+        prompts: Sequence[str],
+        *,
+        fill: float | None = None,
+        channels: int | None = None,
+        references: Sequence[Any] | None = None,
     ) -> list[float]:
         """
         The score of each picture with its prompt.
@@ -93,23 +100,28 @@ class Reward:
             images, channels: as `scoregate.trainers.pictures.pictures` takes them.
             prompts: one for each.
             fill: what stands for a picture that cannot be scored, by its own fault or its prompt's.  Without
-                it, such a picture is an error.
+                it, such a picture is an error.  It never stands for a request that is wrong as a whole.
+            references: for each picture, those that it is compared with; the metric must look at them.
 
         Raises:
             NoScore: a picture has no score, and nothing stands for it.
             ValueError, TypeError: these are no pictures, or not as many prompts.
         """
-        outcomes = self.outcomes(images, prompts, channels=channels)
+        outcomes = self.outcomes(images, prompts, channels=channels, references=references)
         if fill is not None:
-            outcomes = [fill if isinstance(one, Invalid) else one for one in outcomes]
-        scores = [one for one in outcomes if not isinstance(one, ScoregateError)]
-        if len(scores) < len(outcomes):
-            raise NoScore.among(outcomes)
-        return scores
+            outcomes = [fill if isinstance(one, Invalid) and of_one(one) else one for one in outcomes]
+        return complete(outcomes)
 
-    def outcomes(self, images: Any, prompts: Sequence[str], *, channels: int | None = None) -> list[Outcome]:
+    def outcomes(
+        self,
+        images: Any,
+        prompts: Sequence[str],
+        *,
+        channels: int | None = None,
+        references: Sequence[Any] | None = None,
+    ) -> list[Outcome]:
         """The score of each picture, or its error: a broken picture costs the others nothing."""
-        items = items_of(images, prompts, channels)
+        items = items_of(images, prompts, channels, references)
         return self._portals.here().run(self._outcomes(items))
 
     async def outcomes_soon(
@@ -119,20 +131,22 @@ class Reward:
         items = await asyncio.to_thread(items_of, images, prompts, channels)
         return await asyncio.wrap_future(self._portals.here().submit(self._outcomes(items)))
 
-    def check(self) -> None:
+    def check(self) -> Mapping[str, Any]:
         """
-        Return if the service is there and serves the metric.
+        What the service says of the metric.
 
         Raises:
-            ScoregateError: it does not, or could not be reached.
+            ScoregateError: the service does not serve it, or could not be reached.
         """
-        served = self._portals.here().run(self._client().models())["metrics"]
+        told = self._portals.here().run(self._client().models())
+        served = understood(lambda: {str(name): dict(entry) for name, entry in told["metrics"].items()})
         if self.metric not in served:
             raise UnknownMetric(f"the service has no metric {self.metric!r}, but {', '.join(sorted(served))}")
+        return served[self.metric]
 
     def close(self) -> None:
         """Close this process's connections; a further call opens new ones."""
-        shut(self._portals, self._client())
+        self._portals.close()
 
     def _client(self) -> AsyncClient:
         made: AsyncClient | None = self.__dict__.get("_made")
@@ -141,7 +155,7 @@ class Reward:
                 self.base_url, api_key=self.api_key, timeout_s=self.timeout_s, transport=self.transport
             )
             made = self.__dict__.setdefault("_made", client)
-            weakref.finalize(self, shut, self._portals, made)
+            self._portals.serve(self, made.close)
         return made
 
     async def _outcomes(self, items: Sequence[Item | ScoregateError]) -> list[Outcome]:
@@ -191,9 +205,31 @@ class Reward:
         return [result.errors.get(self.metric) or result.scores[self.metric] for result in report]
 
 
+def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:
+    """*outcomes* without an error among them.  Raises `NoScore`."""
+    found = [one for one in outcomes if not isinstance(one, ScoregateError)]
+    if len(found) < len(outcomes):
+        raise NoScore.among(outcomes)
+    return found
+
+
+def of_one(error: ScoregateError) -> bool:
+    """
+    Whether an error is that of one picture or its prompt, and not of the whole request.
+
+    It stands in an answer, beside the scores of others; or the client cannot read the picture; or the
+    refusal names nothing but items.
+    """
+    if error.status:
+        return names(error, "/items/")
+    return type(error) not in WHOLE
+
+
 def concerns_some(error: ScoregateError) -> bool:
     """Whether a request was refused for its size, or for items that the refusal names."""
-    places = [str(each.get("pointer", "")) for each in error.errors]
-    return isinstance(error, TooLarge) or (
-        bool(places) and all(place.startswith("/items") for place in places)
-    )
+    return isinstance(error, TooLarge) or names(error, "/items")
+
+
+def names(error: ScoregateError, place: str) -> bool:
+    """Whether all places that a refusal names begin with *place*, and there are some."""
+    return bool(error.errors) and all(each["pointer"].startswith(place) for each in error.errors)

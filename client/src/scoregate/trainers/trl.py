@@ -11,32 +11,35 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from scoregate.errors import ScoregateError
-from scoregate.trainers.reward import Reward
+from scoregate.trainers.reward import Reward, complete, of_one
 
 TRLReward = Callable[..., "list[float | None]"]
 
 
 def reward_function(
-    metric: str = "vqascore", *, pictures: str = "images", mask: bool = False, **settings: Any
+    metric: str = "vqascore", *, pictures: str = "pictures", mask: bool = False, **settings: Any
 ) -> TRLReward:
     """
     A reward function; its name, which TRL logs, is the metric's.
 
     Args:
-        pictures: the keyword that holds the pictures, `completions` for example.
-        mask: give None for a picture without a score, and do not raise.  TRL leaves None out of its sum over
-            reward functions, which is the same as a 0 there.  So this is right only for a trainer that drops
-            such samples.
+        pictures: the keyword that holds the pictures, `completions` for example.  In TRL's own trainers the
+            columns `image` and `images` are what the model is shown.
+        mask: give None for a picture that has no score of its own, and do not raise.  Where the whole request
+            fails, it raises in any case.  TRL leaves a row out of its group if no reward function has a
+            number for it; before 1.6 it counted such a row as 0.
         settings: those of `Reward`.
     """
     reward = Reward(metric, **settings)
 
     def function(prompts: Sequence[Any], **columns: Any) -> list[float | None]:
-        images, texts = columns[pictures], [text_of(prompt) for prompt in prompts]
+        if pictures not in columns:
+            raise TypeError(f"there is no column {pictures!r} with the pictures, but {', '.join(columns)}")
+        texts = [text_of(prompt) for prompt in prompts]
+        outcomes: list[float | ScoregateError | None] = [*reward.outcomes(columns[pictures], texts)]
         if mask:
-            outcomes = reward.outcomes(images, texts)
-            return [None if isinstance(one, ScoregateError) else one for one in outcomes]
-        return list(reward(images, texts))
+            outcomes = [None if isinstance(one, ScoregateError) and of_one(one) else one for one in outcomes]
+        return complete(outcomes)
 
     function.__name__ = metric
     return function

@@ -1,0 +1,110 @@
+"""One answer of HTTP: read and unpacked within limits, and the error in one that is no success."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from scoregate.errors import ConnectionFailed, ScoregateError, error_of
+from scoregate.waits import told_s
+
+MAX_BYTES = 32 * 2**20  # of an answer, unpacked; one about 128 items with all their details has a few
+ENCODING = "gzip"  # the only one that is asked for, as it can be unpacked piece by piece
+GZIP = 16 + zlib.MAX_WBITS
+OF_A_PROXY = (429, 502, 503, 504)  # without a code of the service: it was not reached
+
+
+@dataclass(frozen=True)
+class Reply:
+    """
+    An answer, read to its end.
+
+    Attributes:
+        headers: their names are found in upper and lower case.
+        content: unpacked.
+    """
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    def json(self) -> Any:
+        """The JSON.  Raises `ScoregateError` where there is none, or it is nested too deeply to be read."""
+        try:
+            return json.loads(self.content)
+        except (ValueError, RecursionError) as exc:
+            raise ScoregateError(
+                f"{self.url} answered {self.status} without JSON", status=self.status
+            ) from exc
+
+
+async def read(response: httpx.Response) -> Reply:
+    """
+    Read the rest of an answer.
+
+    Raises:
+        ScoregateError: it is longer than `MAX_BYTES`, or packed in another way than `ENCODING`.
+        httpx.RequestError: the connection broke.
+    """
+    url, status = str(response.request.url), response.status_code
+    try:
+        content = await unpacked(response)
+    except (ValueError, zlib.error) as exc:
+        raise ScoregateError(f"cannot read what {url} answered: {exc}", status=status) from exc
+    return Reply(url, status, response.headers, content)
+
+
+async def unpacked(response: httpx.Response) -> bytes:
+    """The content.  Raises `ValueError` and `zlib.error`."""
+    if response.is_stream_consumed:  # a transport for tests has read and unpacked it
+        check(len(response.content))
+        return response.content
+    encoding, content = response.headers.get("content-encoding", "identity").lower(), bytearray()
+    if encoding not in (ENCODING, "identity"):
+        raise ValueError(f"the content encoding {encoding[:40]!r} was not asked for")
+    unpacker = zlib.decompressobj(GZIP)
+    async for piece in response.aiter_raw():
+        room = MAX_BYTES + 1 - len(content)
+        content += unpacker.decompress(piece, room) if encoding == ENCODING else piece[:room]
+        check(len(content))
+    return bytes(content)
+
+
+def check(size: int) -> None:
+    """Raise `ValueError` for more bytes than an answer may have."""
+    if size > MAX_BYTES:
+        raise ValueError(f"it is longer than {MAX_BYTES} bytes")
+
+
+def failure(reply: Reply) -> ScoregateError:
+    """The error of an answer that is no success; `ConnectionFailed` for a page of a proxy's."""
+    request_id = reply.headers.get("x-request-id", "")
+    error = error_of(problem_of(reply) or other(reply), status=reply.status, request_id=request_id)
+    if error.retry_after_s is None:
+        error.retry_after_s = told_s(reply.headers)
+    return error
+
+
+def other(reply: Reply) -> Mapping[str, Any]:
+    """What stands for a problem where something else answered."""
+    if reply.status in OF_A_PROXY:
+        code, detail = ConnectionFailed.code, f"a proxy answered {reply.status} in place of {reply.url}"
+    else:
+        code, detail = ScoregateError.code, f"HTTP {reply.status} from {reply.url}, not in the service's form"
+    return {"code": code, "detail": detail}
+
+
+def problem_of(reply: Reply) -> Mapping[str, Any] | None:
+    """The service's problem; None where something else answered."""
+    try:
+        content = reply.json()
+    except ScoregateError:
+        return None
+    ours = isinstance(content, dict) and "detail" in content and isinstance(content.get("code"), str)
+    return content if ours else None
