@@ -140,3 +140,11 @@ class RemoteModel(ABC):
             ModelError: the call cannot be answered.
             UpstreamError: the server did not answer, or badly.
         """
+
+    def opposites(self) -> tuple[Any, ...]:
+        """
+        Two calls about a known picture whose outcomes can't be the same, see `models.known`.
+
+        They are made when the server comes up, and what fails is not served.  By default there are none.
+        """
+        return ()

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any, Self
 
 from models.contract import Model, ModelError, Prepared
+from models.known import changed
 from models.outcomes import Outcome
 from service.errors import Draining, ModelFault, ScoregateError
 from service.lanes import LANES
@@ -94,14 +95,22 @@ class Device:
             self._instruments.model_ready.labels(resident.name).set(0)
 
     async def _warm(self, resident: LocalModel) -> None:
-        """Twice at each of its places: the first run pays for what is paid once; the last has all cores."""
+        """
+        Twice at each of its places: the first run pays for what is paid once; the last has all cores.
+
+        Raises `ModelFault` where the model fails, or has two answers to one call.
+        """
         example = resident.model.prepare(resident.model.example())
         places = self._places if resident.model.info.reentrant else self._places[:1]
+        outcomes = []
         for place in places[::-1] * 2:
             began = self._clock()
             [outcome] = await place.score(resident.model, [example])
             if isinstance(outcome, Exception):
                 raise ModelFault(f"{resident.name}: the model failed on its test call: {outcome}")
+            outcomes.append(outcome)
+        if any(changed(outcomes[0], each) for each in outcomes):
+            raise ModelFault(f"{resident.name}: the model gives its test call different numbers each time")
         resident.queue.finished(example.cost, self._clock() - began)
 
     # --- what waits -----------------------------------------------------------------------------
