@@ -4,12 +4,14 @@ import asyncio
 import errno
 import os
 import socket
+import sqlite3
 from types import SimpleNamespace
 
 import pytest
 
-from service.launch import Server, config
-from service.settings import sections
+from service.launch import Server, config, serve
+from service.settings import NotYet, SettingsError, sections
+from service.settings.tree import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -41,3 +43,49 @@ async def test_connections_are_taken_one_at_a_time():
         await serving
 
     assert ["socket.accept() out of system resource"] == told
+
+
+def settings(folder, **server):
+    """Those of a service with a port and a store of its own."""
+    store = {"questions": f"sqlite:///{folder}/questions.sqlite3"}
+    models = {"vqa": {"family": "fake", "role": "vqa"}}
+    return Settings.model_validate(
+        {"server": {"host": HOST, "port": 0, **server}, "cache": store, "models": models}
+    )
+
+
+def never():
+    """Load no models."""
+    raise AssertionError("models were loaded")
+
+
+def test_a_port_is_taken_before_models_are_loaded(tmp_path):
+    """Which takes minutes; it may be free the next time."""
+    with socket.create_server((HOST, 0)) as other, pytest.raises(NotYet, match=r"server\.port"):
+        serve(settings(tmp_path, port=other.getsockname()[1]), never)
+
+
+def test_a_question_store_is_opened_before_models_are_loaded(tmp_path, monkeypatch):
+    """One that another process keeps locked may be free the next time; a folder in its place stays wrong."""
+    monkeypatch.setattr("service.questions.stores.file.START_S", 0.01)
+    (tmp_path / "wrong" / "questions.sqlite3").mkdir(parents=True)
+    with sqlite3.connect(tmp_path / "questions.sqlite3") as other:
+        other.execute("CREATE TABLE a (b)")
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(NotYet, match=r"cache\.questions: .* locked"):
+            serve(settings(tmp_path), never)
+    other.close()
+    with pytest.raises(SettingsError, match=r"cache\.questions") as wrong:
+        serve(settings(tmp_path / "wrong"), never)
+
+    assert not isinstance(wrong.value, NotYet)
+
+
+def test_keys_are_read_before_models_are_loaded(tmp_path):
+    """A line of them that is wrong stays wrong."""
+    (tmp_path / "keys").write_text("trainer:secret", "utf-8")
+    with pytest.raises(SettingsError, match=r"server\.api_keys_file") as wrong:
+        serve(settings(tmp_path, api_keys_file=tmp_path / "keys"), never)
+
+    assert not isinstance(wrong.value, NotYet)
