@@ -35,7 +35,7 @@ Exit statuses: stopped as asked; what was configured can't be served, until a pe
 served can't any more; what was configured can't be served yet (75).
 """
 
-SCRAPERS = 16  # connections of the metrics' own port
+SCRAPERS = 16  # connections of the metrics' own port; a scrape takes the place of one that is idle
 CLOSE_S = 2.0  # after the grace: to refuse what is left, and to close everything
 
 
@@ -108,7 +108,9 @@ async def run(
     """Open the service, then the ports; close them the other way round."""
     private = {each.setting: server for each, server in trainers}
     if service.settings.server.metrics_port is not None:
-        private["server.metrics_port"] = Private(config(service.instruments.app(), service, SCRAPERS))
+        private["server.metrics_port"] = Private(
+            config(service.instruments.app(), service, SCRAPERS, makes_room=True)
+        )
     async with service:
         if public.should_exit:
             return
@@ -130,10 +132,14 @@ def drain(service: Service, app: FastAPI, trainers: Iterable["Server"] = ()) -> 
         server.should_exit = True
 
 
-def config(app: ASGIApp, service: Service, max_connections: int) -> uvicorn.Config:
+def config(
+    app: ASGIApp, service: Service, max_connections: int, *, makes_room: bool = False
+) -> uvicorn.Config:
     """How uvicorn serves *app*; its life is not the service's, which several apps share."""
     server = service.settings.server
-    protocol = functools.partial(Protocol, service=service, max_connections=max_connections)
+    protocol = functools.partial(
+        Protocol, service=service, max_connections=max_connections, makes_room=makes_room
+    )
     return uvicorn.Config(
         app,
         host=server.host,

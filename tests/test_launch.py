@@ -89,3 +89,40 @@ def test_keys_are_read_before_models_are_loaded(tmp_path):
         serve(settings(tmp_path, api_keys_file=tmp_path / "keys"), never)
 
     assert not isinstance(wrong.value, NotYet)
+
+
+async def asked(port, path):
+    """The status of a request on a connection of its own."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    return int(answer.split(b" ", 2)[1])
+
+
+async def test_a_scrape_takes_the_place_of_an_idle_connection(serve):
+    """Of the one that was idle for longest: on the port of the instruments nobody may hold a place."""
+    async with serve() as client:
+        service = client._transport.app.state.service
+        server = Server(config(service.instruments.app(), service, max_connections=2, makes_room=True))
+        with socket.create_server((HOST, 0)) as listening:
+            port = listening.getsockname()[1]
+            serving = asyncio.create_task(server.serve([listening]))
+            while not server.started:
+                await asyncio.sleep(0)
+            idle = [await asyncio.open_connection(HOST, port) for _ in range(2)]
+            idle[1][1].write(b"GET /metr")  # headers that do not come either
+            while len(server.server_state.connections) < 2:
+                await asyncio.sleep(0)
+            statuses = [await asked(port, "/metrics") for _ in range(3)]
+            with pytest.raises(ConnectionResetError):
+                await idle[0][0].read()
+            idle[1][1].write(b"ics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            kept = await idle[1][0].read()
+            for _, writer in idle:
+                writer.close()
+            server.should_exit = True
+            await serving
+
+    assert [200] * 3 == statuses
+    assert kept.startswith(b"HTTP/1.1 200")
