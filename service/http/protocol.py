@@ -230,7 +230,8 @@ class Protocol(H11Protocol):
         """Whether there is room for this connection, since an idle one was dropped where that is to be."""
         if not self._makes_room:
             return False
-        others = [each for each in self.connections if each is not self and not each.transport.is_closing()]
+        connections = cast("set[Protocol]", self.connections)
+        others = [each for each in connections if each is not self and not each.transport.is_closing()]
         if len(others) < self._max_connections:
             return True
         idle = [each for each in others if each.is_idle]
