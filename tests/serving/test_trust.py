@@ -60,7 +60,7 @@ async def test_a_model_is_checked_once_until_it_is_doubted_or_was_not_for_a_minu
     await model.trust.check()
     calls = len(model.asked)
     await model.trust.renew()
-    model.trust.doubt()
+    model.trust.doubted = True
     await model.trust.check()
 
     assert ["red", "blue", "red"] == once
@@ -92,7 +92,7 @@ async def test_near_numbers_are_plausible():
     """A random checkpoint says nearly the same of everything, and rounding moves every number."""
     model = Model(red=[0.5, 0.5 + TOLERANCE / 2, 0.5 - TOLERANCE / 3, 0.5], blue=0.5 + 1e-9)
     await model.trust.check()
-    model.trust.doubt()
+    model.trust.doubted = True
     await model.trust.check()
 
 
@@ -101,7 +101,7 @@ async def test_other_numbers_than_before_are_refused():
     model = Model()
     await model.trust.check()
     model.answers = {"red": 0.7, "blue": 0.1}
-    model.trust.doubt()
+    model.trust.doubted = True
     told = await refused(model.trust.check)
     model.answers = SOUND
     await model.trust.renew()
@@ -231,6 +231,33 @@ async def test_judge_is_offered_once_the_server_is_there_and_its_labels_are_toke
 
     assert {"judge"} == away - there
     assert "models.vqa cannot serve judge: the answer has 2 tokens" in refused.json()["detail"]
+
+
+async def test_judge_is_looked_into_once_a_model_that_failed_its_check_passes_it(with_vlm, server):
+    """Not before: it answers nothing."""
+    server.tokens = {**server.tokens, **{label: [40, 41] for label in "12345ABCDE"}}
+    server.known = constant
+    async with with_vlm() as client:
+        before = (await client.get("/models")).json()["metrics"].keys()
+        server.known = lambda body: (200, plausible(body))
+        await backend(client, "vqa").look()
+        after = (await client.get("/models")).json()["metrics"].keys()
+
+    assert {"judge"} == before - after
+
+
+async def test_a_server_that_is_only_busy_stays_ready(with_vlm, server):
+    """A check that is made in passing, and not answered, says nothing; no call waits for it."""
+    server.chat = lambda body: (200, weighed(id5=-0.5, id6=-2.0))
+    async with with_vlm() as client:
+        served = backend(client, "vqa")
+        served._trust._again = 0.0
+        server.known = lambda body: (500, {})
+        await served.look()
+        ready, scores = await client.get("/readyz"), (await vqa(client))["scores"]
+
+    assert 200 == ready.status_code
+    assert "vqascore" in scores
 
 
 async def test_judge_is_offered_with_a_server_that_takes_its_letters(with_vlm, server):

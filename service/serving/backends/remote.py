@@ -85,7 +85,7 @@ class RemoteBackend(Backend):
         self._sending = Tasks()
         for lane in LANES:
             instruments.queue_depth.labels(name, lane).set_function(partial(queue.depth, lane))
-        self._closed = False
+        self._closed, self._came_up = False, True
         self._trust = Trust(name, model.opposites(), self._known, clock)
         self._last_calls = LastCalls()
         self._required: dict[str, Sequence[Call]] = {}
@@ -119,23 +119,26 @@ class RemoteBackend(Backend):
 
     async def look(self) -> None:
         """Ask the server whether it serves the model, and the model what it should know."""
-        was_missing, self._missing = self._missing, await self._upstream.missing(self._served)
+        self._missing = await self._upstream.missing(self._served)
         if self._missing:
-            self._trust.doubt()
+            self._trust.doubted = self._came_up = True  # it may be another process next time
         else:
-            await self._look_at_model(came_up=bool(was_missing))
+            await self._look_at_model()
         self._instruments.model_ready.labels(self.name).set(not self.missing)
 
-    async def _look_at_model(self, *, came_up: bool) -> None:
+    async def _look_at_model(self) -> None:
         """Check it where that is due, and try the call again that failed last."""
         try:
             async with asyncio.timeout(CHECK_S):
                 await self._trust.renew()
-        except (NotReady, UpstreamError, TimeoutError) as exc:
-            if not isinstance(exc, NotReady):
-                self._missing = f"does not answer a known question: {exc or 'no answer in time'}"
+        except NotReady:
             return
-        if came_up:
+        except (UpstreamError, TimeoutError) as exc:
+            if self._trust.doubted:  # else it is only busy
+                self._missing = f"does not answer a known question: {exc or 'not in time'}"
+            return
+        if self._came_up:
+            self._came_up = False
             for purpose, calls in self._required.items():
                 await super().require(purpose, calls)
         if call := self._last_calls.take_due(self._clock()):
@@ -145,7 +148,7 @@ class RemoteBackend(Backend):
     async def require(self, purpose: str, calls: Sequence[Call]) -> None:
         """As any backend, now and each time that the server comes up."""
         self._required[purpose] = calls
-        if not self.failing:
+        if not self.missing:
             await super().require(purpose, calls)
 
     async def refusal(self, call: Call) -> str:
@@ -243,7 +246,7 @@ class RemoteBackend(Backend):
         except UpstreamError as error:
             self._last_calls.failed(call, error, self._clock())
             if isinstance(error, Unreachable):
-                self._trust.doubt()
+                self._trust.doubted = True
             raise
         self._last_calls.worked()
         return outcome

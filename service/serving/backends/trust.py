@@ -35,6 +35,7 @@ class Trust:
         clock: seconds, at any origin.
 
     Attributes:
+        doubted: the next call waits for a check.
         fault: the check that failed, in words that follow the model's name; empty where all passed.
     """
 
@@ -50,12 +51,8 @@ class Trust:
         self._before: list[Any] = []
         self._checking: SingleFlight[None] = SingleFlight()
         self._again = -inf
-        self._doubted = True
+        self.doubted = True
         self.fault = ""
-
-    def doubt(self) -> None:
-        """Have the next call wait for a check: what answers now may be another process than before."""
-        self._doubted = True
 
     async def check(self) -> None:
         """
@@ -65,15 +62,15 @@ class Trust:
             NotReady: a check failed, now or before.
             UpstreamError: the server does not answer.
         """
-        if self._doubted:
+        if self.doubted:
             await self._checking.do("", self._check)
         if self.fault:
             raise NotReady(f"models.{self._name} is not served: it {self.fault}")
 
     async def renew(self) -> None:
-        """Check the model, where it came up since, failed, or was not checked for long.  Raises the same."""
+        """The same, also where a check failed or was long ago; no call waits for that.  Raises the same."""
         if self.fault or self._clock() >= self._again:
-            self._doubted = True
+            await self._checking.do("", self._check)
         await self.check()
 
     async def aclose(self) -> None:
@@ -85,13 +82,10 @@ class Trust:
             outcomes = [await self._ask(call) for call in (*self._calls, *self._calls[:1])]
         except ServerFailed:
             raise
-        except (
-            UpstreamError,
-            ModelError,
-        ):  # a server that tells too little says so to every call that needs more
-            outcomes = []
+        except (UpstreamError, ModelError):
+            outcomes = []  # a server that tells too little says so to every call that needs more
         self.fault = self._judged(outcomes) if outcomes else ""
-        self._doubted, self._again = False, self._clock() + AGAIN_S
+        self.doubted, self._again = False, self._clock() + AGAIN_S
 
     def _judged(self, outcomes: Sequence[Any]) -> str:
         """The check that *outcomes* fail."""
