@@ -25,8 +25,16 @@ class ModelError(Exception):
     """A call cannot be answered; its message names the call's fault and no content of it."""
 
 
+class Temporary(Exception):
+    """Why a start failed that may succeed later, with nothing changed."""
+
+
 class CheckpointError(Exception):
     """A checkpoint cannot be loaded; raised before anything is served."""
+
+
+class CheckpointAway(CheckpointError, Temporary):
+    """A checkpoint cannot be loaded now: its hub is away, or there is no memory left for it."""
 
 
 class UpstreamError(Exception):
@@ -140,3 +148,11 @@ class RemoteModel(ABC):
             ModelError: the call cannot be answered.
             UpstreamError: the server did not answer, or badly.
         """
+
+    def opposites(self) -> tuple[Any, ...]:
+        """
+        Two calls about a known picture whose outcomes can't be the same, see `models.known`.
+
+        They are made when the server comes up, and what fails is not served.  By default there are none.
+        """
+        return ()

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from models.contract import CheckpointError, Model, RemoteModel
+from models.contract import CheckpointAway, CheckpointError, Model, RemoteModel
+from models.passing import passes
 from models.settings import ModelSettings
 
 Loaded = Model | RemoteModel
@@ -88,10 +89,17 @@ def found(place: str) -> Callable[[ModelSettings], Any]:
 
 
 def named(name: str, work: Callable[[], Any]) -> Any:
-    """What *work* makes for the table *name*, which any error of it names."""
+    """
+    What *work* makes for the table *name*.
+
+    Raises:
+        CheckpointAway: it failed for something that passes by itself.
+        CheckpointError: it failed; the message names the table.
+    """
     try:
         return work()
     except Exception as exc:  # torch, a config.json that lacks something, and loaders of other packages
         known = isinstance(exc, CheckpointError | RuntimeError)
         reason = str(exc).partition("\n")[0] if known else repr(exc)
-        raise CheckpointError(f"models.{name}: {reason}") from exc
+        kind = CheckpointAway if passes(exc) else CheckpointError
+        raise kind(f"models.{name}: {reason}") from exc

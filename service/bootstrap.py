@@ -114,6 +114,7 @@ class Service:
             for client in self.redis.values():
                 await starting.enter_async_context(client)
             await starting.enter_async_context(self.runtime)
+            await self._try_essential_calls()
             opening = opened_store(self.settings.cache, self.redis.get("questions"))
             store = await starting.enter_async_context(opening)
             self.questions = QuestionWriter(store, self._set_timeouts_s(), self.instruments)
@@ -139,11 +140,18 @@ class Service:
         for pool in self.cpu.values():
             pool.shutdown()
 
+    async def _try_essential_calls(self) -> None:
+        """Have each model say whether it can be of use to the metrics that ask it."""
+        for metric in self.metrics.values():
+            for role, calls in (metric.essential() if metric.essential else {}).items():
+                if handle := self.runtime.handle(metric.name, role):
+                    await handle.require(metric.name, calls)
+
     def missing(self, metric: Metric) -> list[str]:
-        """Why *metric* can't be scored with now: what it requires and isn't there; empty where it can."""
+        """Why *metric* can't be scored with now: what it needs and isn't there, unless that is degraded."""
         asked = [self.metrics[name] for name in metric.asks(metric.options())]
         needed = [self.runtime.handle(each.name, role) for each in asked for role in each.roles]
-        models = {handle.name: handle.missing for handle in needed if handle is not None}
+        models = {handle.name: handle.missing for handle in needed if handle and not handle.failing}
         lacks = metric.lacks if isinstance(metric, Composite) else ()
         return [*lacks, *(f"models.{name}: {state}" for name, state in models.items() if state)]
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from models.contract import CheckpointError
+from models.contract import CheckpointError, Temporary
 from models.plugins import PluginError
 from models.reason import in_short
 from service import __version__
@@ -14,7 +14,7 @@ from service.check import check
 from service.cluster import deploy
 from service.errors import ScoregateError
 from service.exchange import DONE, add_arguments, exchange
-from service.launch import WRONG, serve
+from service.launch import LATER, WRONG, serve
 from service.logs import configure_logging
 from service.serving.loading import load_models
 from service.settings import SettingsError
@@ -28,6 +28,8 @@ def main() -> None:
     configure_logging()
     try:
         status = run(parser().parse_args())
+    except Temporary as exc:
+        fail(str(exc), LATER)
     except (SettingsError, PluginError, CheckpointError, ScoregateError) as exc:
         fail(str(exc))
     except Exception as exc:
@@ -65,10 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
         return DONE
     if arguments.command == "deploy":
         return deploy(settings)
-    return serve(settings, load_models(settings))
+    return serve(settings, lambda: load_models(settings))
 
 
-def fail(line: str) -> NoReturn:
+def fail(line: str, status: int = WRONG) -> NoReturn:
     """End the process with *line*, whatever line ends a library has put into it."""
     print(f"scoregate-server: {' '.join(line.split())}", file=sys.stderr)
-    sys.exit(WRONG)
+    sys.exit(status)

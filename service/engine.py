@@ -55,7 +55,6 @@ class Engine:
 
     Attributes:
         offer: what can be asked for.
-        metrics: those on offer, by name.
     """
 
     def __init__(
@@ -70,7 +69,11 @@ class Engine:
         self._known, self._runtime, self._writer = known, runtime, writer
         self._pictures, self._cpu, self._demo = pictures, cpu, demo
         self.offer = Offer(known, runtime)
-        self.metrics = self.offer.metrics
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Those on offer, by name."""
+        return self.offer.metrics
 
     def admit(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> None:
         """Raise what `score` raises before any work is done, and charge nobody."""
@@ -239,7 +242,7 @@ class Engine:
     async def _outcome(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
         """What came of one metric, or of a part of a composite, which shares the composite's *context*."""
         try:
-            score = await self._scored(self.metrics[name], item, options, context)
+            score = await self._scored(self.offer.configured[name], item, options, context)
             if not isinstance(score, Score):
                 raise TypeError(f"{name} gave a {type(score).__name__} and not a Score")
         except ScoregateError as error:

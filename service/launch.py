@@ -3,11 +3,12 @@
 import asyncio
 import functools
 import gc
+import os
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, cast
 
@@ -22,25 +23,45 @@ from service.dialects.ports import DialectPort, ports
 from service.ending import ending_within
 from service.errors import Draining
 from service.http.app import create_app
+from service.http.keys import Keys
 from service.http.protocol import Protocol
-from service.ports import AT_ONCE, BACKLOG, Port, bound
+from service.ports import AT_ONCE, BACKLOG, Port, all_bound
+from service.questions.stores.opening import check_store
 from service.settings.tree import Settings
 
-STOPPED, WRONG, BROKEN = 0, 2, 3
-"""Exit statuses: stopped as asked; what was configured can't be served; what was served can't any more."""
+STOPPED, WRONG, BROKEN, LATER = 0, 2, 3, os.EX_TEMPFAIL
+"""
+Exit statuses: stopped as asked; what was configured can't be served, until a person changes it; what was
+served can't any more; what was configured can't be served yet (75).
+"""
 
-SCRAPERS = 16  # connections of the metrics' own port
+SCRAPERS = 16  # connections of the metrics' own port; a scrape takes the place of one that is idle
 CLOSE_S = 2.0  # after the grace: to refuse what is left, and to close everything
 
 
-def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
+def serve(settings: Settings, load: Callable[[], Mapping[str, Loaded]]) -> int:
     """
     The exit status, once everything that was accepted is answered.
 
+    Ports and files are tried before models are loaded, which takes minutes.
+
+    Args:
+        load: gives the models.
+
     Raises:
-        SettingsError: a port is taken, or a file that the settings name cannot be used.
+        SettingsError: a file that the settings name cannot be used.
+        Temporary: a port is taken, or something else is not there yet.
+        CheckpointError: a model cannot be loaded.
         ScoregateError: a model failed on its example.
     """
+    with all_bound(settings) as held:
+        check_store(settings.cache)
+        Keys.read(settings.server.api_keys_file)
+        return serve_on(held, settings, load())
+
+
+def serve_on(held: Mapping[str, Port], settings: Settings, models: Mapping[str, Loaded]) -> int:
+    """The same on the ports that are *held*, with *models*."""
     broken: list[str] = []
 
     def on_broken(reason: str) -> None:
@@ -72,36 +93,35 @@ def serve(settings: Settings, models: Mapping[str, Loaded]) -> int:
             public.capture_signals(),
             asyncio.Runner(loop_factory=public.config.get_loop_factory()) as runner,
         ):
-            runner.run(run(service, public, trainers))
+            runner.run(run(service, public, held, trainers))
     finally:
         gc.unfreeze()  # at the end modules are cleared, and some complain of objects that are left
     return status()
 
 
 async def run(
-    service: Service, public: "Server", trainers: Sequence[tuple[DialectPort, "Private"]] = ()
+    service: Service,
+    public: "Server",
+    held: Mapping[str, Port],
+    trainers: Sequence[tuple[DialectPort, "Private"]] = (),
 ) -> None:
     """Open the service, then the ports; close them the other way round."""
-    settings = service.settings.server
-    with ExitStack() as held:
-        port = held.enter_context(bound("server.port", settings.host, settings.port))
-        private: list[tuple[Private, Port]] = []
-        if settings.metrics_port is not None:
-            scraped = held.enter_context(bound("server.metrics_port", settings.host, settings.metrics_port))
-            private.append((Private(config(service.instruments.app(), service, SCRAPERS)), scraped))
-        for each, server in trainers:
-            private.append((server, held.enter_context(bound(each.setting, each.host, each.port))))
-        async with service:
-            if public.should_exit:
-                return
-            opened = port.open()
-            beside = [(server, port.open()) for server, port in private]
-            async with asyncio.TaskGroup() as group:
-                for server, listening in beside:
-                    group.create_task(server.serve([listening]))
-                await public.serve([opened])
-                for server, _ in beside:
-                    server.should_exit = True
+    private = {each.setting: server for each, server in trainers}
+    if service.settings.server.metrics_port is not None:
+        private["server.metrics_port"] = Private(
+            config(service.instruments.app(), service, SCRAPERS, makes_room=True)
+        )
+    async with service:
+        if public.should_exit:
+            return
+        opened = held["server.port"].open()
+        beside = [(server, held[setting].open()) for setting, server in private.items()]
+        async with asyncio.TaskGroup() as group:
+            for server, listening in beside:
+                group.create_task(server.serve([listening]))
+            await public.serve([opened])
+            for server, _ in beside:
+                server.should_exit = True
 
 
 def drain(service: Service, app: FastAPI, trainers: Iterable["Server"] = ()) -> None:
@@ -112,10 +132,14 @@ def drain(service: Service, app: FastAPI, trainers: Iterable["Server"] = ()) -> 
         server.should_exit = True
 
 
-def config(app: ASGIApp, service: Service, max_connections: int) -> uvicorn.Config:
+def config(
+    app: ASGIApp, service: Service, max_connections: int, *, makes_room: bool = False
+) -> uvicorn.Config:
     """How uvicorn serves *app*; its life is not the service's, which several apps share."""
     server = service.settings.server
-    protocol = functools.partial(Protocol, service=service, max_connections=max_connections)
+    protocol = functools.partial(
+        Protocol, service=service, max_connections=max_connections, makes_room=makes_room
+    )
     return uvicorn.Config(
         app,
         host=server.host,

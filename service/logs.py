@@ -79,6 +79,8 @@ def configure_logging() -> None:
     """All loggers to stderr as JSON lines; uvicorn's own access log is replaced by ours."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    # open_clip tells the root logger each of its steps.
+    handler.addFilter(lambda record: record.name != "root" or record.levelno >= logging.WARNING)
     # What is in no line need not be found out.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None
@@ -87,6 +89,9 @@ def configure_logging() -> None:
     sys.unraisablehook = log_unraisable
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    hub = logging.getLogger("huggingface_hub")
+    hub.handlers.clear()  # its own, which writes lines that are no JSON
+    hub.setLevel(logging.ERROR)  # each try of a download is a warning; the last one is the start's own line
     logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it quotes bodies
     for name in NOISY:
         logging.getLogger(name).addFilter(OnceAMinute())

@@ -1,15 +1,19 @@
-"""Ports that the service listens on: taken before its models are warmed, opened when they serve."""
+"""Ports that the service listens on: taken before its models are loaded, opened when they serve."""
 
+import errno
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from service.settings import SettingsError
+from service.settings import NotYet, SettingsError
+from service.settings.tree import Settings
 
 BACKLOG = 2048  # connections that may wait to be accepted
 AT_ONCE = 128  # of them that are accepted in one turn of the event loop
+# Another process may end, and a network come up.
+PASSING = {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
 
 
 class Listener(socket.socket):
@@ -45,7 +49,7 @@ class Port:
     held: socket.socket
 
     def open(self) -> socket.socket:
-        """The socket, which listens from now on.  Raises `SettingsError` where another one does."""
+        """The socket, which listens from now on.  Raises `NotYet` where another one does."""
         try:
             self.held.listen(BACKLOG)
         except OSError as exc:
@@ -54,8 +58,40 @@ class Port:
 
 
 @contextmanager
+def all_bound(settings: Settings) -> Iterator[dict[str, Port]]:
+    """
+    All ports that *settings* name, by setting, ours while the context is open.
+
+    Raises:
+        NotYet: see `bound`.
+        SettingsError: likewise, or two settings name the same port.
+    """
+    server, dialects = settings.server, settings.dialects
+    wanted = {
+        "server.port": (server.host, server.port),
+        "server.metrics_port": (server.host, server.metrics_port),
+        "dialects.port": (dialects.host, dialects.port),
+        "dialects.pickle_port": (dialects.host, dialects.pickle_port),
+    }
+    ports: dict[str, Port] = {}
+    with ExitStack() as held:
+        for setting, (host, port) in wanted.items():
+            if twin := next((each for each in ports if port and wanted[each] == (host, port)), None):
+                raise SettingsError(f"{setting}: cannot listen on {host}:{port}: {twin} is the same port")
+            if port is not None:
+                ports[setting] = held.enter_context(bound(setting, host, port))
+        yield ports
+
+
+@contextmanager
 def bound(setting: str, host: str, port: int) -> Iterator[Port]:
-    """A port that is ours while the context is open.  Raises `SettingsError` where it is not free."""
+    """
+    A port that is ours while the context is open.
+
+    Raises:
+        NotYet: another process has it, or no network of this machine has the address.
+        SettingsError: it cannot be ours for another reason.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Told that it is TCP, or asyncio leaves Nagle's algorithm on, and answers wait for 40 ms.
     with Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as held:
@@ -71,4 +107,5 @@ def bound(setting: str, host: str, port: int) -> Iterator[Port]:
 def taken(setting: str, address: tuple[str, int], exc: OSError) -> SettingsError:
     """One line about a port that we cannot listen on."""
     host, port = address
-    return SettingsError(f"{setting}: cannot listen on {host}:{port}: {exc.strerror}")
+    kind = NotYet if exc.errno in PASSING else SettingsError
+    return kind(f"{setting}: cannot listen on {host}:{port}: {exc.strerror}")

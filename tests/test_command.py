@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from models.contract import CheckpointAway, CheckpointError
 from service import command
 from service.command import parser
+from service.errors import ModelFault
+from service.settings import NotYet, SettingsError
 
 
 @pytest.mark.parametrize(
@@ -27,7 +30,7 @@ def test_checking_loads_nothing_and_serving_does(arguments, monkeypatch):
     """With a command and, as ever, without one."""
     done = []
     monkeypatch.setattr(command, "load_models", lambda settings: done.append("loaded"))
-    monkeypatch.setattr(command, "serve", lambda settings, models: done.append("served") or 3)
+    monkeypatch.setattr(command, "serve", lambda settings, load: load() or done.append("served") or 3)
     monkeypatch.setattr(command, "check", lambda settings: done.append("checked") or "")
     status = command.run(parser().parse_args(arguments))
 
@@ -44,3 +47,29 @@ def test_what_is_no_command_ends_with_the_usage(arguments, capsys):
         parser().parse_args(arguments)
 
     assert "usage: scoregate-server" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("exc", "status"),
+    [
+        (NotYet("server.port: taken"), 75),
+        (CheckpointAway("models.vqa: the hub is away"), 75),
+        (SettingsError("server.port: wrong"), 2),
+        (CheckpointError("models.vqa: wrong"), 2),
+        (ModelFault("vqa: wrong"), 2),
+    ],
+)
+def test_what_passes_by_itself_has_a_status_of_its_own(exc, status, monkeypatch, capsys):
+    """On 75, EX_TEMPFAIL, supervisors start it again; on 2 they do not.  One line either way."""
+
+    def run(arguments):
+        raise exc
+
+    monkeypatch.setattr(command, "configure_logging", lambda: None)
+    monkeypatch.setattr(command, "run", run)
+    monkeypatch.setattr("sys.argv", ["scoregate-server"])
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+
+    assert status == ended.value.code
+    assert f"scoregate-server: {exc}\n" == capsys.readouterr().err

@@ -10,6 +10,7 @@ from typing import Any
 
 from models.calls import RewardCall
 from models.contract import ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.known import PICTURE, TEXTS
 from models.openai import REWARD, RewardSettings
 from models.openai.vlm import IMAGE_COST, part
 from models.outcomes import Reward
@@ -53,6 +54,10 @@ class OpenAiReward(RemoteModel):
             "use_activation": False,
         }
         return Prepared(IMAGE_COST, body)
+
+    def opposites(self) -> tuple[RewardCall, ...]:
+        """How good a red picture is for what it shows, and for what it does not."""
+        return tuple(RewardCall(PICTURE, text) for text in TEXTS)
 
     async def answer(self, prepared: Prepared, post: Post) -> Reward:
         """What the head says.  Raises `UpstreamError` where that is something else than numbers."""

@@ -21,9 +21,10 @@ from typing import Any
 
 import PIL.Image
 
-from models.calls import LabelCall
+from models.calls import LabelCall, LikelihoodCall
 from models.contract import QUESTION, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
 from models.image import Image
+from models.known import PICTURE, TEXTS
 from models.openai import VLM, VlmSettings
 from models.openai.answers import Answers, VlmCall, answers_of
 from models.openai.chat import first_choice
@@ -86,6 +87,10 @@ class OpenAiVlm(RemoteModel):
         parts = [part(each) for each in (*before, call.image, answers.question)]
         images = sum(each["type"] == "image_url" for each in parts)
         return Prepared(IMAGE_COST * images, Asked(parts, answers))
+
+    def opposites(self) -> tuple[LikelihoodCall, ...]:
+        """Whether a red picture is red, and whether it is blue, in the model's own words."""
+        return tuple(LikelihoodCall(PICTURE, self.info.question.replace("{}", text)) for text in TEXTS)
 
     async def answer(self, prepared: Prepared, post: Post) -> Outcome:
         """

@@ -1,12 +1,17 @@
 """Something that is looked at again and again."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+
+log = logging.getLogger("scoregate.watcher")
 
 
 class Watcher:
     """
     Does *look* once when it is started, and then every *every_s* seconds until it is closed.
+
+    A look that raises an exception is a line in the log, and the next one comes in its time.
 
     Args:
         sleep: how to wait between two looks (tests).
@@ -35,4 +40,7 @@ class Watcher:
     async def _watch(self) -> None:
         while True:
             await self._sleep(self._every_s)
-            await self._look()
+            try:
+                await self._look()
+            except Exception as exc:
+                log.error("a look failed", exc_info=exc)

@@ -59,8 +59,9 @@ async def health_of(request: Request, metric: str) -> Response:
     """200 where the metric is ready; training does not start otherwise."""
     service = service_of(request)
     dialects_of(request).metric_of_path(metric)
-    if missing := service.missing(service.metrics[metric]):
-        raise NotReady("; ".join(missing))
+    reasons = [*service.missing(service.metrics[metric]), service.engine.offer.degraded(metric)]
+    if any(reasons):
+        raise NotReady("; ".join(filter(None, reasons)))
     return json_response({"status": "ok"})
 
 

@@ -1,14 +1,18 @@
 """API keys and their rights: kept as hashes, compared in constant time, called by their name in logs."""
 
+import asyncio
 import hashlib
 import hmac
 import logging
+import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from service.concurrency.single_flight import SingleFlight
 from service.errors import Forbidden
 from service.lanes import LANES
 from service.settings import SettingsError
@@ -20,6 +24,8 @@ QUOTA = re.compile("[1-9][0-9]{0,11}")
 FORM = "NAME:SHA256-OF-THE-KEY, then lanes=LANE,LANE and quota=NUMBER where they are wanted"
 EMPTY = hashlib.sha256(b"").digest()  # what a script writes where the variable with the key is not set
 AGAIN_S = 1.0  # after which whoever comes has the file read again
+READ_S = 2.0  # for the file; a network's folder may hang
+MAX_BYTES = 2**20  # some 10,000 keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class Keys:
     def read(cls, path: Path | None) -> "Keys":
         """The keys of a file.  Raises `SettingsError` where it cannot be read, and as `parse`."""
         try:
-            return cls.parse(path.read_bytes()) if path else cls([])
+            return cls.parse(content_of(path)) if path else cls([])
         except OSError as exc:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc
         except ValueError as exc:
@@ -90,6 +96,18 @@ class Keys:
         return same[0] if same else None
 
 
+def content_of(path: Path) -> bytes:
+    """A regular file's content.  Raises `OSError`, and `ValueError` for anything else or for too much."""
+    # A pipe that nobody writes to would keep whoever opens it.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is not a regular file")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES >> 20} MiB")
+    return content
+
+
 def key_of(line: str) -> Key:
     """The key of one line.  Raises `ValueError`, which does not show the line."""
     matched = LINE.fullmatch(line)
@@ -115,7 +133,8 @@ class KeyFile:
     """
     The keys of a file, as it is now: within a second of a change, whoever comes meets the new ones.
 
-    A file that became wrong changes nothing, and is one line in the log.
+    It is read on a thread, and those who come meanwhile wait for it together.  A file that became wrong, or
+    that cannot be read in time, changes nothing, and is one line in the log.
 
     Args:
         clock: seconds, at any origin.
@@ -128,16 +147,29 @@ class KeyFile:
         self._path, self._clock = path, clock
         self._keys, self._wrong = Keys.read(path), ""
         self._read = clock()
+        self._reading: SingleFlight[Keys] = SingleFlight()
 
-    def keys(self) -> Keys:
+    async def keys(self) -> Keys:
         """The keys that count now."""
-        now = self._clock()
-        if self._path and now >= self._read + AGAIN_S:
-            self._read = now
-            try:
-                self._keys, self._wrong = Keys.read(self._path), ""
-            except SettingsError as exc:
-                if str(exc) != self._wrong:
-                    log.error("%s; the keys that were read before stay", exc)
-                self._wrong = str(exc)
+        if self._path and self._clock() >= self._read + AGAIN_S:
+            await self._read_again()
         return self._keys
+
+    async def _read_again(self) -> None:
+        """Take over what the file says now."""
+        wrong = ""
+        try:
+            async with asyncio.timeout(READ_S):
+                self._keys, _ = await self._reading.do("", self._on_a_thread)
+        except SettingsError as exc:
+            wrong = str(exc)
+        except TimeoutError:
+            wrong = f"server.api_keys_file: {self._path}: could not be read within {READ_S:g} s"
+        self._read = self._clock()
+        if wrong and wrong != self._wrong:
+            log.error("%s; the keys that were read before stay", wrong)
+        self._wrong = wrong
+
+    async def _on_a_thread(self) -> Keys:
+        """The keys of the file."""
+        return await asyncio.get_running_loop().run_in_executor(None, Keys.read, self._path)

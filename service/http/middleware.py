@@ -66,7 +66,7 @@ class Edge:
 
         try:
             with self._bodies.coming(state) as body:
-                self._admit(scope, headers)
+                await self._admit(scope, headers)
                 await self._app(scope, lambda: body.receive(receive), send_marked)
         except CallerGone:
             status = 499
@@ -86,10 +86,10 @@ class Edge:
         name = f"{scope['method']} {scope['path']}"
         return self._service.tracer.begin(name, traceparent(headers.get("traceparent", "")), began)
 
-    def _admit(self, scope: Scope, headers: Headers) -> None:
+    async def _admit(self, scope: Scope, headers: Headers) -> None:
         if self._service.draining and scope["path"] not in OPEN:
             raise Draining
-        if scope["path"] not in OPEN and (keys := self._keys.keys()):
+        if scope["path"] not in OPEN and (keys := await self._keys.keys()):
             caller = keys.of(headers)
             if caller is None:
                 raise Unauthorized

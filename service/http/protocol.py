@@ -70,6 +70,7 @@ class Protocol(H11Protocol):
     Args:
         service: whose settings hold, and who says whether it drains.
         max_connections: of this server; those above are answered with 503 and closed.
+        makes_room: a connection above them takes the place of one that has been idle for longest, if any is.
     """
 
     def __init__(
@@ -81,11 +82,13 @@ class Protocol(H11Protocol):
         *,
         service: Service,
         max_connections: int,
+        makes_room: bool = False,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.conn = self._reader = Reader()
         self._app, self.app = self.app, self._run
         self._service, self._max_connections = service, max_connections
+        self._makes_room, self._quiet_since = makes_room, 0.0
         self._timeout_s = service.settings.server.body_timeout_s
         self._broken = False
         self._headers_late: asyncio.TimerHandle | None = None
@@ -96,7 +99,8 @@ class Protocol(H11Protocol):
         self._wire = Transport(transport, self._is_sent_to)
         self._wire.set_write_buffer_limits(0)  # writing pauses while anything has not been read
         super().connection_made(cast(asyncio.Transport, self._wire))
-        if len(self.connections) > self._max_connections:
+        self._quiet_since = self.loop.time()
+        if len(self.connections) > self._max_connections and not self._found_room():
             self._refuse(Overloaded(f"too many connections: at most {self._max_connections}"))
         elif self._service.draining:
             self.shutdown()
@@ -110,6 +114,11 @@ class Protocol(H11Protocol):
         self._stop_waiting_for_headers()
         self._stop_waiting_for_reader()
         super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._quiet_since = self.loop.time()
+        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Write no more for now; what is written has to be read at the pace at which bodies have to come."""
@@ -146,7 +155,7 @@ class Protocol(H11Protocol):
 
     def shutdown(self) -> None:
         """End with the answer under way; without one, wait a moment for a request that is being sent."""
-        if self.cycle is None or self.cycle.response_complete:
+        if self.is_idle:
             self.loop.call_later(IDLE_S, self._close_if_idle)
         else:
             super().shutdown()
@@ -217,8 +226,26 @@ class Protocol(H11Protocol):
         midst = self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
         return midst or self._broken or self._headers_late is not None
 
+    def _found_room(self) -> bool:
+        """Whether there is room for this connection, since an idle one was dropped where that is to be."""
+        if not self._makes_room:
+            return False
+        connections = cast("set[Protocol]", self.connections)
+        others = [each for each in connections if each is not self and not each.transport.is_closing()]
+        if len(others) < self._max_connections:
+            return True
+        idle = [each for each in others if each.is_idle]
+        if idle:
+            min(idle, key=lambda each: each._quiet_since)._wire.drop()
+        return bool(idle)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or bool(self.cycle.response_complete)
+
     def _close_if_idle(self) -> None:
-        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+        if not self.transport.is_closing() and self.is_idle:
             super().shutdown()
 
     def _look_whether_it_left(self) -> None:

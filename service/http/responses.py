@@ -174,7 +174,8 @@ class MetricEntry(BaseModel):
     Attributes:
         range: the smallest and the largest score; null where there is no bound.
         models: the configured names of the models that it may use.
-        ready: whether all models that it needs are ready.
+        ready: whether all models that it needs are ready, and none that it may use failed.
+        degraded: which model failed, and how, if one did; the metric is tried all the same.
         only: what it can score, if a model that it may use is not configured.
         parts: those of a composite, by metric.
     """
@@ -188,6 +189,7 @@ class MetricEntry(BaseModel):
     uses: list[str]
     models: list[str]
     ready: bool
+    degraded: str | None = None
     only: str | None = None
     parts: dict[str, PartEntry] | None = None
 
@@ -207,10 +209,17 @@ class LiveAnswer(BaseModel):
 
 
 class HealthAnswer(BaseModel):
-    """Response of `GET /health`: the metrics that are ready, and why others are not."""
+    """
+    Response of `GET /health`: the metrics that are ready, and why others are not.
+
+    Attributes:
+        degraded: metrics that are tried although a model of theirs failed, each with the reason.
+        not_ready: metrics that cannot be scored now, each with the reasons.
+    """
 
     status: Literal["ok"]
     rewards: dict[str, list[str]]
+    degraded: dict[str, str]
     not_ready: dict[str, list[str]]
 
 

@@ -1,13 +1,14 @@
 """What a metric is, what it is given, and what it gives."""
 
 import re
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from inspect import iscoroutinefunction
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PydanticUserError, TypeAdapter
 
+from models.calls import Call
 from models.image import Image
 from service.context import Found
 from service.fields import WHOLE, Strict
@@ -96,6 +97,8 @@ class Metric:
         paper: its source.
         own_model: the metric is its weights.  No other model may stand in for the one that its settings
             name, and that one stands in for no other metric's.
+        essential: calls by role, of which the model must take one: a model that takes none of them is of no
+            use, and the metric is not on offer with it.
         without: what it can still score where there is no model for a role that it may use, by that role.
         style: of the question sets that it asks for.
         style_of: the same under other options, where they have the sets written in another way; the
@@ -119,6 +122,7 @@ class Metric:
     paper: str = ""
     direction: str = "higher is better"
     own_model: bool = False
+    essential: Callable[[], Mapping[str, Sequence[Call]]] | None = None
     without: Mapping[str, str] | None = None
     style: Style | None = None
     style_of: Callable[[Any], Style] | None = None

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from models.calls import LabelCall
 from models.image import Image
+from models.known import PICTURE, TEXTS
 from service.errors import MissingPicture, Unanswered
 from service.fields import SLOT, told
 from service.metrics.contract import REFERENCES, SOURCE, Beside, Item, Metric, MetricOptions, Score
@@ -125,6 +126,12 @@ def demand_of(prompt: str, options: JudgeOptions) -> dict[str, Demand]:
     return {"vqa": Demand(1, len(RUBRICS[options.template].text(prompt, options.labels)))}
 
 
+def essential() -> dict[str, list[LabelCall]]:
+    """A model must be able to answer with one kind of labels."""
+    rubric = RUBRICS[JudgeOptions().template]
+    return {"vqa": [LabelCall(PICTURE, rubric.text(TEXTS[0], kind), tuple(VALUES[kind])) for kind in VALUES]}
+
+
 def uses_of(options: JudgeOptions) -> tuple[Beside, ...]:
     """What the rubric compares with."""
     return RUBRICS[options.template].uses
@@ -137,6 +144,7 @@ metric = Metric(
     details=JudgeDetails,
     roles=("vqa",),
     demand_of=demand_of,
+    essential=essential,
     range=(1, GRADES),
     formula="Σ P(label)·value / Σ P(label)",
     paper="Ku et al. 2023, arXiv 2312.14867; Eldesokey et al. 2026, arXiv 2605.13223",

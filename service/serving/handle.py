@@ -1,7 +1,7 @@
 """A handle: how a metric asks one model."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -69,6 +69,20 @@ class Handle:
     def missing(self) -> str:
         """Why the model cannot be asked now; empty where it can."""
         return self._backend.missing
+
+    @property
+    def failing(self) -> str:
+        """Why calls of the model fail lately, though they are tried; empty where they work."""
+        return self._backend.failing
+
+    @property
+    def refuses(self) -> Mapping[str, str]:
+        """Purposes that the model is of no use for, each with the reason."""
+        return self._backend.refuses
+
+    async def require(self, purpose: str, calls: Sequence[Call]) -> None:
+        """Learn whether the model takes any of *calls*; one that takes none is of no use for *purpose*."""
+        await self._backend.require(purpose, calls)
 
     def admit(self, context: Context, demand: Demand) -> None:
         """Raises `LaneFull`, `Overloaded` or `TooLarge` where a request should be refused before any work."""

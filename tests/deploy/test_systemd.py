@@ -8,7 +8,7 @@ import pytest
 
 import scoregate_server
 from service.command import parser
-from service.launch import CLOSE_S
+from service.launch import BROKEN, CLOSE_S, LATER, WRONG
 from service.settings.load import load_settings
 from tests.deploy.units import FOLDER, Unit, options, told_in, unit
 from tests.docs.pages import ROOT
@@ -71,9 +71,10 @@ def test_the_requests_in_progress_are_finished_before_systemd_kills():
 
 
 def test_only_a_wrong_setting_is_not_tried_again():
-    """Its status is the service's own."""
+    """Its status is the service's own; that of what passes by itself is another one."""
     service = unit("scoregate")
 
+    assert (2, 3, 75) == (WRONG, BROKEN, LATER)
     assert ("always", str(scoregate_server.WRONG)) == (
         service.one("Restart"),
         service.one("RestartPreventExitStatus"),

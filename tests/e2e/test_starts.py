@@ -14,7 +14,7 @@ from tests.e2e.double import COMMAND, faulty
 
 pytestmark = pytest.mark.integration
 
-STOPPED, WRONG = 0, 2
+STOPPED, WRONG, LATER = 0, 2, 75
 LOADING = """
 import time
 from service import command
@@ -39,6 +39,14 @@ def ended(*command, cwd=ROOT, **environment):
     return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("{")]
 
 
+def own(folder):
+    """A port and a store of the test's own: both are taken before models are loaded."""
+    return (
+        "SCOREGATE_SERVER__PORT=0",
+        f"SCOREGATE_CACHE__QUESTIONS=sqlite:///{folder}/questions.sqlite3",
+    )
+
+
 @pytest.fixture
 def taken():
     """A port that another process listens on."""
@@ -48,21 +56,24 @@ def taken():
 
 @pytest.mark.parametrize("setting", ["server.port", "server.metrics_port"])
 def test_a_port_that_is_taken_ends_the_start(taken, setting, tmp_path):
-    """The line names the setting and the address; no library adds one, the demo models' among them."""
+    """
+    With the status on which supervisors start it again.  The line names the setting and the address, and is
+    the only one: nothing was loaded yet, and nothing logged.
+    """
     port = str(free_port(0))
     status, lines = ended(
-        *(SERVICE if setting == "server.port" else COMMAND),
+        *SERVICE,
         SCOREGATE_CACHE__QUESTIONS=f"sqlite:///{tmp_path}/q.sqlite3",
         SCOREGATE_SERVER__PORT=taken if setting == "server.port" else port,
         SCOREGATE_SERVER__METRICS_PORT=taken if setting == "server.metrics_port" else str(free_port(0)),
     )
 
-    assert WRONG == status
+    assert LATER == status
     assert [f"scoregate-server: {setting}: cannot listen on {HOST}:{taken}: Address already in use"] == lines
 
 
 def test_ports_that_are_one_and_the_same_end_the_start(tmp_path):
-    """The second of them is the one that is named."""
+    """The second of them is the one that is named; only a person can change it."""
     port = str(free_port(0))
     status, [line] = ended(
         *COMMAND,
@@ -120,10 +131,14 @@ def test_a_foreign_package_ahead_on_the_path_ends_the_start(package, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_while_models_are_loaded_ends_the_start_quietly(number):
+def test_a_signal_while_models_are_loaded_ends_the_start_quietly(number, tmp_path):
     """Status 0 as after serving: it was asked to stop, and did."""
     with subprocess.Popen(
-        [sys.executable, "-c", SLOWLY], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        ["env", *own(tmp_path), sys.executable, "-c", SLOWLY],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     ) as process:
         assert "loading\n" == process.stdout.readline()
         process.send_signal(number)
@@ -132,9 +147,20 @@ def test_a_signal_while_models_are_loaded_ends_the_start_quietly(number):
         assert "" == process.stderr.read()
 
 
-def test_what_nobody_has_foreseen_ends_the_start_in_one_line_too():
+def test_a_hub_that_is_away_is_tried_again_by_the_supervisor(tmp_path):
+    """One line, to which the hub's own library adds none about its tries."""
+    nobody = f"http://{HOST}:{free_port(0)}"
+    hub = (f"HF_ENDPOINT={nobody}", f"HF_HUB_CACHE={tmp_path}", "HF_HUB_OFFLINE=0")
+    model = "SCOREGATE_MODELS__CLIP__CHECKPOINT=scoregate/none"
+    status, [line] = ended("env", *own(tmp_path), *hub, model, *SERVICE)
+
+    assert LATER == status
+    assert line.startswith("scoregate-server: models.clip: scoregate/none: no such directory, and it cannot")
+
+
+def test_what_nobody_has_foreseen_ends_the_start_in_one_line_too(tmp_path):
     """The log has the places in the code."""
-    status, lines = ended(sys.executable, "-c", BADLY)
+    status, lines = ended("env", *own(tmp_path), sys.executable, "-c", BADLY)
 
     assert WRONG == status
     assert ["scoregate-server: a bug, or a library's fault: RuntimeError: no such thing"] == lines

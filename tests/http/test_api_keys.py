@@ -1,8 +1,12 @@
 """Who is let in where the operator has listed keys."""
 
+import asyncio
 import hashlib
 import json
 import math
+import os
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -182,7 +186,7 @@ async def test_a_changed_file_changes_who_is_let_in(serve, tmp_path, monkeypatch
     assert ([200, 401], [401, 200]) == (before, after)
 
 
-def test_the_file_is_read_again_a_second_after_it_was(tmp_path):
+async def test_the_file_is_read_again_a_second_after_it_was(tmp_path):
     """Not at every request."""
     now = [0.0]
     file = tmp_path / "keys"
@@ -191,16 +195,16 @@ def test_the_file_is_read_again_a_second_after_it_was(tmp_path):
     file.write_text(line("new"))
 
     now[0] = keys.AGAIN_S / 2
-    assert watched.keys().of({"x-api-key": "old"})
+    assert (await watched.keys()).of({"x-api-key": "old"})
     now[0] = keys.AGAIN_S
-    assert watched.keys().of({"x-api-key": "new"})
-    assert not watched.keys().of({"x-api-key": "old"})
+    assert (await watched.keys()).of({"x-api-key": "new"})
+    assert not (await watched.keys()).of({"x-api-key": "old"})
 
 
 @pytest.mark.parametrize(
     "broken", [b"", b"k:secret", b"\xff", None], ids=["empty", "in the clear", "bytes", "gone"]
 )
-def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_log(tmp_path, caplog, broken):
+async def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_log(tmp_path, caplog, broken):
     """However often it is read; nothing of it is in the line."""
     now = [0.0]
     file = tmp_path / "keys"
@@ -209,11 +213,64 @@ def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_log(tmp_
     file.write_bytes(broken) if broken is not None else file.unlink()
     for _ in range(3):
         now[0] += keys.AGAIN_S
-        assert watched.keys().of({"x-api-key": "k"})
+        assert (await watched.keys()).of({"x-api-key": "k"})
 
     [record] = caplog.records
     assert "api_keys_file" in record.message
     assert "secret" not in caplog.text
     file.write_text(line("mended"))
     now[0] += keys.AGAIN_S
-    assert watched.keys().of({"x-api-key": "mended"})
+    assert (await watched.keys()).of({"x-api-key": "mended"})
+
+
+async def test_the_file_is_read_off_the_event_loop_and_once_for_all_who_come(tmp_path, monkeypatch):
+    """Others are served meanwhile; one that hangs keeps nobody for longer than it may."""
+    monkeypatch.setattr(keys, "READ_S", 0.01)
+    now, reads, held = [0.0], [], threading.Event()
+    file = tmp_path / "keys"
+    file.write_text(line("old"))
+    watched = KeyFile(file, lambda: now[0])
+
+    def read(path):
+        reads.append(threading.current_thread())
+        assert held.wait(10)
+        return Keys.parse(line("new").encode())
+
+    monkeypatch.setattr(Keys, "read", read)
+    now[0] = keys.AGAIN_S
+    met = await asyncio.gather(*(watched.keys() for _ in range(5)))
+    held.set()
+    now[0] = 2 * keys.AGAIN_S
+    monkeypatch.setattr(keys, "READ_S", 10)
+    after = await watched.keys()
+
+    assert all(each.of({"x-api-key": "old"}) for each in met)
+    assert after.of({"x-api-key": "new"})
+    assert threading.main_thread() not in reads
+    assert len(reads) <= 2
+
+
+def fifo(path):
+    os.mkfifo(path)
+
+
+def large(path):
+    path.write_text("# much\n" * (keys.MAX_BYTES // 7 + 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"), [(fifo, "not a regular file"), (large, "larger than 1 MiB"), (Path.mkdir, "Is a dir")]
+)
+async def test_what_is_no_file_of_keys_is_neither_waited_for_nor_read_whole(tmp_path, make, told, caplog):
+    """At the start it is an error; later the keys that were read before stay."""
+    file, now = tmp_path / "keys", [0.0]
+    file.write_text(line("k"))
+    watched = KeyFile(file, lambda: now[0])
+    file.unlink()
+    make(file)
+    now[0] = keys.AGAIN_S
+
+    assert (await watched.keys()).of({"x-api-key": "k"})
+    assert told in caplog.text
+    with pytest.raises(SettingsError, match=rf"api_keys_file: .*{told}"):
+        Keys.read(file)

@@ -91,7 +91,7 @@ async def test_a_metric_that_lacks_a_model_it_may_use_says_what_is_left(serve, f
 
 
 async def test_only_metrics_whose_models_serve_are_on_the_roster(serve, monkeypatch):
-    """A trainer looks for a key of `rewards`; models that a metric may do without don't matter."""
+    """A trainer looks for a key of `rewards`; without a model that it may use, a metric is degraded."""
     states = {"vqa": "not serving", "questions": "not serving"}
     async with serve() as client:
         monkeypatch.setattr(LocalBackend, "missing", property(lambda self: states.get(self.name, "")))
@@ -103,7 +103,8 @@ async def test_only_metrics_whose_models_serve_are_on_the_roster(serve, monkeypa
     assert {"clipscore": ["ready"]} == told["rewards"]
     assert {key: ["models.vqa: not serving"] for key in OF_THE_VQA} == told["not_ready"]
     assert {"clipscore"} == {name for name, metric in metrics.items() if metric["ready"]}
-    assert ({"clipscore", *OF_THE_VQA}, {}) == (again["rewards"].keys(), again["not_ready"])
+    assert ({"clipscore", "vqascore", "judge"}, {}) == (again["rewards"].keys(), again["not_ready"])
+    assert "the question LLM (models.questions): not serving" == again["degraded"]["dsg"]
 
 
 async def test_a_metric_without_its_model_is_not_on_offer(serve, fakes):

@@ -216,13 +216,11 @@ async def test_clip_flant5_grades_by_the_probabilities_that_each_label_has_alone
     ("model", "more", "told"),
     [
         (GOLDEN, {"labels": "1-5"}, "label 4 of 5 has 2 tokens"),
-        (DEMO / "clip_flant5", {"labels": "1-5"}, "label 1 of 5 has 2 tokens"),
-        (DEMO / "clip_flant5", {"labels": "A-E"}, "label 1 of 5 has 2 tokens"),
         (GOLDEN, {"labels": "A-E", "template": "editing"}, "looks at one image, and is shown several"),
     ],
 )
 async def test_a_model_that_cannot_grade_says_so(serve, fakes, model, more, told):
-    """The demo model was taught neither digits nor letters, and CLIP-FlanT5 sees one picture."""
+    """Some labels are no tokens of its own, and CLIP-FlanT5 sees one picture."""
     fakes["vqa"] = ClipFlanT5(model, dtype="float32", device="cpu")
     beside = {"source": SOURCE} if "template" in more else {}
     async with serve() as client:
@@ -231,6 +229,23 @@ async def test_a_model_that_cannot_grade_says_so(serve, fakes, model, more, told
     error = result["errors"]["judge"]
     assert ("call_refused", {}) == (error["code"], result["scores"])
     assert told in error["detail"]
+
+
+async def test_a_model_that_can_give_no_labels_has_no_judge_on_offer(serve, fakes):
+    """The demo model was taught neither digits nor letters; nor has a composite that needs it."""
+    fakes["vqa"] = ClipFlanT5(DEMO / "clip_flant5", dtype="float32", device="cpu")
+    parts = {"judge": {"weight": 1}, "vqascore": {"weight": 1}}
+    async with serve(composites={"both": parts}) as client:
+        refused = await client.post("/score", json={"items": [item(PROMPT)], "metrics": ["judge"]})
+        of_both = await client.post("/score", json={"items": [item(PROMPT)], "metrics": ["both"]})
+        served = (await client.get("/models")).json()["metrics"]
+        health = (await client.get("/health")).json()
+
+    assert not {"judge", "both"} & {*served, *health["rewards"], *health["degraded"], *health["not_ready"]}
+    assert "vqascore" in health["rewards"]
+    for answer in (refused, of_both):
+        assert (422, "unknown_metric") == (answer.status_code, answer.json()["code"])
+        assert "models.vqa cannot serve judge: label 1 of 5 has 2 tokens" in answer.json()["detail"]
 
 
 GOOD = """

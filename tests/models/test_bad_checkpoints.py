@@ -13,13 +13,15 @@ import torch
 from service import command
 from tests.support.flant5_checkpoints import configure, golden_copy, save
 
+OWN = "[server]\nport = 0\n"  # the port is taken before anything is loaded
 HEAD, SHARD = "lm_head.weight", "model-00002-of-00003"
 
 
 def start(directory, monkeypatch, capsys):
     """The lines that the service ends with when it is started on *directory*."""
     profile = directory.parent / "profile.toml"
-    profile.write_text(f'[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{directory}"\n')
+    profile.write_text(f'{OWN}[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{directory}"\n')
+    monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{directory.parent}/questions.sqlite3")
     monkeypatch.setattr(sys, "argv", ["scoregate-server", "--config", str(profile)])
     monkeypatch.setattr(command, "configure_logging", lambda: None)  # the tests' own handlers stay
     with pytest.raises(SystemExit) as ended:
@@ -167,8 +169,9 @@ def test_a_pickle_with_code_is_refused_by_the_real_process(tmp_path):
 
     save({HEAD: Payload()}, golden_copy(tmp_path / "c"), "bin")
     profile = tmp_path / "profile.toml"
-    profile.write_text(f'[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{tmp_path / "c"}"\n')
-    command = [sys.executable, "-m", "service", "--config", str(profile)]
+    profile.write_text(f'{OWN}[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{tmp_path / "c"}"\n')
+    store = f"SCOREGATE_CACHE__QUESTIONS=sqlite:///{tmp_path}/questions.sqlite3"
+    command = ["env", store, sys.executable, "-m", "service", "--config", str(profile)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     assert 2 == ended.returncode

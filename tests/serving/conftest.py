@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from models.openai.llm import OpenAiLLM
+from models.openai.reward import OpenAiReward
 from models.openai.vlm import OpenAiVlm
 from tests.support.fake_openai import FakeOpenAI
 
@@ -21,10 +22,10 @@ def with_llm(serve, fakes, server):
     fakes["questions"] = OpenAiLLM("m", extra_body={"top_k": 1})
 
     @asynccontextmanager
-    async def served(**more):
+    async def served(composites=None, **more):
         remote = {"family": "openai", "base_url": server.base_url, "model": "m", "timeout_s": 5, **more}
         local = {"clip": {"family": "open_clip"}, "vqa": {"family": "clip_flant5"}}
-        async with serve(models={**local, "questions": remote}) as client:
+        async with serve(models={**local, "questions": remote}, composites=composites or {}) as client:
             yield client
 
     return served
@@ -37,9 +38,23 @@ def with_vlm(serve, fakes, server):
     fakes["vqa"] = OpenAiVlm("m", question="Is {} here?", extra_body={})
 
     @asynccontextmanager
-    async def served(**more):
+    async def served(dialects=None, **more):
         remote = {"family": "openai_vlm", "base_url": server.base_url, "model": "m", "timeout_s": 5, **more}
-        async with serve(models={"vqa": remote}) as client:
+        async with serve(models={"vqa": remote}, dialects=dialects or {}) as client:
             yield client
+
+    return served
+
+
+@pytest.fixture
+def with_reward(serve, fakes, server):
+    """A function: a client of a service whose reward model is *server*, with those settings."""
+
+    def served(output=0):
+        fakes.clear()
+        extra = {"add_generation_prompt": True}
+        fakes["hps"] = OpenAiReward("m", template="Rate: {}.", output=output, extra_body=extra)
+        table = {"role": "reward", "family": "openai_reward", "base_url": server.base_url, "model": "m"}
+        return serve(models={"hps": {**table, "timeout_s": 5}}, metrics={"reward_model": {"model": "hps"}})
 
     return served

@@ -2,7 +2,6 @@
 
 import pytest
 
-from models.openai.reward import OpenAiReward
 from models.registry import families
 from service.metrics.registry import metrics
 from tests.conftest import item
@@ -10,20 +9,6 @@ from tests.conftest import item
 pytestmark = pytest.mark.anyio
 
 PROMPT = "a red dog {}"
-
-
-@pytest.fixture
-def with_reward(serve, fakes, server):
-    """A function: a client of a service whose reward model is *server*, with those settings."""
-
-    def served(output=0):
-        fakes.clear()
-        extra = {"add_generation_prompt": True}
-        fakes["hps"] = OpenAiReward("m", template="Rate: {}.", output=output, extra_body=extra)
-        table = {"role": "reward", "family": "openai_reward", "base_url": server.base_url, "model": "m"}
-        return serve(models={"hps": {**table, "timeout_s": 5}}, metrics={"reward_model": {"model": "hps"}})
-
-    return served
 
 
 def classified(*outputs):

@@ -7,14 +7,20 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from models.known import PICTURE, TEXTS
+from models.openai.vlm import data_uri
+
 Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
+OTHERS = {"Yes": [5], "No": [6], **{label: [30 + n] for n, label in enumerate("12345ABCDE")}}
+KNOWN = PICTURE.once(data_uri, data_uri)
 
 
 class FakeOpenAI:
     """
     Answers `POST chat/completions` with `chat(body)` and `POST /classify` with `classify(body)`.
 
-    It keeps what it was sent.
+    It keeps what it was sent.  What a service asks about its known picture is answered by `known(body)`, and
+    kept apart.
 
     `models` is what it lists, `tokens` what `/tokenize` knows (None: it has no such route), and `pieces` how
     some tokens are written.
@@ -26,6 +32,9 @@ class FakeOpenAI:
         self.pieces: dict[int, str] = {}
         self.chat: Callable[[dict[str, Any]], Answer] = lambda body: (200, said("{}"))
         self.classify: Callable[[dict[str, Any]], Answer] = lambda body: (404, {})
+        self.known: Callable[[dict[str, Any]], Answer] = lambda body: (200, plausible(body))
+        self.checks: list[dict[str, Any]] = []
+        self.sleeps: bool | None = None  # None: it has no such route
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.gone = threading.Event()  # stops answers without end
@@ -55,8 +64,10 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            assert "/v1/models" == self.path
-            self._send(fake.models)
+            if self.path == "/is_sleeping" and fake.sleeps is not None:
+                self._send((200, {"is_sleeping": fake.sleeps}))
+            else:
+                self._send(fake.models if self.path == "/v1/models" else (404, {}))
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -65,8 +76,13 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 if known is None:
                     self._send((404, {}))
                     return
-                ids = known[body["prompt"]]
+                text = body["prompt"]
+                ids = known[text] if text in known else OTHERS.get(text, [90])
                 self._send((200, {"tokens": ids, "token_strs": [fake.pieces.get(id, str(id)) for id in ids]}))
+                return
+            if KNOWN in json.dumps(body):
+                fake.checks.append(body)
+                self._send(fake.known(body))
                 return
             answers = {"/v1/chat/completions": fake.chat, "/classify": fake.classify}[self.path]
             fake.headers.append({name.lower(): value for name, value in self.headers.items()})
@@ -109,3 +125,14 @@ def weighed(**logprobs: float) -> dict[str, Any]:
     return {
         "choices": [{"message": {"content": "Yes"}, "logprobs": {"content": [{"top_logprobs": entries}]}}]
     }
+
+
+def plausible(body: dict[str, Any]) -> dict[str, Any]:
+    """What a sound model says of the known picture: a chat's first token, and a head's number beside it."""
+    true = TEXTS[0] in json.dumps(body)
+    yes, no = (-0.1, -2.5) if true else (-2.5, -0.1)
+    labels = {label: -3.0 for label in "12345ABCDE"}
+    said = weighed(
+        **{"Yes": yes, "No": no, "id5": yes, "id6": no, **labels}, **{f"id{n}": -3.0 for n in range(30, 40)}
+    )
+    return {**said, "data": [{"probs": [1.0, 0.5] if true else [-1.0, 0.25]}]}

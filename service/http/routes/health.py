@@ -31,8 +31,14 @@ async def readyz(request: Request) -> Response:
 async def health(request: Request) -> Response:
     """The metrics that are ready, in the shape that trainers look for, and why others are not."""
     service = service_of(request)
-    missing = {name: service.missing(metric) for name, metric in service.engine.metrics.items()}
+    metrics, offer = service.engine.metrics, service.engine.offer
+    degraded = {name: reason for name in metrics if (reason := offer.degraded(name))}
+    missing = {name: service.missing(each) for name, each in metrics.items()}
     # UniRL's trainer looks for keys of `rewards` and at no value: a metric that isn't ready must not be one.
-    rewards = {name: ["ready"] for name, reasons in missing.items() if not reasons}
-    not_ready = {name: reasons for name, reasons in missing.items() if reasons}
-    return json_response({"status": "ok", "rewards": rewards, "not_ready": not_ready})
+    content = {
+        "status": "ok",
+        "rewards": {name: ["ready"] for name in metrics if not (missing[name] or name in degraded)},
+        "degraded": degraded,
+        "not_ready": {name: reasons for name, reasons in missing.items() if reasons},
+    }
+    return json_response(content)

@@ -46,7 +46,10 @@ def described(metric: Metric, service: Service) -> dict[str, Any]:
     """A metric: what it declares, which models it may ask, and whether it can be scored with now."""
     handles = service.engine.offer.handles([metric.name])
     entry = {field: getattr(metric, field) for field in OF_A_METRIC}
-    entry |= {"models": list(handles), "ready": not service.missing(metric)}
+    degraded = service.engine.offer.degraded(metric.name)
+    entry |= {"models": list(handles), "ready": not (degraded or service.missing(metric))}
+    if degraded:
+        entry["degraded"] = degraded
     absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]
     if only := [text for role, text in (metric.without or {}).items() if role in absent]:
         entry["only"] = "; ".join(only)

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from service.settings import NotYet, SettingsError
+
 log = logging.getLogger("scoregate.questions")
 
 TABLES = """
@@ -16,6 +18,7 @@ CREATE TABLE IF NOT EXISTS lookups (key TEXT PRIMARY KEY, id TEXT NOT NULL) STRI
 CREATE TABLE IF NOT EXISTS leases (key TEXT PRIMARY KEY, token TEXT NOT NULL, until REAL NOT NULL) STRICT;
 """
 BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 START_S = 10.0  # processes that start together wait for each other
 
 
@@ -43,6 +46,15 @@ def opened(path: Path, busy_s: float) -> sqlite3.Connection:
             connection = replaced(path)
     connection.execute(f"PRAGMA busy_timeout = {round(1000 * busy_s)}")
     return connection
+
+
+def usable(path: Path, busy_s: float) -> sqlite3.Connection:
+    """The same.  Raises `SettingsError`, or `NotYet` where another process keeps the file locked."""
+    try:
+        return opened(path, busy_s)
+    except (OSError, sqlite3.Error) as exc:
+        kind = NotYet if getattr(exc, "sqlite_errorcode", 0) & 0xFF in LOCKED else SettingsError
+        raise kind(f"cache.questions: {path}: {exc}") from exc
 
 
 def replaced(path: Path) -> sqlite3.Connection:

@@ -4,10 +4,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from service.questions.stores.contract import Store
+from service.questions.stores.file import usable
 from service.questions.stores.redis import RedisStore
 from service.questions.stores.sqlite import SQLiteStore
 from service.redis.client import RedisClient
+from service.redis.url import is_redis
 from service.settings.sections import CacheSettings
+
+
+def check_store(cache: CacheSettings) -> None:
+    """
+    Open the file of question sets once, if there is to be one, before anything that takes long.
+
+    Raises:
+        SettingsError: it cannot be used; `NotYet` where another process keeps it locked.
+    """
+    if not is_redis(cache.questions):
+        usable(cache.questions_path, busy_s=0.0).close()
 
 
 @asynccontextmanager

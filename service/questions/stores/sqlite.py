@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 from service.errors import NotReady
 from service.questions.sets import QuestionSet
 from service.questions.stores.contract import LEASE_S, LeaseLost, Store, from_json, to_json
-from service.questions.stores.file import opened
+from service.questions.stores.file import usable
 from service.settings import SettingsError
 
 T = TypeVar("T")
@@ -45,12 +45,12 @@ class SQLiteStore(Store):
         self._connection: sqlite3.Connection
 
     async def __aenter__(self) -> Self:
-        """Open or create the file.  Raises `SettingsError`."""
+        """Open or create the file.  Raises `SettingsError`, or `NotYet` where another process has it."""
         try:
-            self._connection = await self._on_thread(lambda: opened(self._path, self._timeout_s / 2))
-        except (OSError, sqlite3.Error) as exc:
+            self._connection = await self._on_thread(lambda: usable(self._path, self._timeout_s / 2))
+        except SettingsError:
             self._thread.shutdown()
-            raise SettingsError(f"cache.questions: {self._path}: {exc}") from exc
+            raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:

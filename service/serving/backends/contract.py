@@ -8,13 +8,14 @@ cancel the call; the `Result` comes back with its own timings.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from models.calls import Call
 from models.contract import ModelInfo, Prepared
 from models.outcomes import Outcome
 from service.concurrency.promise import Promise
 from service.context import Context
-from service.errors import LaneFull, Overloaded, ScoregateError, TooLarge
+from service.errors import CallRefused, LaneFull, Overloaded, ScoregateError, TooLarge
 from service.lanes import INTERACTIVE
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
@@ -118,6 +119,28 @@ class Backend(ABC):
     @abstractmethod
     def missing(self) -> str:
         """Why the model cannot be asked now; empty where it can."""
+
+    @property
+    def failing(self) -> str:
+        """Why calls of the model fail lately, though they are tried; empty where they work."""
+        return ""
+
+    @cached_property
+    def refuses(self) -> dict[str, str]:
+        """Purposes that the model is of no use for, each with the reason."""
+        return {}
+
+    async def require(self, purpose: str, calls: Sequence[Call]) -> None:
+        """Learn whether the model takes any of *calls*; one that takes none is of no use for *purpose*."""
+        reasons = [await self.refusal(call) for call in calls]
+        self.refuses.pop(purpose, None)
+        if all(reasons):
+            self.refuses[purpose] = reasons[0]
+
+    async def refusal(self, call: Call) -> str:
+        """Why the model refuses *call*, whatever its load; empty where it takes it, or cannot say now."""
+        [made] = await self.prepare([call], INTERACTIVE)
+        return made.detail if isinstance(made, CallRefused) else ""
 
     @abstractmethod
     def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -17,12 +18,14 @@ from service.concurrency.promise import Promise
 from service.concurrency.tasks import Tasks
 from service.concurrency.watcher import Watcher
 from service.context import Context
-from service.errors import CallRefused, Draining, ModelFault, ScoregateError, UpstreamFailed
-from service.lanes import LANES
+from service.errors import CallRefused, Draining, ModelFault, NotReady, ScoregateError, UpstreamFailed
+from service.lanes import BULK, INTERACTIVE, LANES
 from service.serving.backends.contract import Backend, Extent, Outlook
+from service.serving.backends.last_calls import LastCalls
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import StartedQueuedCall
-from service.serving.backends.upstream import Upstream
+from service.serving.backends.trust import Trust
+from service.serving.backends.upstream import Unreachable, Upstream
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Resident, Scheduler, Turn
@@ -34,6 +37,7 @@ log = logging.getLogger("scoregate.remote")
 
 PRIORITY = {"interactive": "0", "bulk": "1"}  # vLLM's: lower goes first
 WATCH_S = 5.0
+CHECK_S = 20.0  # for the known questions at a look, also at the start
 
 
 @dataclass(eq=False, slots=True)
@@ -50,7 +54,8 @@ class RemoteBackend(Backend):
     At most `max_in_flight` are under way.  The others wait here, in the two lanes, by the rules of a
     device: a call that ends is a batch that ends, and the next one is chosen then.  The server is told a
     call's lane as its priority.  Whether the server is there is looked at every few seconds, and decides
-    readiness only: calls are tried in any case.
+    readiness only: calls are tried in any case.  A model that came up answers nothing before it has
+    answered known calls as it should.
 
     Args:
         queue: what waits, in batches of one call.
@@ -80,13 +85,21 @@ class RemoteBackend(Backend):
         self._sending = Tasks()
         for lane in LANES:
             instruments.queue_depth.labels(name, lane).set_function(partial(queue.depth, lane))
-        self._closed = False
+        self._closed, self._came_up = False, True
+        self._trust = Trust(name, model.opposites(), self._known, clock)
+        self._last_calls = LastCalls()
+        self._required: dict[str, Sequence[Call]] = {}
         self._watcher = Watcher(self.look, WATCH_S, sleep)
 
     @property
     def missing(self) -> str:
-        """What was wrong when the server was last looked at."""
-        return self._missing
+        """What was wrong when the server was last looked at, or how the model failed its check."""
+        return self._missing or self._trust.fault
+
+    @property
+    def failing(self) -> str:
+        """The same, or how its last calls failed."""
+        return self.missing or self._last_calls.reason
 
     async def __aenter__(self) -> Self:
         """Look once, then keep watching."""
@@ -98,15 +111,61 @@ class RemoteBackend(Backend):
         self._closed, self._missing = True, "shutting down"
         self._instruments.model_ready.labels(self.name).set(0)
         await self._watcher.aclose()
+        await self._trust.aclose()
         for call in self._resident.queue.take_all(self._clock()):
             call.answer(Draining())
         await self._sending.cancel()
         await self._upstream.aclose()
 
     async def look(self) -> None:
-        """Ask the server whether it serves the model."""
+        """Ask the server whether it serves the model, and the model what it should know."""
         self._missing = await self._upstream.missing(self._served)
-        self._instruments.model_ready.labels(self.name).set(not self._missing)
+        if self._missing:
+            self._trust.doubted = self._came_up = True  # it may be another process next time
+        else:
+            await self._look_at_model()
+        self._instruments.model_ready.labels(self.name).set(not self.missing)
+
+    async def _look_at_model(self) -> None:
+        """Check it where that is due, and try the call again that failed last."""
+        try:
+            async with asyncio.timeout(CHECK_S):
+                await self._trust.renew()
+        except NotReady:
+            return
+        except (UpstreamError, TimeoutError) as exc:
+            if self._trust.doubted:  # else it is only busy
+                self._missing = f"does not answer a known question: {exc or 'not in time'}"
+            return
+        if self._came_up:
+            self._came_up = False
+            for purpose, calls in self._required.items():
+                await super().require(purpose, calls)
+        if call := self._last_calls.take_due(self._clock()):
+            with suppress(ModelError, UpstreamError):
+                await self._answer(call, {"X-Vllm-Priority": PRIORITY[BULK]})
+
+    async def require(self, purpose: str, calls: Sequence[Call]) -> None:
+        """As any backend, now and each time that the server comes up."""
+        self._required[purpose] = calls
+        if not self.missing:
+            await super().require(purpose, calls)
+
+    async def refusal(self, call: Call) -> str:
+        """As the server says: it knows the tokens."""
+        try:
+            await self._known(call)
+        except ModelError as exc:
+            return str(exc)
+        except UpstreamError:
+            pass
+        return ""
+
+    async def _known(self, call: Call) -> Any:
+        """The outcome of a call of ours.  Raises `ModelError`, `UpstreamError`."""
+        prepared = await self._cpu[INTERACTIVE].run(self._resident.model.prepare, call)
+        post = partial(self._upstream.post, headers={"X-Vllm-Priority": PRIORITY[INTERACTIVE]})
+        return await self._resident.model.answer(prepared, post)
 
     def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:
         """By what calls have lately taken; the first ones meet no prediction."""
@@ -171,12 +230,25 @@ class RemoteBackend(Backend):
         assert isinstance(call, RemoteCall)
         headers = {**call.headers, "X-Vllm-Priority": PRIORITY[call.lane]}
         try:
-            post = partial(self._upstream.post, headers=headers)
-            outcome = await self._resident.model.answer(call.prepared, post)
+            await self._trust.check()
+            outcome = await self._answer(call.prepared, headers)
         except Exception as exc:
             return self._error(exc)
         if isinstance(outcome, Outcome) and not outcome.is_finite():
             return ModelFault(f"the model {self.name} returned a number that is not finite")
+        return outcome
+
+    async def _answer(self, call: Prepared, headers: Mapping[str, str]) -> Any:
+        """What the server says to *call*; whether it does is noted.  Raises what the model raises."""
+        try:
+            post = partial(self._upstream.post, headers=headers)
+            outcome = await self._resident.model.answer(call, post)
+        except UpstreamError as error:
+            self._last_calls.failed(call, error, self._clock())
+            if isinstance(error, Unreachable):
+                self._trust.doubted = True
+            raise
+        self._last_calls.worked()
         return outcome
 
     def _error(self, exc: Exception) -> ScoregateError:

@@ -16,6 +16,15 @@ BACKOFF_S = 0.25  # doubled with every try
 CONNECT_S = 5.0
 MAX_BYTES = 8 * 2**20  # of an answer
 PASSING = {429, 502, 503, 504}  # statuses of faults that may pass by themselves
+NO_ROUTE = {404, 405}
+
+
+class ServerFailed(UpstreamError):
+    """A server did not answer, or not with a JSON object; what models raise of its answers is less."""
+
+
+class Unreachable(ServerFailed):
+    """No connection, or one that ended before the answer did: the server may be another one next time."""
 
 
 class Upstream:
@@ -42,6 +51,7 @@ class Upstream:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._timeout_s, self._sleep = timeout_s, sleep
+        self._tells_sleep = True
         self._base = httpx.URL(base_url.rstrip("/") + "/")
         self._client = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
@@ -64,7 +74,7 @@ class Upstream:
         What may pass by itself (no connection, overload) is tried again, within `timeout_s`.
 
         Raises:
-            UpstreamError: with the status of the last answer, if there was one.
+            ServerFailed: with the status of the last answer, if there was one.
         """
         content = orjson.dumps(body)
         sent = {"Content-Type": "application/json", **(headers or {})}
@@ -79,19 +89,36 @@ class Upstream:
                     await self._sleep(wait * random.uniform(0.5, 1.5))
                 return await self._once("POST", path, content, sent)
         except TimeoutError as exc:
-            raise UpstreamError(f"did not answer within {self._timeout_s:g} s") from exc
+            raise ServerFailed(f"did not answer within {self._timeout_s:g} s") from exc
 
     async def missing(self, model: str) -> str:
         """Why *model* cannot be asked now; empty where it can."""
         try:
             async with asyncio.timeout(min(CONNECT_S, self._timeout_s)):
                 listed = (await self._once("GET", "models")).get("data")
+                if not isinstance(listed, list):
+                    return "returned no list of models"
+                entries = [entry for entry in listed if isinstance(entry, dict) and entry.get("id") == model]
+                if not entries:
+                    return f"serves no model named {model}"
+                return "is asleep" if await self._sleeps(entries[0]) else ""
         except TimeoutError:
             return "does not answer"
-        except UpstreamError as error:
+        except ServerFailed as error:
+            self._tells_sleep = True  # what comes up next may
             return str(error)
-        names = [entry.get("id") for entry in listed or () if isinstance(entry, dict)]
-        return "" if model in names else f"serves no model named {model}"
+
+    async def _sleeps(self, entry: Mapping[str, Any]) -> bool:
+        """Whether a vLLM has put its weights aside; it lists the model all the same.  Most cannot say."""
+        if not self._tells_sleep or entry.get("owned_by") != "vllm":
+            return False
+        try:
+            return (await self._once("GET", "../is_sleeping")).get("is_sleeping") is True
+        except ServerFailed as error:
+            if error.status not in NO_ROUTE:
+                raise
+            self._tells_sleep = False
+            return False
 
     async def _once(
         self,
@@ -100,7 +127,7 @@ class Upstream:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """One try.  Raises `UpstreamError`; its status is 0 where no whole answer came."""
+        """One try.  Raises `ServerFailed`; its status is 0 where no whole answer came."""
         try:
             url = self._base.join(path)
             async with self._client.stream(method, url, content=content, headers=headers) as answer:
@@ -108,16 +135,16 @@ class Upstream:
                 async for chunk in answer.aiter_bytes():
                     read += chunk
                     if len(read) > MAX_BYTES:
-                        raise UpstreamError(f"returned more than {MAX_BYTES >> 20} MiB", answer.status_code)
+                        raise ServerFailed(f"returned more than {MAX_BYTES >> 20} MiB", answer.status_code)
         except httpx.HTTPError as exc:
-            raise UpstreamError(f"cannot be reached ({type(exc).__name__})") from exc
+            raise Unreachable(f"cannot be reached ({type(exc).__name__})") from exc
         status = answer.status_code
         if status != HTTPStatus.OK:
-            raise UpstreamError(f"returned status {status}", status)
+            raise ServerFailed(f"returned status {status}", status)
         try:
             parsed = orjson.loads(bytes(read))
         except orjson.JSONDecodeError as exc:
-            raise UpstreamError("returned something that is not JSON", status) from exc
+            raise ServerFailed("returned something that is not JSON", status) from exc
         if not isinstance(parsed, dict):
-            raise UpstreamError("returned something that is not a JSON object", status)
+            raise ServerFailed("returned something that is not a JSON object", status)
         return parsed

@@ -24,6 +24,7 @@ from service.serving.batcher.batch_span import batch_span
 from service.serving.batcher.cores import compute_on_one_core, is_out_of_memory
 from service.serving.batcher.place import Cores, Place
 from service.serving.batcher.scheduler import Resident, Scheduler, Turn
+from service.serving.batcher.warm_up import warm_up
 from service.serving.demand import Demand
 from service.telemetry import Instruments
 
@@ -94,15 +95,10 @@ class Device:
             self._instruments.model_ready.labels(resident.name).set(0)
 
     async def _warm(self, resident: LocalModel) -> None:
-        """Twice at each of its places: the first run pays for what is paid once; the last has all cores."""
-        example = resident.model.prepare(resident.model.example())
+        """Where it will run; at the first place, which has all cores, last."""
         places = self._places if resident.model.info.reentrant else self._places[:1]
-        for place in places[::-1] * 2:
-            began = self._clock()
-            [outcome] = await place.score(resident.model, [example])
-            if isinstance(outcome, Exception):
-                raise ModelFault(f"{resident.name}: the model failed on its test call: {outcome}")
-        resident.queue.finished(example.cost, self._clock() - began)
+        cost, seconds = await warm_up(resident.name, resident.model, places[::-1], self._clock)
+        resident.queue.finished(cost, seconds)
 
     # --- what waits -----------------------------------------------------------------------------
 

@@ -14,10 +14,10 @@ from uuid import uuid4
 from models.calls import Call
 from models.contract import ModelInfo, Prepared
 from service.concurrency.cpu_threads import FairThreads
-from service.concurrency.promise import Promise
+from service.concurrency.promise import Promise, all_done
 from service.concurrency.tasks import Tasks
 from service.context import Context
-from service.errors import Draining, ModelFault, Replaced, ScoregateError
+from service.errors import CallRefused, Draining, ModelFault, Replaced, ScoregateError
 from service.lanes import INTERACTIVE, LANES
 from service.serving.backends.contract import Backend, Extent, Outlook, Result
 from service.serving.backends.queued import StartedQueuedCall
@@ -37,6 +37,7 @@ log = logging.getLogger("scoregate.ray")
 
 LOSSES = 3  # a call that so many replicas went away with is not tried again
 FOREVER_S = 3600.0
+REFUSAL_S = 20.0  # for a replica to say whether it takes a call
 
 
 class ReplicatedBackend(Backend):
@@ -142,6 +143,24 @@ class ReplicatedBackend(Backend):
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """As they travel: replicas decode, but what is made of several pictures is sent as one."""
         return await self._cpu[lane].run(prepare_to_send, calls, self._places.cost)
+
+    async def refusal(self, call: Call) -> str:
+        """As a replica says: its model is not here."""
+        [made] = await self.prepare([call], INTERACTIVE)
+        if isinstance(made, ScoregateError):
+            return ""
+        deadline = asyncio.get_running_loop().time() + REFUSAL_S
+        started = self.start(
+            made, INTERACTIVE, deadline, Context("", deadline, INTERACTIVE, self._instruments)
+        )
+        try:
+            async with asyncio.timeout_at(deadline):
+                await all_done([started.result])
+        except TimeoutError:
+            started.cancel()
+            return ""
+        outcome = started.result.result().outcome
+        return outcome.detail if isinstance(outcome, CallRefused) else ""
 
     def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
         """Queue the call; calls that are started together travel together."""

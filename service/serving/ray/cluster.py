@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from service.settings import SettingsError
+from service.settings import NotYet, SettingsError
 
 CONNECT_S = 5.0
 CLIENT = "ray://"
@@ -23,7 +23,8 @@ def connected(address: str) -> Iterator[None]:
     client's address) there has to be one.
 
     Raises:
-        SettingsError: Ray is not installed, or there is no cluster that can be joined; in one line.
+        NotYet: there is no cluster.
+        SettingsError: Ray is not installed, or the cluster cannot be joined; in one line.
     """
     if find_spec("ray") is None:
         raise SettingsError('runtime.kind: "ray" needs Ray: pip install ".[ray]"')
@@ -39,7 +40,8 @@ def connected(address: str) -> Iterator[None]:
             ray.init(address=joined(address), **quiet)
     except Exception as exc:  # Ray raises what its parts raise
         reason = str(exc).strip().partition("\n")[0] or type(exc).__name__
-        raise SettingsError(f"runtime.address: {address}: {reason}") from exc
+        kind = NotYet if isinstance(exc, ConnectionError) else SettingsError
+        raise kind(f"runtime.address: {address}: {reason}") from exc
     try:
         yield
     finally:
@@ -47,12 +49,14 @@ def connected(address: str) -> Iterator[None]:
 
 
 def reach(address: str) -> None:
-    """Raises `SettingsError` where nothing listens at *address*: Ray would try for a minute."""
+    """Raises `NotYet` where nothing listens at *address*: Ray would try for a minute."""
     host, _, port = address.removeprefix(CLIENT).rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECT_S).close()
-    except (OSError, OverflowError) as exc:
-        raise SettingsError(f"runtime.address: {address}: nothing answers there: {exc}") from exc
+    except OverflowError as exc:
+        raise SettingsError(f"runtime.address: {address}: {exc}") from exc
+    except OSError as exc:
+        raise NotYet(f"runtime.address: {address}: nothing answers there: {exc}") from exc
 
 
 def joined(address: str) -> str:

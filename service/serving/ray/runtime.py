@@ -8,7 +8,7 @@ from service.serving.handles import Handles, queue_of, shares_of
 from service.serving.loading import is_placed
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.cluster import connected
-from service.settings import SettingsError
+from service.settings import NotYet
 
 
 class RayRuntime(Handles):
@@ -35,12 +35,12 @@ class RayRuntime(Handles):
             await asyncio.to_thread(deploy, self._settings)
         placed = [name for name, table in self._settings.models.items() if is_placed(self._settings, table)]
         if absent := sorted(set(placed) - await asyncio.to_thread(deployed)):
-            raise SettingsError(f"models.{absent[0]}: not on the cluster yet: run scoregate-server deploy")
+            raise NotYet(f"models.{absent[0]}: not on the cluster yet: run scoregate-server deploy")
         for name in placed:
             await self._serve_replicas(name)
 
     async def _serve_replicas(self, name: str) -> None:
-        """Raises `SettingsError` where no replica of the model can be asked in time."""
+        """Raises `NotYet` where no replica of the model can be asked in time."""
         from service.serving.ray.deployment import ServeDeployment
 
         table, queue = self._settings.models[name], self._settings.queue
@@ -57,5 +57,5 @@ class RayRuntime(Handles):
             async with asyncio.timeout(self._settings.runtime.start_timeout_s):
                 await backend.ready.wait()
         except TimeoutError:
-            raise SettingsError(f"models.{name}: no replica of it runs on the cluster") from None
+            raise NotYet(f"models.{name}: no replica of it runs on the cluster") from None
         self._serve(backend)

@@ -32,9 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
         reasons = {} if ready else {"detail": answer.get("detail", "")}
         print(json.dumps({"ready": ready, **reasons, **models}))
     else:
-        print("ready" if ready else f"not ready: {shown(answer.get('detail', ''))}")
+        degraded = degraded_of(models)
+        state = f"ready; degraded: {', '.join(degraded)}" if degraded else "ready"
+        print(state if ready else f"not ready: {shown(answer.get('detail', ''))}")
         if models:
             print(f"\n{as_text(models)}")
+        for metric, reason in degraded.items():
+            print(f"\n{metric} is degraded: {shown(reason)}")
     return OK if ready else NO_SCORE
 
 
@@ -46,6 +50,12 @@ def models_of(client: scoregate.Client) -> dict[str, Any]:
         print(f"scoregate: the models are not known: {described(exc)}", file=sys.stderr)
         return {}
     return {"models": answer["models"], "metrics": answer["metrics"]}
+
+
+def degraded_of(models: dict[str, Any]) -> dict[str, str]:
+    """The metrics that ask a model that failed lately, each with the reason."""
+    metrics = models.get("metrics", {})
+    return {name: metric["degraded"] for name, metric in metrics.items() if metric.get("degraded")}
 
 
 def as_text(models: dict[str, Any]) -> str:

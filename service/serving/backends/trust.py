@@ -1,0 +1,98 @@
+"""Whether a served model answers known calls as it should."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from math import inf
+from typing import Any
+
+from models.contract import ModelError, UpstreamError
+from models.known import alike, changed
+from service.concurrency.single_flight import SingleFlight
+from service.errors import NotReady
+from service.serving.backends.upstream import ServerFailed
+
+AGAIN_S = 60.0  # a server may be put to sleep and woken up between two looks
+SAME = (
+    "gives opposite questions about a known picture the same number; "
+    "a vLLM with a reasoning parser does that, or one that drops pictures"
+)
+UNSTEADY = "gives one question about a known picture two different numbers"
+OTHER = (
+    "gives known questions other numbers than before, as after a sleep that spoilt a cache; "
+    "restart its server, or this service where the model was changed on purpose"
+)
+
+
+class Trust:
+    """
+    The check of a model: two opposite calls, the first of them twice, each time that it comes up.
+
+    Opposite calls must not have the same number, and none may have another number than before.
+
+    Args:
+        name: of the model in the settings.
+        calls: two opposite ones, or none, where nothing is checked.
+        ask: the outcome of one of them.  Raises `UpstreamError`.
+        clock: seconds, at any origin.
+
+    Attributes:
+        doubted: the next call waits for a check.
+        fault: the check that failed, in words that follow the model's name; empty where all passed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        calls: Sequence[Any],
+        ask: Callable[[Any], Awaitable[Any]],
+        clock: Callable[[], float],
+    ) -> None:
+        self._name = name
+        self._calls, self._ask, self._clock = calls, ask, clock
+        self._before: list[Any] = []
+        self._checking: SingleFlight[None] = SingleFlight()
+        self._again = -inf
+        self.doubted = True
+        self.fault = ""
+
+    async def check(self) -> None:
+        """
+        Check the model, where it came up since.
+
+        Raises:
+            NotReady: a check failed, now or before.
+            UpstreamError: the server does not answer.
+        """
+        if self.doubted:
+            await self._checking.do("", self._check)
+        if self.fault:
+            raise NotReady(f"models.{self._name} is not served: it {self.fault}")
+
+    async def renew(self) -> None:
+        """The same, also where a check failed or was long ago; no call waits for that.  Raises the same."""
+        if self.fault or self._clock() >= self._again:
+            await self._checking.do("", self._check)
+        await self.check()
+
+    async def aclose(self) -> None:
+        """Stop checking."""
+        await self._checking.aclose()
+
+    async def _check(self) -> None:
+        try:
+            outcomes = [await self._ask(call) for call in (*self._calls, *self._calls[:1])]
+        except ServerFailed:
+            raise
+        except (UpstreamError, ModelError):
+            outcomes = []  # a server that tells too little says so to every call that needs more
+        self.fault = self._judged(outcomes) if outcomes else ""
+        self.doubted, self._again = False, self._clock() + AGAIN_S
+
+    def _judged(self, outcomes: Sequence[Any]) -> str:
+        """The check that *outcomes* fail."""
+        first, second, again = outcomes
+        if alike(first, second):
+            return SAME
+        if changed(first, again):
+            return UNSTEADY
+        self._before = self._before or [first, second]
+        return OTHER if any(map(changed, self._before, outcomes)) else ""

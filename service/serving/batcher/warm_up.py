@@ -1,0 +1,42 @@
+"""The first calls of a model on its device, before it serves."""
+
+from collections.abc import Callable, Sequence
+
+from models.contract import Model
+from models.known import changed
+from models.reason import in_short
+from service.errors import ModelFault
+from service.serving.batcher.cores import is_out_of_memory
+from service.serving.batcher.place import Place
+from service.settings import NotYet
+
+
+async def warm_up(
+    name: str, model: Model, places: Sequence[Place], clock: Callable[[], float]
+) -> tuple[int, float]:
+    """
+    Score the model's example twice at each of *places*: the first run pays for what is paid once.
+
+    Returns:
+        The example's cost in tokens, and the seconds that its last run took.
+
+    Raises:
+        ModelFault: the model fails on it, or has several answers to it.
+        NotYet: the device has too little memory left for it.
+    """
+    example, outcomes, seconds = model.prepare(model.example()), [], 0.0
+    for place in (*places, *places):
+        began = clock()
+        try:
+            [outcome] = await place.score(model, [example])
+        except Exception as exc:
+            if not is_out_of_memory(exc):
+                raise
+            raise NotYet(f"models.{name}: no memory is left for its test call: {in_short(exc)}") from exc
+        if isinstance(outcome, Exception):
+            raise ModelFault(f"{name}: the model failed on its test call: {outcome}")
+        outcomes.append(outcome)
+        seconds = clock() - began
+    if any(changed(outcomes[0], each) for each in outcomes):
+        raise ModelFault(f"{name}: the model gives its test call different numbers each time")
+    return example.cost, seconds
