@@ -1,6 +1,5 @@
 """A request's body to a checked wire type: JSON, or the same JSON in a multipart part."""
 
-import asyncio
 import json
 from typing import Any, TypeVar
 
@@ -10,6 +9,7 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
 from service.concurrency.disconnect import CallerGone
+from service.concurrency.threads import on_thread
 from service.errors import Malformed, TooLarge, UnsupportedMediaType
 from service.http.multipart import read_multipart
 from service.http.problems import invalid
@@ -55,8 +55,7 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
         raise CallerGone from exc
     if len(body) <= SMALL:
         return parse(body, wire), parts
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(None, parse, body, wire), parts
+    return await on_thread(parse, body, wire), parts
 
 
 def parse(body: bytes, wire: type[B]) -> B:

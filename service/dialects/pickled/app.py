@@ -6,7 +6,6 @@ deepgen_rl look at it.  A pickled dict with `error` and a status that is not 200
 `Retry-After` makes all but deepgen_rl wait for what may pass.
 """
 
-import asyncio
 from types import SimpleNamespace
 
 from starlette.requests import ClientDisconnect, Request
@@ -15,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from service.bootstrap import Service
 from service.concurrency.disconnect import CallerGone
+from service.concurrency.threads import on_thread
 from service.dialects.failures import answer_to, raise_most_telling
 from service.dialects.pickled.reader import read
 from service.dialects.pickled.requests import Pickled, request_of
@@ -79,5 +79,4 @@ class PickleApp:
             raise CallerGone from exc
         most = self._service.settings.server.body_limit_mb * 2**20
         # Every opcode takes some microseconds, and a small body may hold thousands.
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(None, lambda: request_of(read(body, most)))
+        return await on_thread(lambda: request_of(read(body, most)))
