@@ -22,7 +22,7 @@ from service.serving.handle import Handle
 from service.serving.recipe import with_recipe
 from service.settings import SettingsError
 from service.settings.environment import read_secret
-from service.settings.sections import CacheSettings, QueueSettings
+from service.settings.sections import QueueSettings
 from service.settings.tree import Settings
 from service.telemetry import Instruments
 
@@ -53,7 +53,9 @@ class Handles(ABC):
         self._models, self._settings, self._assigned = dict(models), settings, dict(assigned)
         self._cpu, self._instruments = cpu, instruments
         self._stack = AsyncExitStack()
-        self._cache = cache_of(settings.cache, redis, instruments)
+        cache = settings.cache
+        self._memory = None if cache.scores == "off" else OutcomeCache(cache.scores_mb * 2**20)
+        self._redis, self._redis_caches = redis, list[RedisCache]()
         self.handles: dict[str, Handle] = {}
 
     async def __aenter__(self) -> Self:
@@ -67,8 +69,8 @@ class Handles(ABC):
     async def __aexit__(self, *exc: object) -> None:
         """Begin nothing new, answer what waits, and close in reverse."""
         await self._stack.aclose()
-        if isinstance(self._cache, RedisCache):  # backends answer until they are closed
-            await self._cache.aclose()
+        for cache in self._redis_caches:  # backends answer until they are closed
+            await cache.aclose()
 
     @abstractmethod
     async def _start(self) -> None:
@@ -80,7 +82,7 @@ class Handles(ABC):
 
     def _serve(self, backend: Backend) -> None:
         """Have a handle ask *backend*."""
-        handle = self.handles[backend.name] = Handle(backend, self._cache)
+        handle = self.handles[backend.name] = Handle(backend, self._cache())
         self._stack.push_async_callback(handle.aclose)
 
     def _serve_own(self, backend: Backend) -> None:
@@ -91,6 +93,14 @@ class Handles(ABC):
     async def _serve_remote(self, name: str, model: RemoteModel) -> None:
         """Have a handle ask a *model* that another process serves.  Raises `SettingsError`."""
         self._serve_own(await self._stack.enter_async_context(self._remote(name, model)))
+
+    def _cache(self) -> Cache | None:
+        """Where one model's outcomes are kept, if anywhere; its trips to Redis wait for no other model's."""
+        if self._memory is None or self._redis is None:
+            return self._memory
+        ttl_s = self._settings.cache.scores_ttl_s
+        self._redis_caches.append(RedisCache(self._memory, self._redis, ttl_s, self._instruments))
+        return self._redis_caches[-1]
 
     def _remote(self, name: str, model: RemoteModel) -> RemoteBackend:
         """Raises `SettingsError` where a package's family serves a remote model without its settings."""
@@ -116,14 +126,6 @@ class Handles(ABC):
             instruments=self._instruments,
             shares=shares_of(self._settings.queue),
         )
-
-
-def cache_of(cache: CacheSettings, redis: RedisClient | None, instruments: Instruments) -> Cache | None:
-    """Where outcomes of all models are kept, if anywhere."""
-    if cache.scores == "off":
-        return None
-    memory = OutcomeCache(cache.scores_mb * 2**20)
-    return memory if redis is None else RedisCache(memory, redis, cache.scores_ttl_s, instruments)
 
 
 def shares_of(queue: QueueSettings) -> Shares:

@@ -19,7 +19,7 @@ PREFIX = "scoregate:scores:"
 
 class RedisCache:
     """
-    The outcomes of all models in Redis, the latest in memory in front of it.
+    The outcomes of one model in Redis, the latest of all models in memory in front of it.
 
     Where Redis fails, nothing is found and nothing is kept there: the model answers again, which is
     as right.  So is a value that is no possible outcome; the model's answer replaces it.
