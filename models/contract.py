@@ -74,6 +74,7 @@ class ModelInfo:
             its own on its device, and one call at a time.
         repeatable: the same call always gets the same outcome, so a bad one is not asked for again.
         reentrant: `score` may be called by several threads at once, and is on a CPU.
+        recipe: a digest of all that an outcome depends on beside the call; set by the service.
     """
 
     role: str
@@ -91,11 +92,17 @@ class ModelInfo:
     generates: bool = False
     repeatable: bool = False
     reentrant: bool = False
+    recipe: str = ""
 
     @property
     def label(self) -> str:
         """The name a response carries: `id@revision`, or the id where there is no revision."""
         return f"{self.id}@{self.revision}" if self.revision else self.id
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells apart models that may answer otherwise: part of every key of an answer."""
+        return (self.label, self.dtype, *filter(None, [self.recipe]))
 
 
 class Model(Protocol):

@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from math import cos, log, sin
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import PIL.Image
@@ -49,7 +49,7 @@ from models.outcomes import (
     Text,
 )
 from models.outcomes.detections import packed
-from models.settings import Batch, PlacedSettings
+from models.settings import NOT_IN_RECIPE, Batch, PlacedSettings
 
 COST = 10  # tokens of every call
 GREY = Image.of(PIL.Image.new("RGB", (8, 8), (128, 128, 128)), "grey")
@@ -69,11 +69,17 @@ EXAMPLES: dict[str, Call] = {
 class FakeSettings(PlacedSettings):
     """How long a fake takes."""
 
-    fixed_ms: float = Field(0, ge=0, description="Time of a batch, whatever is in it.")
-    per_call_ms: float = Field(0, ge=0, description="Time that each call of a batch adds.")
-    device: str = Field("cpu", description="Models on one device take turns.")
-    timeout_s: float = Field(60, gt=0, description="Role questions: time for one question set.")
-    batch: Batch = Batch()
+    fixed_ms: Annotated[float, NOT_IN_RECIPE] = Field(
+        0, ge=0, description="Time of a batch, whatever is in it."
+    )
+    per_call_ms: Annotated[float, NOT_IN_RECIPE] = Field(
+        0, ge=0, description="Time that each call of a batch adds."
+    )
+    device: Annotated[str, NOT_IN_RECIPE] = Field("cpu", description="Models on one device take turns.")
+    timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
+        60, gt=0, description="Role questions: time for one question set."
+    )
+    batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
 
     @property
     def is_demo(self) -> bool:

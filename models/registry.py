@@ -7,6 +7,7 @@ entry points of the group `scoregate.models`.  No weights and no torch are neede
 
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import entry_points
 
 from models import (
     aesthetic,
@@ -22,7 +23,7 @@ from models import (
     transformers_clip,
 )
 from models.family import Family
-from models.plugins import with_plugins
+from models.plugins import loaded, with_plugins
 
 GROUP = "scoregate.models"
 OWN = (
@@ -47,3 +48,10 @@ OWN = (
 def families() -> Mapping[str, Family]:
     """Every family by name.  Raises `PluginError` for a package's that cannot be used."""
     return with_plugins({family.name: family for family in OWN}, GROUP, Family)
+
+
+@cache
+def packages() -> Mapping[str, str]:
+    """The package and its version, for each family that another package brings."""
+    entries = entry_points(group=GROUP)
+    return {loaded(each).name: f"{each.dist.name} {each.dist.version}" for each in entries if each.dist}

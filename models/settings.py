@@ -4,9 +4,16 @@ The settings of a model: what every table under `models` understands, and what l
 A family names the class of its tables.  A table that holds a setting of another family is refused.
 """
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+NOT_IN_RECIPE: Final = "not in the recipe"
+"""
+Marks an option that changes no number: `device: Annotated[str, NOT_IN_RECIPE] = "cpu"`.
+
+Answers are kept, and replicas are told apart, by every option that is not marked.
+"""
 
 
 class Section(BaseModel):
@@ -35,9 +42,13 @@ class ModelSettings(Section):
 
     role: str = Field(description="What it is for; the table's name where it names a role.")
     family: str = Field(description="Which loader reads it, or which API serves it.")
-    id: str = Field("", description="The name that scores carry; the checkpoint's by default.")
-    revision: str = Field("", description="Revision; for a directory a hash of its weights.")
-    required: bool | None = Field(
+    id: Annotated[str, NOT_IN_RECIPE] = Field(
+        "", description="The name that scores carry; the checkpoint's by default."
+    )
+    revision: Annotated[str, NOT_IN_RECIPE] = Field(
+        "", description="Revision; for a directory a hash of its weights."
+    )
+    required: Annotated[bool | None, NOT_IN_RECIPE] = Field(
         None, description="Not ready without it; default: true, but false for families of question LLMs."
     )
 
@@ -71,12 +82,18 @@ class Autoscaling(Section):
 class PlacedSettings(ModelSettings):
     """A model that this process loads, or that Ray places."""
 
-    replicas: int = Field(1, ge=1, description="Under Ray: how many copies serve it.")
-    num_gpus: float | None = Field(
+    replicas: Annotated[int, NOT_IN_RECIPE] = Field(
+        1, ge=1, description="Under Ray: how many copies serve it."
+    )
+    num_gpus: Annotated[float | None, NOT_IN_RECIPE] = Field(
         None, ge=0, description="Under Ray: GPUs of each copy, also a part of one; by default 1 on a GPU."
     )
-    num_cpus: float = Field(1, ge=0, description="Under Ray: CPU cores that each copy reserves.")
-    autoscaling: Autoscaling | None = Field(None, description="Under Ray: as many copies as the load needs.")
+    num_cpus: Annotated[float, NOT_IN_RECIPE] = Field(
+        1, ge=0, description="Under Ray: CPU cores that each copy reserves."
+    )
+    autoscaling: Annotated[Autoscaling | None, NOT_IN_RECIPE] = Field(
+        None, description="Under Ray: as many copies as the load needs."
+    )
 
     @property
     def fewest(self) -> int:
@@ -103,9 +120,9 @@ class LocalSettings(PlacedSettings):
     checkpoint: str = Field(
         "", description="Directory, `demo:NAME` for a shipped one, or a hub id `owner/name`."
     )
-    device: str = Field("cpu", description="torch device.")
+    device: Annotated[str, NOT_IN_RECIPE] = Field("cpu", description="torch device.")
     dtype: Literal["float32", "bfloat16"] = Field("float32", description="Weights and arithmetic.")
-    batch: Batch = Batch()
+    batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
 
     @property
     def is_demo(self) -> bool:
@@ -116,11 +133,17 @@ class LocalSettings(PlacedSettings):
 class RemoteSettings(ModelSettings):
     """A model behind another server's API."""
 
-    base_url: str = Field("", pattern=r"^(https?://[^@\s]+)?$", description="The API's address, to `/v1`.")
+    base_url: Annotated[str, NOT_IN_RECIPE] = Field(
+        "", pattern=r"^(https?://[^@\s]+)?$", description="The API's address, to `/v1`."
+    )
     model: str = Field("", description="The name that the server knows the model by.")
-    api_key_env: str = Field("", description="The variable that holds the server's key.")
-    timeout_s: float = Field(60, gt=0, description="Time for one request, all its tries included.")
-    max_in_flight: int = Field(64, ge=1, description="Most requests at once.")
+    api_key_env: Annotated[str, NOT_IN_RECIPE] = Field(
+        "", description="The variable that holds the server's key."
+    )
+    timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
+        60, gt=0, description="Time for one request, all its tries included."
+    )
+    max_in_flight: Annotated[int, NOT_IN_RECIPE] = Field(64, ge=1, description="Most requests at once.")
     extra_body: dict[str, Any] = Field(
         {"chat_template_kwargs": {"enable_thinking": False}}, description="Fields added to every request."
     )

@@ -18,7 +18,7 @@ from models.contract import (
 from models.family import Family, Plan
 from models.image import Image, ImageError
 from models.outcomes import Detection, Detections, Embedding, Likelihood, Outcome, Text
-from models.settings import LocalSettings, ModelSettings, RemoteSettings
+from models.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
 from service.errors import CallRefused, Invalid, ModelFault, NotReady
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
@@ -27,6 +27,7 @@ from service.questions.style import Style
 from service.serving.demand import Demand
 
 __all__ = [
+    "NOT_IN_RECIPE",
     "Call",
     "CallRefused",
     "CheckpointError",

@@ -153,7 +153,7 @@ class Instruments:
         )
         self.cache_errors = counter(
             "scoregate_cache_errors_total",
-            "Times that a cache's Redis could not be read or written.",
+            "Times that a cache's Redis could not be read or written, and values in it that cannot be right.",
             ("cache",),
         )
         self.question_llm_calls = counter(

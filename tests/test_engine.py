@@ -183,6 +183,24 @@ async def test_a_picture_that_cannot_be_decoded_is_the_error_of_a_metric_that_lo
     assert {"brightness", "vqascore"} == scored.errors.keys()
 
 
+async def test_what_was_scored_while_a_model_was_away_is_scored_again(opened):
+    """Another one stood in its place for a moment: the name alone would not tell."""
+    runs = []
+
+    async def interrupted(item, models, options):
+        runs.append(item)
+        if len(runs) == 1:
+            service.runtime.handles["vqa"]._backend.replacements += 2
+        return Score(len(runs) / 10, {})
+
+    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    async with opened(Metric("interrupted", interrupted, roles=("vqa",))) as service:
+        [scored] = (await score(service, [item], "interrupted")).items
+
+    assert 2 == len(runs)
+    assert 0.2 == scored.scores["interrupted"].value
+
+
 async def number(item, models, options):
     """Gives something else than a score."""
     return 0.5

@@ -1,9 +1,11 @@
 """CLIP-FlanT5, the VQA model of VQAScore (Lin et al. 2024), in the role `vqa`."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from models.family import Family
-from models.settings import LocalSettings
+from models.settings import NOT_IN_RECIPE, LocalSettings
 
 
 class ClipFlanT5Settings(LocalSettings):
@@ -12,7 +14,7 @@ class ClipFlanT5Settings(LocalSettings):
     compile: bool = Field(
         False, description="Run through torch.compile; first batches of a new size are slow."
     )
-    features_mb: int = Field(
+    features_mb: Annotated[int, NOT_IN_RECIPE] = Field(
         256, ge=0, description="Memory for features of images seen before, in MiB on the device."
     )
 

@@ -27,8 +27,10 @@ def decode_apart(encoded: bytes, format: str, all_frames: bool = False) -> PIL.I
     width, height, pixels = 0, 0, b""
     try:
         width, height, pixels = own.process.decode(encoded, all_frames)
-    except (OSError, EOFError):  # the kernel has ended it
-        own.process = None
+        if len(pixels) < 3 * width * height:
+            raise EOFError
+    except (OSError, EOFError):  # the kernel has ended it, perhaps while it wrote
+        own.process, width = None, 0
     if not width:
         raise ImageError(f"the {format} image is broken, or takes more memory or time than one of its size")
     return PIL.Image.frombytes("RGB", (width, height), pixels)

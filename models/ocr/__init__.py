@@ -1,19 +1,21 @@
 """Text in images, read by the PP-OCR models of the package `rapidocr`, in the role `ocr`."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from models.family import Family
-from models.settings import Batch, PlacedSettings
+from models.settings import NOT_IN_RECIPE, Batch, PlacedSettings
 
 
 class RapidOcrSettings(PlacedSettings):
     """The models that the package brings; there is no checkpoint to name."""
 
-    device: Literal["cpu"] = Field("cpu", description="Models on one device take turns.")
-    threads: int = Field(1, ge=1, description="Threads that read one image.")
-    batch: Batch = Batch()
+    device: Annotated[Literal["cpu"], NOT_IN_RECIPE] = Field(
+        "cpu", description="Models on one device take turns."
+    )
+    threads: Annotated[int, NOT_IN_RECIPE] = Field(1, ge=1, description="Threads that read one image.")
+    batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
 
     @property
     def is_shipped(self) -> bool:

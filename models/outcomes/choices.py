@@ -27,6 +27,10 @@ class Choices(Outcome):
         """Whether all log-probabilities are."""
         return all(isfinite(number) for tokens in self.log_probs for number in tokens)
 
+    def is_possible(self) -> bool:
+        """Whether all log-probabilities are those of probabilities."""
+        return self.is_finite() and all(number <= 0 for tokens in self.log_probs for number in tokens)
+
     def to_json(self) -> dict[str, Any]:
         """Every number as a float."""
         return {
@@ -70,6 +74,10 @@ class FirstToken(Outcome):
     def is_finite(self) -> bool:
         """Whether all log-probabilities are."""
         return all(map(isfinite, self.log_probs))
+
+    def is_possible(self) -> bool:
+        """Whether all log-probabilities are those of probabilities."""
+        return self.is_finite() and max(self.log_probs) <= 0
 
     def to_json(self) -> dict[str, Any]:
         """Every log-probability as a float."""

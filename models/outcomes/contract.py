@@ -27,6 +27,10 @@ class Outcome(ABC):
     def is_finite(self) -> bool:
         """Whether all its numbers are."""
 
+    def is_possible(self) -> bool:
+        """Whether all its numbers are finite and within the range of their kind: no other one is read."""
+        return self.is_finite()
+
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """All of it as values that JSON has."""
@@ -42,10 +46,10 @@ class Outcome(ABC):
 
     @staticmethod
     def loads(value: bytes) -> "Outcome | None":
-        """What `dumps` wrote; None where the bytes are something else, a part of it, or not finite."""
+        """What `dumps` wrote; None where the bytes are something else, a part of it, or not possible."""
         try:
             written = orjson.loads(value)
             outcome = Outcome._kinds[written.pop("kind")].from_json(written)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
-        return outcome if outcome.is_finite() else None
+        return outcome if outcome.is_possible() else None

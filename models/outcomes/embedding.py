@@ -9,6 +9,7 @@ import numpy as np
 from models.outcomes.contract import Outcome
 
 FLOAT32 = np.dtype("<f4")
+ROUNDING = 1e-5  # of a length of 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -23,6 +24,10 @@ class Embedding(Outcome):
     def is_finite(self) -> bool:
         """Whether all numbers of the vector are."""
         return bool(np.isfinite(self.vector).all())
+
+    def is_possible(self) -> bool:
+        """Whether its length is 1 but for rounding, so that cosines lie between -1 and 1."""
+        return bool(abs(np.linalg.norm(self.vector.astype(float)) - 1) <= ROUNDING)
 
     def to_json(self) -> dict[str, Any]:
         """The vector's bytes as base64."""

@@ -26,6 +26,10 @@ class Entailment(Outcome):
         """Whether the probability is."""
         return isfinite(self.probability)
 
+    def is_possible(self) -> bool:
+        """Whether the probability is one."""
+        return 0 <= self.probability <= 1
+
     def to_json(self) -> dict[str, Any]:
         """The probability as a float."""
         return {"probability": float(self.probability), "truncated": self.truncated}
@@ -34,6 +38,6 @@ class Entailment(Outcome):
     def from_json(cls, written: dict[str, Any]) -> Self:
         """What `to_json` wrote."""
         match written:
-            case {"probability": float(probability), "truncated": bool(truncated)} if 0 <= probability <= 1:
+            case {"probability": float(probability), "truncated": bool(truncated)}:
                 return cls(probability, truncated)
         raise ValueError("not an entailment")

@@ -45,6 +45,10 @@ class Likelihood(Outcome):
         """Whether all log-probabilities are."""
         return all(map(isfinite, (*self.log_probs, self.log_p_yes, self.log_p_no)))
 
+    def is_possible(self) -> bool:
+        """Whether all log-probabilities are those of probabilities."""
+        return self.is_finite() and max(*self.log_probs, self.log_p_yes, self.log_p_no) <= 0
+
     def to_json(self) -> dict[str, Any]:
         """Every number as a float."""
         return {

@@ -38,6 +38,10 @@ class Reading(Outcome):
             for line in self.lines
         )
 
+    def is_possible(self) -> bool:
+        """Whether all confidences lie between 0 and 1, too."""
+        return self.is_finite() and all(0 <= line.confidence <= 1 for line in self.lines)
+
     def to_json(self) -> dict[str, Any]:
         """A list for each line."""
         return {

@@ -1,15 +1,19 @@
 """A causal language model run through transformers, in the role `questions`."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from models.family import Family
-from models.settings import LocalSettings
+from models.settings import NOT_IN_RECIPE, LocalSettings
 
 
 class QuestionLLMSettings(LocalSettings):
     """A checkpoint as transformers saves it."""
 
-    timeout_s: float = Field(60, gt=0, description="Time for one question set, waiting included.")
+    timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
+        60, gt=0, description="Time for one question set, waiting included."
+    )
 
 
 FAMILY = Family(

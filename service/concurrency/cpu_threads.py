@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Self, TypeVar
 
+from service.concurrency.threads import finished
 from service.concurrency.turns import Turns
 from service.lanes import BULK, INTERACTIVE
 
@@ -111,7 +112,7 @@ def do(future: "asyncio.Future[T]", work: Callable[..., T], args: tuple[Any, ...
     if future.cancelled():
         return
     try:
-        settle = partial(future.set_result, work(*args))
+        settle = partial(future.set_result, finished(work, *args))
     except BaseException as exc:
         settle = partial(future.set_exception, exc)
     with suppress(RuntimeError):  # the loop has ended, and with it whoever waited

@@ -1,6 +1,5 @@
 """A request's body to a checked wire type: JSON, or the same JSON in a multipart part."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -12,6 +11,7 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
 from service.concurrency.disconnect import CallerGone
+from service.concurrency.threads import on_thread
 from service.errors import Malformed, TooLarge, UnsupportedMediaType
 from service.http.incoming import BODY
 from service.http.multipart import read_multipart
@@ -93,7 +93,7 @@ async def parsed(request: Request, parse: Callable[[bytes], T], body: bytes, sma
     if len(body) <= small:
         return parse(body)
     async with request.scope["state"][BODY].parsing():
-        return await asyncio.get_running_loop().run_in_executor(None, parse, body)
+        return await on_thread(parse, body)
 
 
 def parse(body: bytes, wire: type[B]) -> B:

@@ -156,6 +156,7 @@ class ModelEntry(BaseModel):
     revision: str
     dtype: str
     device: str
+    recipe: str
     ready: bool
 
 

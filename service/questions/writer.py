@@ -22,6 +22,7 @@ from service.errors import (
     NotReady,
     Overloaded,
     QuestionLLMFailed,
+    Replaced,
     ScoregateError,
     UnknownQuestionSet,
 )
@@ -82,7 +83,10 @@ class QuestionWriter:
         began = monotonic()
         context.stage = "questions"
         with context.span.child("questions", style=style.name) as span:
-            stored, found = await self._of(prompt, style, llm, context, span)
+            while True:
+                with suppress(Replaced):  # the LLM that the keys name is gone: looked for under the new one's
+                    stored, found = await self._of(prompt, style, llm, context, span)
+                    break
             span.note(found=found)
         self._instruments.cache_requests.labels("questions", found).inc()
         context.spent("questions", monotonic() - began)
@@ -91,8 +95,8 @@ class QuestionWriter:
     async def _of(
         self, prompt: str, style: Style, llm: Handle | None, context: Context, span: Span
     ) -> tuple[QuestionSet, Found]:
-        """What `of` returns and raises; *span* is of this one caller."""
-        keys = lookup_keys(prompt, style, llm)
+        """What `of` returns and raises, and `Replaced`; *span* is of this one caller."""
+        keys, identity = lookup_keys(prompt, style, llm), llm.info.identity if llm else ()
         stored = await self._store.find(*keys)
         found: Found = "hit"
         if stored is None:
@@ -108,7 +112,7 @@ class QuestionWriter:
                 span.link(writing.span.traceparent)
             if context.lane == INTERACTIVE:
                 writing.promote()
-            write = partial(self._write, keys, prompt, style, llm)
+            write = partial(self._write, keys, prompt, style, llm, identity)
             (stored, written), joined = await self._flights.do(key, write)
             found = "miss" if written and not joined else "coalesced"
         return stored, found
@@ -130,9 +134,13 @@ class QuestionWriter:
         return stored
 
     async def _write(
-        self, keys: Sequence[str], prompt: str, style: Style, llm: Handle
+        self, keys: Sequence[str], prompt: str, style: Style, llm: Handle, identity: tuple[str, ...]
     ) -> tuple[QuestionSet, bool]:
-        """The set that comes to be stored under *keys*, and whether it was written by this process."""
+        """
+        The set that comes to be stored under *keys*, and whether it was written by this process.
+
+        Raises `Replaced` where another LLM took the place of the one that *keys* name.
+        """
         key = keys[0]
         try:
             while True:
@@ -141,6 +149,8 @@ class QuestionWriter:
                         return stored, False
                     if token is not None:
                         made = await self._made(prompt, style, llm, self._writing[key])
+                        if llm.info.identity != identity:
+                            raise Replaced
                         with suppress(LeaseLost):
                             return await self._store.put(key, made, token), True
                 await self._sleep(POLL_S)

@@ -1,6 +1,7 @@
 """A handle: how a metric asks one model."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import monotonic
@@ -12,7 +13,7 @@ from models.outcomes import Outcome
 from service.concurrency.promise import Promise, all_done
 from service.concurrency.tasks import Tasks
 from service.context import Context
-from service.errors import Draining, Replaced, ScoregateError
+from service.errors import Draining, ModelFault, Replaced, ScoregateError
 from service.lanes import BULK, INTERACTIVE
 from service.serving.backends.contract import Backend, Extent, Result, StartedCall
 from service.serving.cache.contract import Cache
@@ -20,6 +21,8 @@ from service.serving.call_spans import add_spans
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
 from service.serving.shared_call import SharedCall, stage
+
+log = logging.getLogger("scoregate.models")
 
 BULK_KEPT_S = 10.0  # how long a bulk call whose caller has left is kept for one who asks the same
 
@@ -57,8 +60,13 @@ class Handle:
         return self._backend.info
 
     @property
-    def _cache(self) -> Cache | None:
-        return self._kept if self.info.revision else None
+    def replacements(self) -> int:
+        """How many times the model has been replaced by another one."""
+        return self._backend.replacements
+
+    def _cache(self, model: ModelInfo) -> Cache | None:
+        """Where outcomes of *model* are kept, if anywhere."""
+        return self._kept if model.revision else None
 
     @property
     def under_way(self) -> int:
@@ -118,17 +126,17 @@ class Handle:
                 return outcomes
 
     async def _ask(self, calls: Sequence[Call], context: Context) -> list[Any]:
-        info = self.info
+        model = self.info
         # The name tells apart models that an operator gave one id and revision.
-        model = (self.name, info.label, info.dtype)
-        keys = [call.key(model) for call in calls]
-        found = await self._find(keys, calls, context)
+        keys = [call.key((self.name, *model.identity)) for call in calls]
+        cache = self._cache(model)
+        found = await self._find(cache, keys, calls, context)
         fresh: list[SharedCall] = []
         shared = [
-            None if outcome is not None else self._join(key, call, context, fresh)
+            None if outcome is not None else self._join(key, call, model, context, fresh)
             for key, call, outcome in zip(keys, calls, found, strict=True)
         ]
-        self._count_lookups(calls, shared, fresh, context)
+        self._count_lookups(cache, calls, shared, fresh, context)
         if fresh:
             self._start(fresh, context)
         await self._wait([call for call in shared if call is not None], context)
@@ -137,15 +145,18 @@ class Handle:
             for call, outcome in zip(shared, found, strict=True)
         ]
 
-    async def _find(self, keys: Sequence[bytes], calls: Sequence[Call], context: Context) -> list[Any]:
+    async def _find(
+        self, cache: Cache | None, keys: Sequence[bytes], calls: Sequence[Call], context: Context
+    ) -> list[Any]:
         """The outcome of each call that was answered before, else None."""
-        if self._cache is None or not any(call.cacheable for call in calls):
+        if cache is None or not any(call.cacheable for call in calls):
             return [None] * len(keys)
         context.stage = stage([])
-        return await self._cache.find(keys)
+        return await cache.find(keys)
 
     def _count_lookups(
         self,
+        cache: Cache | None,
         calls: Sequence[Call],
         shared: Sequence[SharedCall | None],
         fresh: Sequence[SharedCall],
@@ -155,7 +166,7 @@ class Handle:
         new = {id(call) for call in fresh}
         for call, under_way in zip(calls, shared, strict=True):
             way = "hit" if under_way is None else "miss" if id(under_way) in new else "coalesced"
-            if call.cacheable and (way != "miss" or self._cache is not None):
+            if call.cacheable and (way != "miss" or cache is not None):
                 context.looked_up("scores", way)
 
     async def _wait(self, shared: Sequence[SharedCall], context: Context) -> None:
@@ -185,11 +196,13 @@ class Handle:
 
     # --- callers come and go ----------------------------------------------------------------------
 
-    def _join(self, key: bytes, call: Call, context: Context, fresh: list[SharedCall]) -> SharedCall:
+    def _join(
+        self, key: bytes, call: Call, model: ModelInfo, context: Context, fresh: list[SharedCall]
+    ) -> SharedCall:
         """The shared call, which is added to *fresh* where it has yet to be prepared."""
         shared = self._shared.get(key)
         if shared is None:
-            shared = self._shared[key] = SharedCall(key, call, context.lane, context.deadline)
+            shared = self._shared[key] = SharedCall(key, call, model, context.lane, context.deadline)
             fresh.append(shared)
         else:
             if context.lane == INTERACTIVE:
@@ -227,8 +240,27 @@ class Handle:
             shared.preparing, shared.group = task, group
 
     async def _prepare_and_start(self, group: list[SharedCall], context: Context) -> None:
-        """Prepare a group together and put it before the device at once, so that it shares batches."""
-        prepared = await self._backend.prepare([shared.call for shared in group], context.lane)
+        """
+        Prepare a group together and put it before the device at once, so that it shares batches.
+
+        Whatever happens, each call of the group has been started or answered afterwards.
+        """
+        fault: ScoregateError = Draining()  # where the task was cancelled: the event loop ends
+        try:
+            prepared = await self._backend.prepare([shared.call for shared in group], context.lane)
+            self._start_each(group, prepared, context)
+        except Exception as exc:
+            fault = ModelFault(f"the model {self.name} failed to prepare this call")
+            log.error("group not prepared", extra={"model": self.name}, exc_info=exc)
+        finally:
+            for shared in group:
+                if shared.started is None:
+                    self._refuse(shared, fault)
+                shared.group = ()  # a call that names its group keeps all of it until a garbage collection
+
+    def _start_each(
+        self, group: Sequence[SharedCall], prepared: Sequence[Prepared | ScoregateError], context: Context
+    ) -> None:
         admitted: set[tuple[str, float]] = set()  # once more: others may have come before them meanwhile
         for shared, made in zip(group, prepared, strict=True):
             if shared.result.done():  # everyone has left in the meantime
@@ -236,12 +268,9 @@ class Handle:
             try:
                 shared.started = self._start_one(shared, made, context, admitted)
             except ScoregateError as refusal:
-                self._forget(shared)
-                shared.answer(Result(refusal))
+                self._refuse(shared, refusal)
             else:
                 shared.started.result.add_done_callback(partial(self._finish, shared))
-        for shared in group:  # a call that names its group keeps all of it until a garbage collection
-            shared.group = ()
 
     def _start_one(
         self,
@@ -250,13 +279,20 @@ class Handle:
         context: Context,
         admitted: set[tuple[str, float]],
     ) -> StartedCall:
-        """Raises `ScoregateError` where the call cannot be prepared or is refused."""
+        """Raises `ScoregateError` where the call cannot be prepared or is refused, or its model is gone."""
+        if shared.model.identity != self.info.identity:
+            raise Replaced
         if isinstance(prepared, ScoregateError):
             raise prepared
         if (urgency := (shared.lane, shared.deadline)) not in admitted:
             self._admit(*urgency)
             admitted.add(urgency)
         return self._backend.start(prepared, shared.lane, shared.deadline, context)
+
+    def _refuse(self, shared: SharedCall, error: ScoregateError) -> None:
+        """Answer a call that is not started, unless it has been given up."""
+        self._forget(shared)
+        shared.answer(Result(error))
 
     def _finish(self, shared: SharedCall, finished: Promise[Result]) -> None:
         """Keep the outcome and hand it to everyone who waits."""
@@ -265,6 +301,7 @@ class Handle:
             shared.answer(Result(Draining()))
             return
         result = finished.result()
-        if self._cache is not None and shared.call.cacheable and isinstance(result.outcome, Outcome):
-            self._cache.keep(shared.key, result.outcome)
+        cache = self._cache(shared.model)
+        if cache is not None and shared.call.cacheable and isinstance(result.outcome, Outcome):
+            cache.keep(shared.key, result.outcome)
         shared.answer(result)

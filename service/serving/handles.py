@@ -17,8 +17,9 @@ from service.serving.batcher.batch import Shares
 from service.serving.batcher.queue import Queue
 from service.serving.cache.contract import Cache
 from service.serving.cache.memory import OutcomeCache
-from service.serving.cache.redis import RedisCache, recipe_of
+from service.serving.cache.redis import RedisCache
 from service.serving.handle import Handle
+from service.serving.recipe import with_recipe
 from service.settings import SettingsError
 from service.settings.environment import read_secret
 from service.settings.sections import QueueSettings
@@ -81,19 +82,24 @@ class Handles(ABC):
 
     def _serve(self, backend: Backend) -> None:
         """Have a handle ask *backend*."""
-        handle = self.handles[backend.name] = Handle(backend, self._cache(backend.name))
+        handle = self.handles[backend.name] = Handle(backend, self._cache())
         self._stack.push_async_callback(handle.aclose)
+
+    def _serve_own(self, backend: Backend) -> None:
+        """Have a handle ask *backend*, whose model is the one of this process's settings."""
+        backend.info = with_recipe(backend.info, self._settings.models[backend.name])
+        self._serve(backend)
 
     async def _serve_remote(self, name: str, model: RemoteModel) -> None:
         """Have a handle ask a *model* that another process serves.  Raises `SettingsError`."""
-        self._serve(await self._stack.enter_async_context(self._remote(name, model)))
+        self._serve_own(await self._stack.enter_async_context(self._remote(name, model)))
 
-    def _cache(self, name: str) -> Cache | None:
-        """Where one model's outcomes are kept, if anywhere."""
+    def _cache(self) -> Cache | None:
+        """Where one model's outcomes are kept, if anywhere; its trips to Redis wait for no other model's."""
         if self._memory is None or self._redis is None:
             return self._memory
-        recipe, ttl_s = recipe_of(self._settings.models[name]), self._settings.cache.scores_ttl_s
-        self._redis_caches.append(RedisCache(self._memory, self._redis, recipe, ttl_s))
+        ttl_s = self._settings.cache.scores_ttl_s
+        self._redis_caches.append(RedisCache(self._memory, self._redis, ttl_s, self._instruments))
         return self._redis_caches[-1]
 
     def _remote(self, name: str, model: RemoteModel) -> RemoteBackend:

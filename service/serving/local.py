@@ -70,4 +70,4 @@ class LocalRuntime(Handles):
         await self._stack.enter_async_context(device)
         self.devices.append(device)
         for resident in residents:
-            self._serve(LocalBackend(resident, device, self._cpu))
+            self._serve_own(LocalBackend(resident, device, self._cpu))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from models.calls import Call
+from models.contract import ModelInfo
 from service.concurrency.promise import Promise
 from service.lanes import BULK, INTERACTIVE
 from service.serving.backends.contract import Result, StartedCall
@@ -15,6 +16,7 @@ class SharedCall:
     A call that belongs to none of its callers: when the first one leaves, it goes on for the others.
 
     Attributes:
+        key, model: what it is kept under, and the model that the key names: no other one may answer it.
         lane, deadline: the most urgent and the latest of its callers'.
         callers: how many wait for it.
         result: becomes what all of them get.
@@ -27,8 +29,8 @@ class SharedCall:
     group: Sequence["SharedCall"]
     preparing: asyncio.Task[None]
 
-    def __init__(self, key: bytes, call: Call, lane: str, deadline: float) -> None:
-        self.key, self.call = key, call
+    def __init__(self, key: bytes, call: Call, model: ModelInfo, lane: str, deadline: float) -> None:
+        self.key, self.call, self.model = key, call, model
         self.lane, self.deadline = lane, deadline
         self.callers = 0
         self.result: Promise[Result] = Promise()

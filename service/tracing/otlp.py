@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
 from service import __version__
+from service.concurrency.threads import on_thread
 from service.tracing.span import Attribute, Span
 from service.tracing.tracer import Tracer
 
@@ -111,14 +112,13 @@ class OtlpTracer(Tracer):
 
     async def __aexit__(self, *exc: object) -> None:
         """Send what has not been sent yet, as far as the collector takes it in time."""
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(FLUSH_S):
-                await loop.run_in_executor(None, self._processor.force_flush)
+                await on_thread(self._processor.force_flush)
         except TimeoutError:
             log.warning("the collector of traces did not answer in time: the last spans are lost")
             self._exporter.shutdown()
-        await loop.run_in_executor(None, self._provider.shutdown)
+        await on_thread(self._provider.shutdown)
 
     def begin(self, name: str, traceparent: str, began: float) -> Span:
         """The first span of a request; one that records nothing where its trace is not sampled."""

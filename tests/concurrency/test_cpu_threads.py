@@ -1,5 +1,6 @@
 """The threads that prepare calls."""
 
+import asyncio
 import gc
 import os
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.concurrency.cpu_threads import FairThreads, cpu_threads
+from service.concurrency.threads import on_thread
 from service.concurrency.turns import one_caller
 
 pytestmark = pytest.mark.anyio
@@ -79,6 +81,22 @@ async def test_an_error_is_the_callers(one):
     with pytest.raises(ZeroDivisionError):
         await one.run(divmod, 1, 0)
 
+    assert (2, 1) == await one.run(divmod, 9, 4)
+
+
+async def test_work_that_raises_stop_iteration_is_an_error_of_its_caller(one):
+    """A bare `next()`, say; a future takes no StopIteration, and whoever awaited it would wait for good."""
+
+    def work() -> None:
+        next(iter(()))
+
+    async with asyncio.timeout(10):
+        with pytest.raises(RuntimeError, match="StopIteration") as raised:
+            await one.run(work)
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await on_thread(work)
+
+    assert isinstance(raised.value.__cause__, StopIteration)
     assert (2, 1) == await one.run(divmod, 9, 4)
 
 

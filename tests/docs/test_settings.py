@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from models.registry import OWN
-from models.settings import LocalSettings, ModelSettings, PlacedSettings, RemoteSettings
+from models.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, PlacedSettings, RemoteSettings
 from service.settings import SettingsError
 from service.settings.load import load_settings
 from service.settings.tree import PartSettings, Settings
@@ -115,6 +115,19 @@ def test_every_family_is_listed_with_its_role_and_the_tables_that_hold_for_it():
         classes = [cls for cls in family.settings.__mro__ if cls in HEADINGS and cls is not ModelSettings]
         headings = [HEADINGS[cls].lstrip("# ") for cls in reversed(classes)]
         assert [heading.lower() for heading in headings] == re.findall(r"\[(.*?)\]", more.lower())
+
+
+def test_the_settings_that_are_no_part_of_a_recipe_are_listed():
+    """All of them, and no others."""
+    outside = {
+        name
+        for family in OWN
+        for name, field in family.settings.model_fields.items()
+        if NOT_IN_RECIPE in field.metadata
+    }
+    paragraph = next(text for text in page(PAGE).split("\n\n") if text.startswith("A model's **recipe**"))
+
+    assert outside == set(re.findall(r"`([a-z_]+)`", paragraph))
 
 
 def test_every_default_of_a_model_is_found_by_the_walk():

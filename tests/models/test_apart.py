@@ -72,6 +72,20 @@ def test_a_process_that_ends_over_a_picture_refuses_it(monkeypatch):
         assert (8, 8) == thread.submit(decode, flat(8, 8, "AVIF")).result().size
 
 
+def test_a_process_that_ends_while_it_writes_refuses_the_picture(monkeypatch):
+    """Pixels that came in part are no picture."""
+    partly = (
+        "import sys; sys.stdin.buffer.read(9); sys.stdout.buffer.write(bytes([8, 0, 0, 0] * 2 + [7] * 10))"
+    )
+    with monkeypatch.context() as patched, ThreadPoolExecutor(1) as thread:
+        patched.setattr(apart, "START", partly)
+        with pytest.raises(ImageError, match="more memory or time"):
+            thread.submit(decode, flat(8, 8, "AVIF")).result()
+        patched.undo()
+
+        assert (8, 8) == thread.submit(decode, flat(8, 8, "AVIF")).result().size
+
+
 def test_a_process_ends_with_its_thread():
     """Nothing is left behind when the service stops."""
 

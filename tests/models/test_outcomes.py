@@ -24,6 +24,7 @@ from models.outcomes import (
 
 LIKELIHOOD = Likelihood((math.log(1 / 3), -1e-300, -5e-324), -0.1 - 0.2, math.nextafter(-7.0, 0), True)
 VECTOR = np.random.default_rng(1).standard_normal(512).astype(np.float32)
+VECTOR /= np.linalg.norm(VECTOR)
 
 
 def test_a_likelihood_comes_back_to_the_last_bit():

@@ -12,7 +12,7 @@ from service.context import Context
 from service.errors import NoQuestions, QuestionLLMFailed
 from service.questions.stores.sqlite import SQLiteStore
 from service.questions.styles.dsg import DSG
-from service.questions.writer import QuestionWriter
+from service.questions.writer import QuestionWriter, lookup_key
 from service.telemetry import Instruments
 from tests.conftest import item
 from tests.support.dsg import dsg, post
@@ -126,6 +126,26 @@ async def test_a_second_try_hurries_too_once_an_urgent_caller_waits(fakes, tmp_p
 
     assert ["miss", "coalesced"] == [found for _, found in sets]
     assert (["bulk", "interactive"], [0]) == (llm.asked, llm.promoted)
+
+
+async def test_a_set_that_was_written_while_the_llm_was_replaced_is_written_anew(fakes, tmp_path):
+    """Its key and its provenance name the LLM that wrote it, and never the other one."""
+    llm, instruments = FakeHandle(fakes["questions"].info), Instruments(["questions"])
+    async with SQLiteStore(tmp_path / "sets", 9) as store:
+        writer = QuestionWriter(store, {"questions": 60.0}, instruments)
+        old = lookup_key("a red dog", DSG, llm.info.label)
+        context = Context("", math.inf, "bulk", instruments)
+        task = asyncio.create_task(writer.of("a red dog", DSG, llm, context))
+        while not llm.asked:
+            await asyncio.sleep(0.001)
+        llm.info = replace(llm.info, id="newer")
+        for _ in range(2):
+            llm.answers.put_nowait(fakes["questions"].answer(DSG.call("a red dog")))
+        made, found = await task
+        stored = await store.find(old), await store.find(lookup_key("a red dog", DSG, llm.info.label))
+
+    assert ("miss", "newer@1") == (found, made.provenance["llm"])
+    assert (None, made) == stored
 
 
 async def test_a_set_is_not_bound_to_the_deadline_of_who_asked_for_it_first(serve, fakes):

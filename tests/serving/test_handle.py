@@ -7,11 +7,12 @@ import pytest
 
 from models.calls import LikelihoodCall
 from models.image import Image
+from models.outcomes import Likelihood
 from service.errors import ImageUndecodable, ModelFault
 from service.serving.cache.memory import OutcomeCache
 from service.serving.handle import BULK_KEPT_S
 from service.serving.shared_call import SharedCall
-from tests.serving.handles import asking, call, held, questions, serving, until
+from tests.serving.handles import asking, call, context, held, questions, serving, until
 
 pytestmark = pytest.mark.anyio
 
@@ -161,6 +162,23 @@ async def test_a_broken_image_is_an_error_of_its_call():
     assert ImageUndecodable is type(bad)
     assert "no image of a known format" in bad.detail
     assert not isinstance(fine, Exception)
+
+
+async def test_whatever_happens_while_a_group_is_prepared_each_call_of_it_is_answered():
+    """Also where the pool of threads itself fails; the next one to ask starts anew."""
+    async with serving() as (handle, _, _, _):
+        prepare = handle._backend.prepare
+
+        async def fails(calls, lane):
+            raise RuntimeError("the threads have ended")
+
+        handle._backend.prepare = fails
+        outcomes = await handle.ask([call("one"), call("two")], context())
+        handle._backend.prepare = prepare
+
+        assert [ModelFault, ModelFault] == [type(outcome) for outcome in outcomes]
+        assert 0 == handle.under_way
+        assert isinstance((await handle.ask([call("one")], context()))[0], Likelihood)
 
 
 async def test_a_failure_reaches_all_who_wait_and_is_not_kept():

@@ -2,15 +2,29 @@
 
 import asyncio
 import logging
+import math
 
+import numpy as np
+import orjson
 import pytest
 
 from models.calls import TextCall
-from models.outcomes import Likelihood, Outcome
+from models.outcomes import (
+    Choices,
+    Detection,
+    Detections,
+    Embedding,
+    Entailment,
+    FirstToken,
+    Likelihood,
+    Line,
+    Outcome,
+    Reading,
+    Reward,
+)
 from service.redis.client import RedisClient
 from service.serving.cache.memory import OutcomeCache
-from service.serving.cache.redis import RedisCache, recipe_of
-from service.settings.tree import Settings
+from service.serving.cache.redis import RedisCache
 from service.telemetry import Instruments
 from tests.conftest import item
 
@@ -88,6 +102,50 @@ async def test_what_is_no_answer_is_a_miss_and_replaced(serve, fakes, shared, re
     assert all(Outcome.loads(redis.do("GET", name)) is not None for name in names)
 
 
+FORGED = [
+    Likelihood((-0.1,), 5.0, -1.0),
+    Likelihood((0.25,), -0.1, -1.0),
+    Choices(((-1.0,), (-0.5, 0.5))),
+    FirstToken((-1.0, 1e-6), (1, 2)),
+    Embedding(np.full(512, 0.2, np.float32)),
+    Embedding(np.zeros(512, np.float32)),
+    Entailment(1.25),
+    Reading((Line("a", ((0.0, 0.0),) * 4, 1.5),)),
+    Detections((Detection("cat", 1.5, (0.0, 0.0, 1.0, 1.0)),)),
+    Reward((math.inf,)),
+]
+
+
+@pytest.mark.parametrize("outcome", FORGED, ids=lambda each: each.kind)
+async def test_a_value_beyond_its_range_is_a_miss_that_is_counted_and_logged(redis, caplog, outcome):
+    """Whoever wrote it: no score may be made of it."""
+    instruments, key = Instruments([]), TextCall("a").key(("vqa", "m@1", "float32"))
+    redis.do("SET", SCORES + key.hex(), orjson.dumps({"kind": outcome.kind, **outcome.to_json()}))
+    async with RedisClient("scores", redis.url, instruments) as client:
+        cache = RedisCache(OutcomeCache(10**6), client, 60, instruments)
+        found = await cache.find([key])
+        again = cache._memory.get(key)
+
+    assert ([None], None) == (found, again)
+    assert 1 == instruments.registry.get_sample_value("scoregate_cache_errors_total", {"cache": "scores"})
+    assert ["values in Redis under scoregate:scores: are no outcome of a model: 1"] == [
+        record.getMessage() for record in caplog.records if record.name == "scoregate.cache"
+    ]
+
+
+async def test_a_forged_logarithm_gives_no_score_beyond_one(serve, shared, redis):
+    """It gave a vqascore of 148.4."""
+    async with serve(cache=shared) as client:
+        [right] = await score(client, item(), metrics=["vqascore"])
+    [name] = redis.held()
+    redis.do("SET", name, Likelihood((5.0,), 5.0, -1.0).dumps())
+    async with serve(cache=shared) as client:
+        [again] = await score(client, item(), metrics=["vqascore"])
+
+    assert right["scores"] == again["scores"]
+    assert {"vqascore": "miss"} == again["cache"]
+
+
 async def test_a_key_that_holds_no_string_is_a_miss(serve, shared, redis):
     """MGET says nothing of it, and SET replaces it."""
     async with serve(cache=shared) as client:
@@ -134,21 +192,6 @@ async def test_another_way_to_prepare_a_picture_is_another_answer(serve, fakes, 
     assert {"vqascore": "hit", "clipscore": "miss"} == second["cache"]
 
 
-def test_a_recipe_holds_what_changes_answers_and_nothing_else():
-    """Where a model runs, and how much of it at once, changes none."""
-    served = {"family": "openai_vlm", "base_url": "http://a/v1", "model": "m"}
-    here = {"family": "clip_flant5", "checkpoint": "demo:clip_flant5"}
-
-    def recipe(table, **more):
-        return recipe_of(Settings.model_validate({"models": {"vqa": {**table, **more}}}).models["vqa"])
-
-    assert recipe(served) == recipe(served, base_url="http://b/v1", timeout_s=1)
-    assert recipe(here) == recipe(here, device="cuda:0", batch={"max_items": 1})
-    assert recipe(served) != recipe(served, extra_body={"top_k": 1})
-    assert recipe(served, extra_body={"a": 1, "b": 2}) == recipe(served, extra_body={"b": 2, "a": 1})
-    assert recipe(here) != recipe(here, compile=True)
-
-
 async def test_question_llms_answers_are_not_kept_here(serve, shared, redis):
     """Question sets have a store of their own."""
     async with serve(cache=shared) as client:
@@ -175,20 +218,20 @@ class Slow:
 async def test_closing_waits_for_what_is_not_written_yet(redis):
     """A device's last batch is not lost."""
     slow = Slow(redis)
-    cache = RedisCache(OutcomeCache(10**6), slow, "recipe", 60)
+    cache = RedisCache(OutcomeCache(10**6), slow, 60, Instruments([]))
     cache.keep(b"key", SOUND)
     closing = asyncio.create_task(cache.aclose())
     await slow.asked.wait()
     slow.go.set()
     await closing
 
-    assert [f"{SCORES}recipe:{b'key'.hex()}".encode()] == redis.held()
+    assert [f"{SCORES}{b'key'.hex()}".encode()] == redis.held()
 
 
 async def test_what_the_model_answers_while_redis_is_asked_is_found(redis):
     """So that an equal call is not begun again."""
     slow, key = Slow(redis), TextCall("a").key(("vqa", "m@1", "float32"))
-    cache = RedisCache(OutcomeCache(10**6), slow, "recipe", 60)
+    cache = RedisCache(OutcomeCache(10**6), slow, 60, Instruments([]))
     looking = asyncio.create_task(cache.find([key, b"other"]))
     await slow.asked.wait()
     cache._memory.keep(key, SOUND)

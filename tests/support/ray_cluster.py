@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from tests.support.service import until
 RAY = Path(sys.executable).with_name("ray")
 STARTED_WITHIN_S = 120
 REPLICA = "ray::ServeReplica:scoregate:"
+LISTEN = "0A"  # the state of a TCP socket
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,46 @@ def descendants(parent: int) -> list[int]:
     for pid in (pid for pid, of in parents.items() if of == parent):
         found += [pid, *descendants(pid)]
     return found
+
+
+@dataclass(frozen=True)
+class Listening:
+    """A TCP port that is open, and the process that opened it."""
+
+    address: IPv4Address | IPv6Address
+    port: int
+    command: str
+
+
+def listening(parent: int) -> list[Listening]:
+    """The ports that *parent* and everything it has started listen on, as /proc tells."""
+    commands = processes()
+    owners = {inode: pid for pid in (parent, *descendants(parent)) for inode in sockets(pid)}
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+            fields = line.split()
+            address, port = fields[1].split(":")
+            if fields[3] == LISTEN and fields[9] in owners:
+                found.append(Listening(address_of(address), int(port, 16), commands[owners[fields[9]]]))
+    return found
+
+
+def sockets(pid: int) -> Iterator[str]:
+    """The inodes of the sockets that a process holds."""
+    for place in Path(f"/proc/{pid}/fd").glob("*"):
+        try:
+            kind, _, inode = os.readlink(place).partition(":")
+        except OSError:  # closed meanwhile
+            continue
+        if kind == "socket":
+            yield inode.strip("[]")
+
+
+def address_of(words: str) -> IPv4Address | IPv6Address:
+    """An address as the kernel prints it: words of four bytes, the last byte first."""
+    address = ip_address(b"".join(bytes.fromhex(words[at : at + 8])[::-1] for at in range(0, len(words), 8)))
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def kill(pid: int) -> None:

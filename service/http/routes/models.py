@@ -19,7 +19,7 @@ from service.settings.sections import MAX_TIMEOUT_MS
 
 router = APIRouter()
 
-OF_A_MODEL = ("role", "family", "id", "revision", "dtype", "device")
+OF_A_MODEL = ("role", "family", "id", "revision", "dtype", "device", "recipe")
 OF_A_METRIC = ("range", "direction", "formula", "paper", "roles", "may_use", "uses")
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
+from service.concurrency.threads import on_thread
 from service.errors import NotReady
 from service.questions.sets import QuestionSet
 from service.questions.stores.contract import LEASE_S, LeaseLost, Store, from_json, to_json
@@ -136,4 +137,4 @@ class SQLiteStore(Store):
             raise NotReady(f"the question store failed: {type(exc).__name__}") from exc
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return await on_thread(work, pool=self._thread)

@@ -110,10 +110,12 @@ class Backend(ABC):
     Attributes:
         name: under `models` in the settings.
         info: what is loaded or served.
+        replacements: how many times another model took its place.
     """
 
     name: str
     info: ModelInfo
+    replacements: int = 0
 
     @property
     @abstractmethod

@@ -44,7 +44,7 @@ class LocalBackend(Backend):
         """On one of the lane's CPU threads, ahead of the device."""
         resident = self._resident
         with self._device.expecting(resident, lane, len(calls)):
-            return await self._cpu[lane].run(prepare_all, resident.model, self.name, calls)
+            return await self._cpu[lane].run(prepare_all, resident.model.prepare, self.name, calls)
 
     def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
         """Queue the call; who is in the next batch is decided when the device is free."""

@@ -1,24 +1,24 @@
 """Prepare calls on a CPU thread, and turn what a model raises into errors of the service."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from models.calls import Call
-from models.contract import Model, ModelError, Prepared, RemoteModel
+from models.contract import ModelError, Prepared
 from models.image import ImageError
 from service.errors import CallRefused, ImageUndecodable, ModelFault, ScoregateError
 
-
-def prepare_all(
-    model: Model | RemoteModel, name: str, calls: Sequence[Call]
-) -> list[Prepared | ScoregateError]:
-    """Each call prepared by the model *name*, or why it cannot be."""
-    return [prepare_one(model, name, call) for call in calls]
+Prepare = Callable[[Call], Prepared]
 
 
-def prepare_one(model: Model | RemoteModel, name: str, call: Call) -> Prepared | ScoregateError:
-    """One call prepared by the model *name*, or why it cannot be."""
+def prepare_all(prepare: Prepare, name: str, calls: Sequence[Call]) -> list[Prepared | ScoregateError]:
+    """Each call prepared for the model *name*, or why it cannot be."""
+    return [prepare_one(prepare, name, call) for call in calls]
+
+
+def prepare_one(prepare: Prepare, name: str, call: Call) -> Prepared | ScoregateError:
+    """One call prepared for the model *name*, or why it cannot be; raises nothing."""
     try:
-        return model.prepare(call)
+        return prepare(call)
     except ScoregateError as exc:
         return exc
     except ImageError as exc:

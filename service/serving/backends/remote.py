@@ -183,7 +183,7 @@ class RemoteBackend(Backend):
         """On one of the lane's CPU threads."""
         model = self._resident.model
         with self._resident.queue.pending.expecting(lane, len(calls), self._clock):
-            return await self._cpu[lane].run(prepare_all, model, self.name, calls)
+            return await self._cpu[lane].run(prepare_all, model.prepare, self.name, calls)
 
     def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
         """Queue the call, and send it where a place is free."""

@@ -1,6 +1,7 @@
 """The runtime on Ray Serve: models as replicas in other processes, on one machine or several."""
 
 import os
+import secrets
 
 # Read by Ray when it is imported.  Nothing is reported to anybody unless the operator asks for it.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -9,3 +10,16 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 if any(name in os.environ for name in TOKENS) or os.path.exists(os.path.expanduser("~/.ray/auth_token")):
     os.environ.setdefault("RAY_AUTH_MODE", "token")
+
+
+def keep_to_this_machine() -> None:
+    """
+    Have the cluster that this process starts listen on 127.0.0.1 and ask for a token, a new one by default.
+
+    To be called before Ray is first imported.  The first variable is read on every system: without clusters,
+    a node's address is the loopback's.  Serve's port of each replica listens everywhere all the same, so
+    that nothing but the token protects it.
+    """
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    if "RAY_AUTH_MODE" not in os.environ:
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}

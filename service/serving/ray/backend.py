@@ -17,9 +17,10 @@ from service.concurrency.cpu_threads import FairThreads
 from service.concurrency.promise import Promise, all_done
 from service.concurrency.tasks import Tasks
 from service.context import Context
-from service.errors import CallRefused, Draining, ModelFault, Replaced, ScoregateError
+from service.errors import CallRefused, DeadlineExceeded, Draining, ModelFault, Replaced, ScoregateError
 from service.lanes import INTERACTIVE, LANES
 from service.serving.backends.contract import Backend, Extent, Outlook, Result
+from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import StartedQueuedCall
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
@@ -29,7 +30,7 @@ from service.serving.ray.contract import Deployment, Described, Lost, Sent
 from service.serving.ray.place import GroupedCall, Place
 from service.serving.ray.places import Places
 from service.serving.ray.presence import Presence
-from service.serving.ray.sending import prepare_to_send
+from service.serving.ray.sending import Sending
 from service.serving.reservation import Reservation
 from service.telemetry import Instruments
 
@@ -109,6 +110,7 @@ class ReplicatedBackend(Backend):
         strays, self._strays = self._strays, []
         if self._places.settle():
             log.warning("model replaced", extra={"model": self.name})
+            self.replacements += 1
             for call in (*strays, *self._places.emptied()):
                 call.answer(Replaced())
         for call in strays:
@@ -142,7 +144,8 @@ class ReplicatedBackend(Backend):
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
         """As they travel: replicas decode, but what is made of several pictures is sent as one."""
-        return await self._cpu[lane].run(prepare_to_send, calls, self._places.cost)
+        sending = Sending(self._places.cost)
+        return await self._cpu[lane].run(prepare_all, sending.prepare, self.name, calls)
 
     async def refusal(self, call: Call) -> str:
         """As a replica says: its model is not here."""
@@ -243,10 +246,17 @@ class ReplicatedBackend(Backend):
         else:
             self._learn(place, turn, results, now)
             for call, result in zip(calls, results, strict=True):
-                again = isinstance(result.outcome, Draining) and not self._closed
+                again = self._may_yet_be_answered(call, result) and not self._closed
                 self._place(call) if again else self._answer(call, result)
         if not self._closed:
             self._send_due(place)
+
+    def _may_yet_be_answered(self, call: QueuedCall, result: Result) -> bool:
+        """Whether the replica only shuts down, or kept a deadline that was extended after it was sent."""
+        in_time = asyncio.get_running_loop().time() < call.deadline
+        return isinstance(result.outcome, Draining) or (
+            isinstance(result.outcome, DeadlineExceeded) and in_time
+        )
 
     def _learn(self, place: Place, turn: Turn[None], results: Sequence[Result], now: float) -> None:
         """From the replica's own batches: a group's way also has the wait for the one before it."""

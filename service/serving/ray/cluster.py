@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from service.serving.ray import keep_to_this_machine
 from service.settings import NotYet, SettingsError
 
 CONNECT_S = 5.0
@@ -28,10 +29,12 @@ def connected(address: str) -> Iterator[None]:
     """
     if find_spec("ray") is None:
         raise SettingsError('runtime.kind: "ray" needs Ray: pip install ".[ray]"')
+    if address == "local":
+        keep_to_this_machine()
+    elif address != "auto":
+        reach(address)
     import ray
 
-    if address not in ("local", "auto"):
-        reach(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         if address == "local":

@@ -34,8 +34,8 @@ class Described:
 
     @property
     def model(self) -> str:
-        """What its answers depend on: the weights and what they are computed in."""
-        return f"{self.info.label} {self.info.dtype}"
+        """The identity of its model in one line."""
+        return " ".join(self.info.identity)
 
 
 class Lost(Exception):

@@ -40,7 +40,9 @@ class Places:
         self.model = ""
 
     def add(self, replica: Described) -> None:
-        """A replica may be sent groups from now on."""
+        """A replica may be sent groups from now on; one that is known keeps what waits for it."""
+        if replica.id in self._all:
+            return
         queue = self._make_queue(alone=replica.info.generates)
         queue.finished(replica.cost, replica.seconds)
         self._all[replica.id] = Place.of(replica, queue, self._shares, self._clock())

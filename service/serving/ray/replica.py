@@ -24,6 +24,7 @@ from service.serving.batcher.scheduler import Resident
 from service.serving.handles import queue_of, shares_of
 from service.serving.loading import load_model
 from service.serving.ray.contract import Described, Sent
+from service.serving.recipe import with_recipe
 from service.settings.tree import Settings
 from service.telemetry import Instruments
 
@@ -68,7 +69,7 @@ class Replica:
         example = model.prepare(model.example())
         seconds = queue.cost_model.run_s(example.cost)
         id = serve.get_replica_context().replica_id.unique_id
-        self._described = Described(id, model.info, example.cost, seconds)
+        self._described = Described(id, with_recipe(model.info, table), example.cost, seconds)
 
     async def describe(self, replica: str = "") -> Described:
         """What it holds."""

@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 
 from models.contract import RemoteModel
+from service.concurrency.threads import on_thread
 from service.serving.handles import Handles, queue_of, shares_of
 from service.serving.loading import is_placed
 from service.serving.ray.backend import ReplicatedBackend
@@ -32,9 +33,9 @@ class RayRuntime(Handles):
         from service.serving.ray.deploy import deploy, deployed
 
         if runtime.address == "local":
-            await asyncio.to_thread(deploy, self._settings)
+            await on_thread(deploy, self._settings)
         placed = [name for name, table in self._settings.models.items() if is_placed(self._settings, table)]
-        if absent := sorted(set(placed) - await asyncio.to_thread(deployed)):
+        if absent := sorted(set(placed) - await on_thread(deployed)):
             raise NotYet(f"models.{absent[0]}: not on the cluster yet: run scoregate-server deploy")
         for name in placed:
             await self._serve_replicas(name)

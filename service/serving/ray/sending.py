@@ -1,28 +1,36 @@
 """Calls as they travel to a replica."""
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from models.calls import Call
 from models.contract import Prepared
-from models.image import Image, ImageError
-from service.errors import ImageUndecodable, ScoregateError
+from models.image import Image
 
 
-def prepare_to_send(calls: Sequence[Call], cost: int) -> list[Prepared | ScoregateError]:
-    """Each call as it travels: an image as its file and its digest."""
-    plain: dict[str, Image] = {}
-    return [to_send(call, cost, plain) for call in calls]
+class Sending:
+    """
+    Prepares the calls of one group; those about one image share what is sent of it.
 
+    Args:
+        cost: tokens that a call usually has.
+    """
 
-def to_send(call: Call, cost: int, plain: dict[str, Image]) -> Prepared | ScoregateError:
-    """One call; calls about one image share what is sent of it."""
-    image = getattr(call, "image", None)
-    if image is None:
-        return Prepared(cost, call)
-    try:
-        if image.digest not in plain:
-            plain[image.digest] = image if type(image) is Image else Image(image.encoded, image.digest)
-    except ImageError as exc:
-        return ImageUndecodable(str(exc))
-    return Prepared(cost, replace(call, image=plain[image.digest]))  # type: ignore[type-var]
+    def __init__(self, cost: int) -> None:
+        self._cost = cost
+        self._plain: dict[str, Image] = {}
+
+    def prepare(self, call: Call) -> Prepared:
+        """One call as it travels: an image as its file and its digest.  Raises `ImageError`."""
+        if not hasattr(call, "image"):
+            return Prepared(self._cost, call)
+        sent: dict[str, Any] = {"image": self._of(call.image)}
+        if before := getattr(call, "before", ()):
+            sent["before"] = tuple(self._of(each) if isinstance(each, Image) else each for each in before)
+        return Prepared(self._cost, replace(call, **sent))  # type: ignore[type-var]
+
+    def _of(self, image: Image) -> Image:
+        if image.digest not in self._plain:
+            plain = image if type(image) is Image else Image(image.encoded, image.digest)
+            self._plain[image.digest] = plain
+        return self._plain[image.digest]

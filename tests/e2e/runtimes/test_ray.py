@@ -1,13 +1,15 @@
 """What only Ray does: replicas that die, updates, several gateways, and clusters that cannot be used."""
 
+import os
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from demo.process import HOST, SERVICE, free_port
 from tests.e2e.runtimes.services import Served, items
-from tests.support.ray_cluster import STARTED_WITHIN_S, gateway, kill, replicas
+from tests.support.ray_cluster import STARTED_WITHIN_S, Profile, gateway, kill, listening, replicas
 from tests.support.service import series, until
 
 pytestmark = pytest.mark.integration
@@ -94,6 +96,54 @@ def test_what_fits_on_no_node_is_refused_before_anything_is_deployed(ray_profile
 
     assert 2 == ended.returncode
     assert "models.clip: no node of the cluster has 0.5 GPU" in last(ended)[0]
+
+
+ALONE = """
+[runtime]
+kind = "ray"
+
+[cache]
+questions = "sqlite:///{folder}/questions.sqlite3"
+
+[models.vqa]
+family = "fake"
+num_cpus = 0.5
+"""
+
+# A call of the port that Ray Serve opens for each replica, as somebody makes it who has no token.
+STRANGER = """
+import sys, grpc
+from ray.serve.generated import serve_pb2, serve_pb2_grpc
+stub = serve_pb2_grpc.ASGIServiceStub(grpc.insecure_channel(f"127.0.0.1:{sys.argv[1]}"))
+try:
+    stub.HandleRequest(serve_pb2.ASGIRequest(), timeout=20)
+except grpc.RpcError as error:
+    print(error.code().name)
+"""
+
+
+def test_a_cluster_of_its_own_is_closed_to_other_machines(tmp_path):
+    """But for one port of each replica, which Serve opens everywhere: it asks for a token."""
+    profile = Profile(tmp_path / "alone.toml")
+    profile.path.write_text(ALONE.format(folder=tmp_path))
+    with gateway(profile, tmp_path / "log") as (process, port):
+        score = Served(port).score(items(1)).json()["results"][0]["scores"]
+        open_to_all = [each for each in listening(process.pid) if not each.address.is_loopback]
+        without_token = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+        answers = [
+            subprocess.run(
+                [sys.executable, "-c", STRANGER, str(each.port)],
+                env=without_token,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            ).stdout.strip()
+            for each in open_to_all
+        ]
+
+    assert "vqascore" in score
+    assert all("ServeReplica" in each.command for each in open_to_all)
+    assert ["UNAUTHENTICATED"] * len(open_to_all) == answers
 
 
 def asked(served):

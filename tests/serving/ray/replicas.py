@@ -17,6 +17,7 @@ from service.serving.ray.contract import Described, Lost
 from service.telemetry import Instruments
 
 BATCH = 8
+HANGS_S = 20  # what has not been answered by then never will be
 WAITED_S, RAN_S = 0.5, 0.25  # by every group that is answered
 
 
@@ -100,23 +101,24 @@ async def asked(cache=None, clock=monotonic, **replicas):
     async def no_sleep(seconds):
         await asyncio.sleep(0)
 
-    with FairThreads(1, "cpu") as cpu:
-        backend = ReplicatedBackend(
-            "vqa",
-            deployment,
-            queue,
-            cpu=dict.fromkeys(LANES, cpu),
-            instruments=Instruments(["vqa"]),
-            sleep=no_sleep,
-            clock=clock,
-        )
-        async with backend:
-            if replicas:
-                await backend.ready.wait()
-                await known(backend, len(replicas))
-            handle = Handle(backend, cache)
-            yield deployment, handle, backend
-            await handle.aclose()
+    async with asyncio.timeout(HANGS_S):
+        with FairThreads(1, "cpu") as cpu:
+            backend = ReplicatedBackend(
+                "vqa",
+                deployment,
+                queue,
+                cpu=dict.fromkeys(LANES, cpu),
+                instruments=Instruments(["vqa"]),
+                sleep=no_sleep,
+                clock=clock,
+            )
+            async with backend:
+                if replicas:
+                    await backend.ready.wait()
+                    await known(backend, len(replicas))
+                handle = Handle(backend, cache)
+                yield deployment, handle, backend
+                await handle.aclose()
 
 
 async def known(backend, replicas):

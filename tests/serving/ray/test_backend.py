@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from models.calls import LikelihoodCall
+from models.calls import LabelCall, LikelihoodCall
 from models.fake import GREY
 from models.image import Image
 from models.outcomes import Likelihood
-from service.errors import Draining, LaneFull, ModelFault
+from service.errors import DeadlineExceeded, Draining, LaneFull, ModelFault
 from service.serving.backends.contract import Result
 from service.serving.cache.memory import OutcomeCache
 from service.serving.demand import Demand
@@ -331,6 +331,146 @@ async def test_what_the_last_replica_of_the_old_model_went_away_with_is_kept_und
             deployment.answer_all()
         keys = [asked_call.key(("vqa", info.label, info.dtype)) for info in (old, handle.info)]
         assert [outcome is not None for outcome in await cache.find(keys)] == [False, True]
+
+
+class SlowCache(OutcomeCache):
+    """One that looks up as long as it is told to, as one in a Redis does."""
+
+    def __init__(self):
+        super().__init__(2**20)
+        self.go = asyncio.Event()
+
+    async def find(self, keys):
+        found = await super().find(keys)
+        await self.go.wait()
+        return found
+
+
+async def replaced(deployment, handle):
+    """The one replica is replaced by one with another model."""
+    deployment.runs(b="new")
+    while handle.info.label != "new@1":
+        await asyncio.sleep(0)
+
+
+async def answered(deployment, task):
+    """The outcomes of *task*, from replicas that answer all that they are asked."""
+    while not task.done():
+        await asyncio.sleep(0)
+        deployment.answer_all()
+    return task.result()
+
+
+def kept(cache, one, model):
+    return cache.get(one.key(("vqa", *model.identity))) is not None
+
+
+async def test_a_model_that_is_replaced_while_a_call_is_looked_up_answers_nothing_in_the_others_name():
+    """Its key names the old model: it is asked again, under a new key."""
+    cache, one = SlowCache(), call()
+    async with asked(cache, a="old") as (deployment, handle, _):
+        old = handle.info
+        task, _ = asking(handle, one)
+        await settled()
+        await replaced(deployment, handle)
+        cache.go.set()
+        [outcome] = await answered(deployment, task)
+        assert isinstance(outcome, Likelihood)
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, True)
+
+
+async def test_a_model_that_is_replaced_while_a_call_is_prepared_answers_nothing_in_the_others_name():
+    """After the look-up, and before any replica is sent the call."""
+    cache, one, go = OutcomeCache(2**20), call(), asyncio.Event()
+    async with asked(cache, a="old") as (deployment, handle, backend):
+        old, prepare = handle.info, backend.prepare
+
+        async def slow(calls, lane):
+            made = await prepare(calls, lane)
+            await go.wait()
+            return made
+
+        backend.prepare = slow
+        task, _ = asking(handle, one)
+        await settled()
+        await replaced(deployment, handle)
+        go.set()
+        [outcome] = await answered(deployment, task)
+        assert isinstance(outcome, Likelihood)
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, True)
+
+
+async def test_a_model_that_was_replaced_and_came_back_is_known_to_have_been_away():
+    """A request that was under way has numbers of both, although the name is the one of its start."""
+    async with asked(a="old") as (deployment, handle, _):
+        before = handle.info, handle.replacements
+        await replaced(deployment, handle)
+        deployment.runs(c="old")
+        while handle.info.label != "old@1":
+            await asyncio.sleep(0)
+        assert handle.info == before[0]
+        assert handle.replacements == before[1] + 2
+
+
+async def test_a_caller_who_joins_a_call_on_its_way_waits_until_his_own_deadline():
+    """The replica drops it at the deadline that it was sent with: then it is asked again."""
+    async with asked(a="m") as (deployment, handle, _):
+        first, _ = asking(handle, call(), seconds=0.5, lane="bulk")
+        await sent(deployment, 1)
+        second, _ = asking(handle, call(), seconds=60.0)
+        await settled()
+        deployment.under_way[0].said.set_result([Result(DeadlineExceeded(stage="queue"))])
+        await sent(deployment, 1)
+        assert deployment.under_way[0].calls[0].left_s > 30
+        [outcome] = await answered(deployment, second)
+        assert isinstance(outcome, Likelihood)
+        first.cancel()
+
+
+async def test_a_deadline_that_passed_in_a_replicas_queue_is_told_to_whoever_waits():
+    """Nobody has joined the call: it is not asked again."""
+    async with asked(a="m") as (deployment, handle, _):
+        task, request = asking(handle, call(), seconds=0.1)
+        await sent(deployment, 1)
+        while asyncio.get_running_loop().time() <= request.deadline:
+            await asyncio.sleep(0)
+        deployment.under_way[0].said.set_result([Result(DeadlineExceeded(stage="queue"))])
+        assert [type(outcome) for outcome in await task] == [DeadlineExceeded]
+        assert len(deployment.groups) == 1
+
+
+class Unreadable(Image):
+    """One whose file cannot be had, since its decoder was killed while it wrote."""
+
+    @property
+    def encoded(self):
+        raise ValueError("not enough image data")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        LikelihoodCall(Unreadable(GREY.encoded, "bad"), "q?"),
+        LabelCall(GREY, "q?", ("a",), ("before", Unreadable(GREY.encoded, "bad"))),
+    ],
+)
+async def test_a_call_that_cannot_be_made_ready_to_travel_fails_alone(bad):
+    """Whatever the error is; its group is answered."""
+    async with asked(a="m") as (deployment, handle, _):
+        task, _ = asking(handle, bad, call("good?"))
+        outcomes = await answered(deployment, task)
+        assert [type(outcome) for outcome in outcomes] == [ModelFault, Likelihood]
+        assert handle.under_way == 0
+
+
+async def test_a_replica_that_is_listed_twice_keeps_what_waits_for_it():
+    """Two of its answers to the question what it holds may arrive."""
+    async with asked(a="m") as (deployment, handle, backend):
+        task, _ = asking(handle, *about(40))
+        await sent(deployment, 2)
+        backend._came(await deployment.describe("a"))
+        outcomes = await answered(deployment, task)
+        assert [type(outcome) for outcome in outcomes] == [Likelihood] * 40
 
 
 async def test_who_waits_when_the_gateway_closes_is_told_that_it_shuts_down():

@@ -1,0 +1,48 @@
+"""What models answer is held beside the version of the arithmetic, which is part of every cache key."""
+
+import hashlib
+import json
+
+import pytest
+
+from models.arithmetic import ARITHMETIC
+from models.registry import OWN
+from tests.support.golden_answers import RECORDED, answers, rounded
+
+# The sha256 of tests/golden/arithmetic.json in each version of the arithmetic; none is recorded anew.
+HASHES = {1: "dcd885b6ffd2d48e845386fecd7c6b691cc998faef1e5a52dc8c45bc580060c3"}
+
+RAISE = (
+    "what models answer has changed: raise ARITHMETIC in models/arithmetic.py, run "
+    "`python -m tests.support.golden_answers`, and add the new hash to HASHES: "
+)
+MADE = answers()
+UNKEPT = {"transformers", "openai"}  # question LLMs, whose answers no cache keeps
+NEAR = 2e-3  # other processors round otherwise
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return json.loads(RECORDED.read_text())
+
+
+def test_the_recorded_answers_are_those_of_this_version():
+    """Whoever records them anew has to raise the version."""
+    found = hashlib.sha256(RECORDED.read_bytes()).hexdigest()
+
+    assert found == HASHES.get(ARITHMETIC), RAISE + found
+    assert len(HASHES) == len(set(HASHES.values()))
+
+
+def test_every_family_that_answers_are_kept_of_is_recorded(recorded):
+    """A new one has a place in tests/support/golden_answers.py."""
+    families = {family.name for family in OWN} - UNKEPT - {"fake"}
+
+    assert [*recorded] == [*MADE]
+    assert families <= {name.split()[0] for name in recorded}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_models_answer_as_they_did_when_this_version_was_recorded(name, recorded, tmp_path):
+    """A change of pixels, tokens or arithmetic fails here; a raised version has all be asked again."""
+    assert rounded(MADE[name](tmp_path)) == pytest.approx(recorded[name], rel=NEAR, abs=NEAR), RAISE + name

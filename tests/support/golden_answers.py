@@ -1,0 +1,232 @@
+"""
+Numbers that every model's answers rest on: pixels, and answers of a small checkpoint of each family.
+
+`python -m tests.support.golden_answers` records them in `tests/golden/arithmetic.json`.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from math import log
+from operator import attrgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import PIL.Image
+import torch
+
+from models.calls import (
+    Call,
+    ChoiceCall,
+    DetectCall,
+    EntailmentCall,
+    FirstTokenCall,
+    ImageCall,
+    LabelCall,
+    LikelihoodCall,
+    RewardCall,
+    TextCall,
+)
+from models.contract import RemoteModel
+from models.cutout import Cutout
+from models.film import Film
+from models.grid import Grid
+from models.image import Image
+from models.outcomes import (
+    Choices,
+    Detection,
+    Detections,
+    Embedding,
+    Entailment,
+    FirstToken,
+    Likelihood,
+    Reading,
+    Reward,
+)
+from models.outcomes.detections import packed
+from models.pixels import Pixels
+from models.registry import families
+from tests.support import detector_checkpoints, nli_checkpoints, transformers_clips
+from tests.support.films import film
+from tests.support.imagereward_checkpoints import imagereward
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+RECORDED = GOLDEN / "arithmetic.json"
+DIGITS = 4
+
+FLANT5 = GOLDEN / "clip_flant5"
+FILES = sorted(FLANT5.glob("images/*.*"))
+PICTURE = Image((FLANT5 / "images" / "a1_tall_rgb.png").read_bytes())
+PHOTO = Image((GOLDEN / "tifa_pictures" / "drawbench_8.jpg").read_bytes())
+DOG, PROMPT = "Is there a red dog?", "a red dog on a blue square"
+
+
+def answers() -> dict[str, Callable[[Path], list[float]]]:
+    """What makes the numbers of each name; the folder is for a checkpoint."""
+    return {
+        **{f"pixels of {path.name}": pixels_of(path.read_bytes()) for path in FILES},
+        **{f"pixels of a {kind} film": lambda _, kind=kind: bytes_of(Film(film(kind)).rgb) for kind in KINDS},
+        "pixels of a grid": lambda _: bytes_of(Grid([PHOTO, PICTURE], ["", ""]).rgb),
+        "pixels of a cutout": lambda _: bytes_of(cutout().rgb),
+        "pixels padded": lambda _: sampled(Pixels(32)(PHOTO.rgb)),
+        "pixels cropped": lambda _: sampled(Pixels(32, pad=False)(PICTURE.rgb)),
+        "pixels cropped to even": lambda _: sampled(Pixels(32, pad=False, to_even=True)(PHOTO.rgb)),
+        "open_clip": family("open_clip", CLIP_CALLS, checkpoint="demo:clip"),
+        **{
+            f"open_clip {mode}": family(
+                "open_clip", [ImageCall(PICTURE)], checkpoint="demo:clip", resize_mode=mode
+            )
+            for mode in ("shortest", "longest", "squash")
+        },
+        "aesthetic": aesthetic,
+        "clip_flant5": family("clip_flant5", VQA_CALLS, checkpoint=str(FLANT5)),
+        "imagereward": made("imagereward", imagereward, [RewardCall(PHOTO, PROMPT)]),
+        "mask2former": made("mask2former", detector_checkpoints.mask2former, [DetectCall(PICTURE, (), 0.1)]),
+        "owlv2": made("owlv2", detector_checkpoints.owlv2, [DetectCall(PICTURE, ("dog", "red cat"), 0.1)]),
+        "transformers_nli": family("transformers_nli", NLI_CALLS, checkpoint="demo:nli"),
+        "transformers_nli TRUE": made("transformers_nli", nli_checkpoints.true, NLI_CALLS),
+        **{
+            f"transformers_clip {kind}": made(
+                "transformers_clip",
+                lambda folder, kind=kind: transformers_clips.save(kind, folder),
+                CLIP_CALLS,
+            )
+            for kind in ("siglip", "siglip2", "align")
+        },
+        "rapidocr": family("rapidocr", None),
+        "openai_vlm": family("openai_vlm", VLM_CALLS, base_url="http://m/v1", model="m"),
+        "openai_reward": family(
+            "openai_reward", [RewardCall(PICTURE, PROMPT)], base_url="http://m/v1", model="m"
+        ),
+    }
+
+
+KINDS = ("GIF", "WEBP")
+SUREST = 4  # objects that are recorded
+DEMO_WIDTH = 128  # of the shipped CLIP's embeddings
+CLIP_CALLS = [ImageCall(PHOTO), ImageCall(PICTURE), TextCall(PROMPT)]
+NLI_CALLS = [EntailmentCall("a red circle is there", "Is there a red dog? yes")]
+VQA_CALLS: list[Call] = [
+    LikelihoodCall(PICTURE, DOG),
+    ChoiceCall(PHOTO, "What is it?", ("a dog", "a red square")),
+    FirstTokenCall(PICTURE, DOG, ("yes", "no")),
+]
+VLM_CALLS: list[Call] = [
+    *VQA_CALLS,
+    LabelCall(PICTURE, DOG, ("A", "B"), ("before it", PHOTO)),
+]
+
+
+def pixels_of(file: bytes) -> Callable[[Path], list[float]]:
+    """The pixels of a picture file."""
+    return lambda _: bytes_of(Image(file).rgb)
+
+
+def cutout() -> Image:
+    """One object of the photo: all of its box but for the first rows."""
+    mask = np.ones((60, 80), bool)
+    mask[:20] = False
+    return Cutout(PHOTO, Detection("dog", 0.5, (10.0, 20.0, 90.0, 80.0), packed(mask)))
+
+
+def family(name: str, calls: list[Any] | None, **settings: Any) -> Callable[[Path], list[float]]:
+    """What a model of the family answers to *calls*, to its own example where there are none."""
+
+    def answered(_: Path) -> list[float]:
+        declared = families()[name]
+        table = declared.settings(family=name, role=declared.role, **settings)
+        model = declared.load(name, table)
+        prepared = [model.prepare(call) for call in calls or [model.example()]]
+        if isinstance(model, RemoteModel):
+            found = [asyncio.run(model.answer(each, server)) for each in prepared]
+        else:
+            found = model.score(prepared)
+        return [number for outcome in found for number in numbers(outcome)]
+
+    return answered
+
+
+def made(name: str, save: Callable[[Path], object], calls: list[Any]) -> Callable[[Path], list[float]]:
+    """The same for a checkpoint that *save* makes."""
+
+    def answered(folder: Path) -> list[float]:
+        save(folder)
+        return family(name, calls, checkpoint=str(folder))(folder)
+
+    return answered
+
+
+def aesthetic(folder: Path) -> list[float]:
+    """A head of one layer on the shipped CLIP."""
+    weight = torch.linspace(-3, 4, DEMO_WIDTH)[None]
+    torch.save({"weight": weight, "bias": torch.tensor([5.5])}, folder / "head.pth")
+    head = str(folder / "head.pth")
+    return family("aesthetic", [RewardCall(PHOTO)], checkpoint="demo:clip", head=head)(folder)
+
+
+async def server(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What an OpenAI-compatible server says: numbers that depend on the texts of the request."""
+    if path == "../tokenize":
+        return {"tokens": [crc32(body["prompt"].encode()) % 997], "token_strs": [body["prompt"]]}
+    asked = crc32("".join(each.get("text", "|") for each in body["messages"][0]["content"]).encode())
+    if path == "../classify":
+        return {"data": [{"probs": [asked % 997 / 100, 0.5]}]}
+    said = [
+        {"token": f"token_id:{token}", "logprob": -((asked + token) % 997) / 100}
+        for token in body["logprob_token_ids"]
+    ]
+    return {"choices": [{"message": {"content": ""}, "logprobs": {"content": [{"top_logprobs": said}]}}]}
+
+
+def numbers(outcome: Any) -> list[float]:
+    """An outcome as numbers: a vector's sampled, places in parts of the picture, texts by their sum."""
+    match outcome:
+        case Embedding(vector):
+            return sampled(vector)
+        case Detections(found):
+            sides = max(PICTURE.size)
+            return [number for each in found[:SUREST] for number in (each.score, *np.divide(each.box, sides))]
+        case Reading(lines):
+            return [
+                float(crc32("".join(line.text for line in lines).encode()) % 997),
+                *map(attrgetter("confidence"), lines),
+            ]
+        case Likelihood(log_probs, yes, no):
+            return [*log_probs, yes, no]
+        case Choices(log_probs):
+            return [number for tokens in log_probs for number in tokens]
+        case FirstToken(log_probs):
+            return [*log_probs]
+        case Reward(outputs):
+            return [*outputs]
+        case Entailment(probability):
+            return [log(probability / (1 - probability))]
+    raise TypeError(f"nothing is recorded of a {type(outcome).__name__}")
+
+
+def bytes_of(picture: PIL.Image.Image) -> list[float]:
+    """Those of a picture, from 0 to 1."""
+    return sampled(np.asarray(picture) / 255)
+
+
+def sampled(values: Any) -> list[float]:
+    """The mean of an array, and twelve of its values from all over it."""
+    flat = np.asarray(values, float).ravel()
+    return [float(flat.mean()), *map(float, flat[:: max(1, len(flat) // 12 - 1)][:12])]
+
+
+def rounded(values: list[float]) -> list[float]:
+    """As they are recorded."""
+    return [round(value, DIGITS) + 0.0 for value in values]
+
+
+if __name__ == "__main__":
+    found = {}
+    for name, make in answers().items():
+        with TemporaryDirectory() as folder:
+            found[name] = rounded(make(Path(folder)))
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(values)}" for name, values in found.items())
+    RECORDED.write_text(f"{{\n{lines}\n}}\n")
