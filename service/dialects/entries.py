@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -57,13 +57,13 @@ def image_of(part: Any) -> str | None:
     """The str that stands for a picture, if there is one; a text does so as a `data:image` URI."""
     if isinstance(part, dict):
         named = part.get("image", part.get("image_url"))
-        if named is None and is_image_uri(part.get("text")):
-            return part["text"]
+        if named is None and is_image_uri(said := part.get("text")):
+            return said
         part = named.get("url") if isinstance(named, dict) else named
     return part if isinstance(part, str) else None
 
 
-def is_image_uri(value: Any) -> bool:
+def is_image_uri(value: Any) -> TypeGuard[str]:
     """Whether it is a `data:` URI of a picture."""
     return isinstance(value, str) and value.startswith("data:image")
 
