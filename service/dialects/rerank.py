@@ -105,9 +105,9 @@ def results(best: dict[int, float], documents: list[Any] | None) -> list[dict[st
     ]
 
 
-def as_dict(document: Any) -> Any:
-    """A document as clients read it: one that was sent as a str is the text of a dict."""
-    return {"text": document} if isinstance(document, str) else document
+def as_dict(document: str | dict[str, Any]) -> dict[str, Any]:
+    """A document as typed clients read it, which need a text: that of a str is the whole of it."""
+    return {"text": document} if isinstance(document, str) else {"text": "", **document}
 
 
 def ranks(best: dict[int, float], texts: list[str] | None) -> list[dict[str, Any]]:

@@ -62,9 +62,12 @@ class Rerankers:
     def litellm_jina_ai(self) -> list[Any]:
         return self._litellm("jina_ai")
 
+    def litellm_dicts(self) -> list[Any]:
+        return self._litellm("jina_ai", documents=[{"image": uri} for uri in self.asked["documents"]])
+
     def _litellm(self, provider: str, **more: Any) -> list[Any]:
         model = f"{provider}/{MODEL}"
-        answer = litellm.rerank(model=model, api_base=self.url, api_key="none", **self.asked, **more)
+        answer = litellm.rerank(model=model, api_base=self.url, api_key="none", **{**self.asked, **more})
         return [(result["index"], result["relevance_score"]) for result in answer.results]
 
 

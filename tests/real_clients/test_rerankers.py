@@ -30,6 +30,7 @@ def answers(service):
         "cohere_v2",
         "infinity_client",
         "litellm_cohere",
+        "litellm_dicts",
         "litellm_hosted_vllm",
         "litellm_huggingface",
         "litellm_infinity",
