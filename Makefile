@@ -1,11 +1,12 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack ray-chaos
+.PHONY: help demo serve test check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 VLLM := .venv-vllm
+CLIENTS := .venv-clients
 TICK_S ?= 20
 HELM := v3.22.0
 IMAGE := scoregate-server:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -36,13 +37,19 @@ $(VLLM)/ready: requirements-vllm.lock
 	@$(call watched,$(VLLM)) $(VLLM)/bin/pip install --disable-pip-version-check --no-deps -r requirements-vllm.lock
 	@touch $@
 
+$(CLIENTS)/ready: requirements-clients.lock
+	@echo "Setting up $(CLIENTS) for the tests, once: a minute, takes 0.4 GB on disk"
+	$(PYTHON) -m venv $(CLIENTS)
+	@$(call watched,$(CLIENTS)) $(CLIENTS)/bin/pip install --disable-pip-version-check --no-deps -r requirements-clients.lock
+	@touch $@
+
 demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html
 	$(BIN)/python -m demo.show
 
 serve: $(VENV)/server ## Serve the demo models, or CONFIG=profile.toml, on 127.0.0.1:8000
 	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)")
 
-test: check vllm redis prometheus nginx chromium helm ## Lint, types, all tests
+test: check vllm clients redis prometheus nginx chromium helm ## Lint, types, all tests
 	$(BIN)/pytest
 
 check: $(VENV)/dev ## Lint and types only
@@ -51,6 +58,8 @@ check: $(VENV)/dev ## Lint and types only
 	$(BIN)/mypy
 
 vllm: $(VLLM)/ready ## Build the environment of the vLLM that the tests start (CPU, 6 GB)
+
+clients: $(CLIENTS)/ready ## Build the environment of the real clients that the tests run (0.4 GB)
 
 redis: ## Install the redis-server that the tests start, where there is none (Debian, as root)
 	@command -v redis-server >/dev/null || { apt-get update && apt-get install -y redis-server; } \

@@ -30,7 +30,10 @@ from service.lanes import LANES
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STAGES = ("decode", "questions", "queue", "model", "total")
 # Routes of the dialects that ask models; `pickle` is the port whose bodies are pickles.
-OF_DIALECTS = ("/compute", "/{metric}/compute", "/unirl/score", "/v1/rerank", "/v1/score", "pickle")
+OF_DIALECTS = (
+    *("/compute", "/{metric}/compute", "/unirl/score"),
+    *("/rerank", "/v1/rerank", "/v2/rerank", "/v1/score", "pickle"),
+)
 ROUTES = (
     "/score",
     "/rank",
@@ -45,6 +48,7 @@ ROUTES = (
     "/openapi.json",
     "/unirl/health",
     "/unirl/rewards",
+    "/v1/models",
     "/{metric}/health",
     *OF_DIALECTS,
     "other",

@@ -1,8 +1,8 @@
-"""The texts and pictures of rerankers' requests, in the forms that Jina, Cohere and vLLM give them."""
+"""The texts and pictures of rerankers' requests, in the forms that Jina, Cohere, vLLM and TEI give them."""
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -49,17 +49,23 @@ def is_picture(entry: Any) -> bool:
     """Whether an entry says that it is one; a str does so as a `data:image` URI."""
     found = list(parts(entry))
     if len(found) == 1 and isinstance(found[0], str):
-        return found[0].startswith("data:image")
+        return is_image_uri(found[0])
     return len(found) == 1 and image_of(found[0]) is not None
 
 
 def image_of(part: Any) -> str | None:
-    """The str that stands for a picture, if there is one."""
+    """The str that stands for a picture, if there is one; a text does so as a `data:image` URI."""
     if isinstance(part, dict):
-        part = part.get("image", part.get("image_url"))
-        if isinstance(part, dict):
-            part = part.get("url")
+        named = part.get("image", part.get("image_url"))
+        if named is None and is_image_uri(said := part.get("text")):
+            return said
+        part = named.get("url") if isinstance(named, dict) else named
     return part if isinstance(part, str) else None
+
+
+def is_image_uri(value: Any) -> TypeGuard[str]:
+    """Whether it is a `data:` URI of a picture."""
+    return isinstance(value, str) and value.startswith("data:image")
 
 
 def parts(entry: Any) -> Iterator[Any]:

@@ -47,7 +47,7 @@ def over_http(service: Service, dialects: Dialects) -> FastAPI:
     app = FastAPI(openapi_url=None, redirect_slashes=False)
     app.state.service, app.state.dialects = service, dialects
     app.include_router(health.router)
-    for router in routers(service.settings.dialects.enabled):
+    for router in routers(service.settings.dialects.enabled, own_port=True):
         app.include_router(router)
     app.add_exception_handler(ScoregateError, scoregate_error)
     app.add_exception_handler(HTTPException, http_error)

@@ -4,15 +4,21 @@ from collections.abc import Iterable, Iterator
 
 from fastapi import APIRouter
 
-from service.dialects.flow_factory import router as flow_factory
-from service.dialects.rerank import router as rerank
-from service.dialects.unirl import router as unirl
+from service.dialects import flow_factory, pairs, rerank, rerankers, unirl
 
 # The one whose paths may begin with any metric comes last.
-ROUTERS = {"unirl": unirl, "rerank": rerank, "flow_factory": flow_factory}
+ROUTERS = {
+    "unirl": [unirl.router],
+    "rerank": [rerank.router, pairs.router, rerankers.router],
+    "flow_factory": [flow_factory.router],
+}
+ON_OWN_PORT = {"rerank": [pairs.on_own_port]}  # what would be in the way of the public API
 
 
-def routers(enabled: Iterable[str]) -> Iterator[APIRouter]:
-    """The routes of those that are *enabled*."""
+def routers(enabled: Iterable[str], *, own_port: bool = False) -> Iterator[APIRouter]:
+    """The routes of those that are *enabled*, with all that an *own_port* has beside the main one."""
     chosen = set(enabled)
-    return (router for name, router in ROUTERS.items() if name in chosen)
+    for name, listed in ROUTERS.items():
+        if name in chosen:
+            yield from listed
+            yield from ON_OWN_PORT.get(name, ()) if own_port else ()

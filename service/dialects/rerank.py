@@ -1,159 +1,118 @@
 """
-Rerankers' endpoints for pictures: `POST /v1/rerank` (Jina, Cohere, vLLM) and `POST /v1/score` (vLLM).
+Pictures in the order of their scores: `POST /rerank`, `/v1/rerank` and `/v2/rerank`.
 
-The query is the prompt, and the documents are pictures.  `model` names the metric.
+The query is the prompt.  Clients of Jina, Cohere, vLLM and Infinity send `documents`.  Those of
+text-embeddings-inference (TEI) send `texts`, and read a bare list.
 """
 
-import time
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
+import orjson
 from fastapi import APIRouter, Request, Response
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from service.dialects.entries import is_picture, picture, side, text
-from service.dialects.patience import Outcomes
+from service.dialects.entries import picture, side, text
+from service.dialects.failures import raise_most_telling
+from service.dialects.rerankers import envelope, refused, scored
 from service.dialects.scoring import Wanted
 from service.dialects.wire import Loose, dialects_of, read
 from service.errors import Invalid, ScoregateError
-from service.http.problems import entry, problem
-from service.http.routing import json_response, service_of
+from service.http.problems import entry
+from service.http.routing import json_response
 from service.metrics.contract import Score
-from service.report import most_telling
 
-router = APIRouter(prefix="/v1", include_in_schema=False)
-
-UNCOUNTED = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no tokens are counted
+router = APIRouter(include_in_schema=False)
 
 
 class RerankRequest(Loose):
-    """Body of `POST /v1/rerank`."""
+    """A query with either documents or texts."""
 
     model: str | None = None
     query: Any
-    documents: Annotated[list[Any], Field(min_length=1)]
+    documents: Any = None
+    texts: Annotated[list[str], Field(fail_fast=True)] | None = None
     top_n: Annotated[int, Field(ge=1)] | None = None
-    return_documents: bool = False
+    return_documents: bool | None = None
+    return_text: bool = False
     raw_scores: bool = False
 
+    @model_validator(mode="after")
+    def _can_be_answered(self) -> Self:
+        if (self.documents is None) == (self.texts is None):
+            raise ValueError("give either documents or texts")
+        if self.return_documents:
+            check_returnable(self.entries())
+        return self
 
-class PairsRequest(Loose):
-    """Body of `POST /v1/score`: two sides, under any of the names that they go by."""
+    def entries(self) -> list[Any]:
+        """The documents or the texts."""
+        return side(self.documents) if self.texts is None else self.texts
 
-    model: str | None = None
-    text_1: Any = None
-    text_2: Any = None
-    data_1: Any = None
-    data_2: Any = None
-    queries: Any = None
-    documents: Any = None
-    items: Any = None
-
-    def sides(self) -> tuple[list[Any], list[Any]]:
-        """The texts and the pictures, as many of both.  Raises `Invalid`."""
-        firsts = [given for given in (self.text_1, self.data_1, self.queries) if given is not None]
-        seconds = [
-            given for given in (self.text_2, self.data_2, self.documents, self.items) if given is not None
+    def wanted(self, metric: str) -> list[Wanted]:
+        """Each picture with the prompt.  Raises `Invalid`."""
+        if self.raw_scores:
+            raise Invalid("raw_scores: set the options of the metric in [dialects] instead")
+        prompt, field = text(self.query, "query"), "documents" if self.texts is None else "texts"
+        return [
+            Wanted(prompt, picture(entry, f"{field}/{number}"), (metric,))
+            for number, entry in enumerate(self.entries())
         ]
-        if len(firsts) != 1 or len(seconds) != 1:
-            raise Invalid("give text_1 with text_2, data_1 with data_2, or queries with documents or items")
-        texts, pictures = side(firsts[0]), side(seconds[0])
-        if texts and all(map(is_picture, texts)):
-            texts, pictures = pictures, texts
-        if len(texts) == 1:
-            texts *= len(pictures)
-        elif len(pictures) == 1:
-            pictures *= len(texts)
-        if len(texts) != len(pictures):
-            raise Invalid(f"{len(texts)} texts and {len(pictures)} pictures: give one of either, or as many")
-        return texts, pictures
+
+
+def check_returnable(documents: list[Any]) -> None:
+    """Raises `ValueError` where one holds what cannot be written as JSON, such as an integer of 70 bits."""
+    for number, document in enumerate(documents):
+        try:
+            orjson.dumps(document)
+        except TypeError as exc:
+            raise ValueError(f"documents/{number} cannot be returned: {exc}") from exc
 
 
 @router.post("/rerank")
+@router.post("/v1/rerank")
+@router.post("/v2/rerank")
 async def rerank(request: Request) -> Response:
-    """The pictures, best first; one without a score stands under `errors`."""
+    """Rank pictures, best first; of documents, those without a score stand under `errors`."""
+    dialects = dialects_of(request)
     try:
         wire = await read(request, RerankRequest)
-        if wire.raw_scores:
-            raise Invalid("raw_scores: set the options of the metric in [dialects] instead")
-        prompt, metric = text(wire.query, "query"), dialects_of(request).metric(wire.model)
-        wanted = [
-            Wanted(prompt, picture(document, f"documents/{number}"), (metric,))
-            for number, document in enumerate(wire.documents)
-        ]
-        outcomes = await scored(request, wanted)
+        metric = dialects.metric(wire.model)
+        dialects.check_number(len(wire.entries()))
+        outcomes = await scored(request, wire.wanted(metric))
+        if wire.texts is not None:  # whose answer has no place for an error
+            raise_most_telling((f"texts/{number}", found) for number, found in enumerate(outcomes))
     except ScoregateError as error:
         return refused(request, error)
-    scores = {n: found[metric] for n, found in enumerate(outcomes)}
-    values = {n: score.value for n, score in scores.items() if isinstance(score, Score)}
-    best = sorted(values, key=lambda number: -values[number])[: wire.top_n]
-    errors = [
-        {"index": n, **entry(error)} for n, error in scores.items() if isinstance(error, ScoregateError)
-    ]
-    results = [
+    found = dict(enumerate(each[metric] for each in outcomes))
+    values = {number: score.value for number, score in found.items() if isinstance(score, Score)}
+    best = dict(sorted(values.items(), key=lambda pair: -pair[1])[: wire.top_n])
+    if wire.texts is not None:
+        return json_response(ranks(best, wire.texts if wire.return_text else None))
+    errors = [{"index": n, **entry(error)} for n, error in found.items() if isinstance(error, ScoregateError)]
+    content = {"results": results(best, wire.entries() if wire.return_documents else None)}
+    return json_response({**envelope(request, metric), **content, **({"errors": errors} if errors else {})})
+
+
+def results(best: dict[int, float], documents: list[Any] | None) -> list[dict[str, Any]]:
+    """The entries of an answer to documents, with those where they are wanted."""
+    return [
         {
             "index": number,
-            "relevance_score": values[number],
-            **({"document": wire.documents[number]} if wire.return_documents else {}),
+            "relevance_score": value,
+            **({"document": as_dict(documents[number])} if documents else {}),
         }
-        for number in best
+        for number, value in best.items()
     ]
-    content = {"results": results, **({"errors": errors} if errors else {})}
-    return json_response({**envelope(request, metric), **content})
 
 
-@router.post("/score")
-async def score(request: Request) -> Response:
-    """A score for each pair, in order; one that is missing is null, beside its error."""
-    try:
-        wire = await read(request, PairsRequest)
-        metric = dialects_of(request).metric(wire.model)
-        wanted = [
-            Wanted(text(one, f"text {number}"), picture(other, f"picture {number}"), (metric,))
-            for number, (one, other) in enumerate(zip(*wire.sides(), strict=True))
-        ]
-        outcomes = await scored(request, wanted)
-    except ScoregateError as error:
-        return refused(request, error)
-    data = [
-        {"index": number, "object": "score", **score_or_error(found[metric])}
-        for number, found in enumerate(outcomes)
+def as_dict(document: str | dict[str, Any]) -> dict[str, Any]:
+    """A document as typed clients read it, which need a text: that of a str is the whole of it."""
+    return {"text": document} if isinstance(document, str) else {"text": "", **document}
+
+
+def ranks(best: dict[int, float], texts: list[str] | None) -> list[dict[str, Any]]:
+    """The entries of an answer to texts, with those where they are wanted."""
+    return [
+        {"index": number, "score": value, **({"text": texts[number]} if texts else {})}
+        for number, value in best.items()
     ]
-    return json_response({**envelope(request, metric), "object": "list", "data": data})
-
-
-async def scored(request: Request, wanted: Sequence[Wanted]) -> Sequence[Outcomes]:
-    """The outcomes.  Raises the error that says most where nothing has a score."""
-    timeout_s = service_of(request).settings.dialects.timeouts_s.rerank
-    outcomes = await dialects_of(request).scored(request, wanted, timeout_s)
-    errors = [error for found in outcomes for error in found.values() if isinstance(error, ScoregateError)]
-    if len(errors) == len(wanted):
-        raise most_telling(errors)
-    return outcomes
-
-
-def score_or_error(outcome: Score | ScoregateError) -> dict[str, Any]:
-    """What an entry says: positions must stay, and no number may stand for one that is missing."""
-    if isinstance(outcome, Score):
-        return {"score": outcome.value}
-    return {"score": None, "error": entry(outcome)}
-
-
-def envelope(request: Request, metric: str) -> dict[str, Any]:
-    """What every answer has."""
-    return {
-        "id": request.state.request_id,
-        "created": int(time.time()),
-        "model": metric,
-        "usage": UNCOUNTED,
-    }
-
-
-def refused(request: Request, error: ScoregateError) -> Response:
-    """The problem, with the text where clients of OpenAI's, Cohere's and Jina's errors look for it."""
-    service_of(request).instruments.count_rejection(error)
-    told = problem(error, request.state.request_id)
-    headers = {"Retry-After": told.headers["Retry-After"]} if "Retry-After" in told.headers else {}
-    message = {"message": error.detail, "type": error.code, "param": None, "code": error.status}
-    content = {"error": message, "message": error.detail, "detail": error.detail, "code": error.code}
-    return json_response(content, error.status, headers)

@@ -1,6 +1,6 @@
 """What all dialects share: pictures with prompts go to the engine in the bulk lane, and wait there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -56,6 +56,17 @@ class Dialects:
         """Why *metric* is not served; empty where it is."""
         return self._service.engine.offer.absent(metric)
 
+    @property
+    def metrics(self) -> list[str]:
+        """Those that are served, that of the settings first."""
+        return [*dict.fromkeys([self._rewards.metric, *self._service.engine.metrics])]
+
+    def check_number(self, pictures: int) -> None:
+        """Raises `Invalid` where a request has so many *pictures*, before any of them is looked at."""
+        most = self._service.settings.server.max_items
+        if not 1 <= pictures <= most:
+            raise Invalid(f"the request has {pictures} pictures; from 1 to {most} are allowed")
+
     async def scored(
         self, request: Request, wanted: Sequence[Wanted], timeout_s: float
     ) -> Sequence[Outcomes]:
@@ -71,16 +82,25 @@ class Dialects:
             Overloaded: too many requests wait already.
             CallerGone: nobody waits any more.
         """
-        most = self._service.settings.server.max_items
-        if not 1 <= len(wanted) <= most:
-            raise Invalid(f"the request has {len(wanted)} pictures; from 1 to {most} are allowed")
+        self.check_number(len(wanted))
         timeout_ms = header_timeout(request) or round(timeout_s * 1000)
         context = context_of(self._service, request, timeout_ms, BULK)
         request.state.items = len(wanted)
-        items = [UnopenedItem(each.prompt, [Picture(each.picture)], self._rewards.options) for each in wanted]
+        pictures = shared(each.picture for each in wanted)
+        items = [
+            UnopenedItem(each.prompt, [picture], self._rewards.options)
+            for each, picture in zip(wanted, pictures, strict=True)
+        ]
         patience = Patience(self._service.engine, items, [each.metrics for each in wanted], context)
         work = patience.outcomes(self._room, sum(map(size_of, wanted)))
         return await while_connected(request.receive, work)
+
+
+def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[Picture]:
+    """The picture of each source; one that stands there again, and one at the same address, is the same."""
+    found: dict[Url | int, Picture] = {}
+    keys = [(source if isinstance(source, Url) else id(source), source) for source in sources]
+    return [found.setdefault(key, Picture(source)) for key, source in keys]
 
 
 def size_of(wanted: Wanted) -> int:

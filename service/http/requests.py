@@ -3,7 +3,7 @@ Wire types of requests: shapes and limits, nothing else.
 
 Everything here is told from a request's JSON alone; an image's content is looked at later, by
 `service.items`.  What depends on the metrics there are is made from their declarations.  The JSON
-schema says all of it that a schema can say.
+schema says what generators of clients can read; rules between fields are said in words, and checked here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StringConstraints,
     ValidationError,
@@ -24,7 +23,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from service.fields import CLEAN, WHOLE, Name, Prompt, Strict, clean, told
@@ -36,15 +34,6 @@ MAX_ITEMS = 128  # unless the settings say otherwise
 MAX_RANKED = 64  # pictures of a ranking
 ENOUGH = 1_000  # faults of the entries of a list
 FAULTS = "faults"  # where the context of a validation counts those of a list's entries
-LIST: JsonDict = {"type": "array"}
-TEXT: JsonDict = {"type": "string"}
-NULL: JsonDict = {"type": "null"}
-EITHER_FORM: JsonDict = {
-    "oneOf": [
-        {"properties": {"items": LIST, "prompt": NULL, "images": NULL}, "required": ["items"]},
-        {"properties": {"items": NULL, "prompt": TEXT, "images": LIST}, "required": ["prompt", "images"]},
-    ]
-}
 
 
 def listed(entry: Any, most: int) -> Any:
@@ -131,9 +120,7 @@ class WireItem(Strict):
 
 
 class ScoreRequest(Strict):
-    """Body of `POST /score`: items, or one prompt with many images."""
-
-    model_config = ConfigDict(json_schema_extra=EITHER_FORM)
+    """Body of `POST /score`: either `items`, or one `prompt` with many `images`."""
 
     options: Options = Options()  # before the items, whose own options stand over these
     items: list[WireItem] | None = None
@@ -167,18 +154,12 @@ class WireCascade(Strict):
     keep: Count
 
 
-CHEAP_NEEDS_A_CASCADE: JsonDict = {
-    "anyOf": [
-        {"properties": {"on_deadline": {"const": "fail"}}},
-        {"properties": {"cascade": {"type": "object"}}, "required": ["cascade"]},
-    ]
-}
-
-
 class RankRequest(Strict):
-    """Body of `POST /rank`: pictures for one prompt, and how to order and accept them."""
+    """
+    Body of `POST /rank`: pictures for one prompt, and how to order and accept them.
 
-    model_config = ConfigDict(json_schema_extra=CHEAP_NEEDS_A_CASCADE)
+    `on_deadline: "cheap"` needs a cascade, whose metric is not the ranking's.
+    """
 
     options: Options = Options()
     prompt: Prompt

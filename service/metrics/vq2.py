@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, StringConstraints
 
 from models.outcomes import Likelihood
-from service.fields import MAX_PROMPT, filled
+from service.fields import FILLED, MAX_PROMPT, filled
 from service.fields import told as said_in_the_schema
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
@@ -28,7 +28,7 @@ from service.questions.sets import Question, QuestionSet
 from service.questions.styles.vq2 import VQ2
 
 SLOT = re.compile(r"\{(answer|question)\}")
-BOTH = r"^(?:[^\x00]*\{answer\}[^\x00]*\{question\}[^\x00]*|[^\x00]*\{question\}[^\x00]*\{answer\}[^\x00]*)$"
+BOTH = "Contains {answer} and {question}, where they go."
 
 Normalization = Literal["vocabulary", "yes_no"]
 
@@ -44,7 +44,7 @@ PairTemplate = Annotated[
     str,
     StringConstraints(max_length=MAX_PROMPT),
     AfterValidator(with_both),
-    said_in_the_schema(pattern=BOTH, minLength=1),
+    said_in_the_schema(description=BOTH, pattern=FILLED, minLength=1),
 ]
 
 

@@ -3,28 +3,18 @@
 from math import exp, inf
 from typing import Literal
 
-from pydantic import ConfigDict, ValidationInfo, field_validator
-from pydantic.config import JsonDict
+from pydantic import ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
 from models.outcomes import Likelihood
-from service.fields import SLOT, SLOTTED, TextOrTemplate
+from service.fields import SLOT, TextOrTemplate
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
 from service.serving.demand import Demand
 
-ONE_OF_BOTH_HOLDS_THE_PROMPT: JsonDict = {
-    "anyOf": [
-        {"properties": {"question": {"pattern": SLOTTED}}},
-        {"properties": {"answer": {"pattern": SLOTTED}}, "required": ["answer"]},
-    ]
-}
-
 
 class VqaScoreOptions(MetricOptions):
-    """Options of `vqascore`."""
-
-    model_config = ConfigDict(json_schema_extra=ONE_OF_BOTH_HOLDS_THE_PROMPT)
+    """Options of `vqascore`.  A question without `{}` needs an answer with it."""
 
     answer: TextOrTemplate = "Yes"
     question: TextOrTemplate | None = None

@@ -19,7 +19,7 @@ class Timeouts(Section):
 
     flow_factory: float = Field(55, gt=0, le=MOST_S, description="Of `/compute`; its client waits 60 s.")
     unirl: float = Field(115, gt=0, le=MOST_S, description="Of `/unirl/score`; its trainer waits 300 s.")
-    rerank: float = Field(30, gt=0, le=MOST_S, description="Of `/v1/rerank` and `/v1/score`.")
+    rerank: float = Field(30, gt=0, le=MOST_S, description="Of rerankers' paths, such as `/v1/rerank`.")
     pickle: float = Field(110, gt=0, le=MOST_S, description="On `pickle_port`; most clients wait 120 s.")
 
 

@@ -1,11 +1,15 @@
 """Clients of rerankers, and vLLM's pairs."""
 
+import json
 import re
 
 import pytest
 
+from service.dialects.scoring import shared
+from service.sources import Base64, Url
 from tests.conftest import b64
 from tests.dialects.conftest import BROKEN, PICTURES, PROMPTS
+from tests.http.refusals import JSON
 
 pytestmark = pytest.mark.anyio
 
@@ -37,12 +41,138 @@ async def test_pictures_come_best_first_with_their_index(dialects):
     assert "vqascore" == answer["model"]
 
 
-async def test_the_best_few_and_the_documents_are_there_if_asked_for(dialects):
+@pytest.mark.parametrize("path", ["/v2/rerank", "/rerank"])
+@pytest.mark.parametrize("port", ["main", "private"])
+async def test_other_clients_find_the_same_under_their_paths(dialects, path, port):
+    """Cohere's second version, and vLLM."""
     async with dialects() as apps:
-        answer = (await apps.private.post("/v1/rerank", json=asked(top_n=2, return_documents=True))).json()
+        first = (await apps.main.post("/v1/rerank", json=asked())).json()
+        other = (await getattr(apps, port).post(path, json=asked())).json()
 
-    assert 2 == len(answer["results"])
-    assert all(DOCUMENTS[each["index"]] == each["document"] for each in answer["results"])
+    assert first["results"] == other["results"]
+    assert first.keys() == other.keys()
+
+
+async def test_the_best_few_and_the_documents_are_there_if_asked_for(dialects):
+    """With a text in each, which typed clients need."""
+    async with dialects() as apps:
+        answer = (await apps.private.post("/v1/rerank", json=asked(return_documents=True))).json()
+        best = (await apps.private.post("/v1/rerank", json=asked(top_n=2))).json()
+
+    returned = {each["index"]: each.pop("document") for each in answer["results"]}
+    sent = [{"text": each} if isinstance(each, str) else {"text": "", **each} for each in DOCUMENTS]
+    assert sent == [returned[number] for number in range(4)]
+    assert answer["results"][:2] == best["results"]
+
+
+async def test_pictures_in_one_content_are_documents_each(dialects):
+    """As vLLM's examples send them; so is a text that holds a picture."""
+    parts = [{"type": "image_url", "image_url": {"url": uri}} for uri in URIS[:3]]
+    async with dialects() as apps:
+        listed = (await apps.private.post("/rerank", json=asked(documents=URIS))).json()
+        content = {"content": [*parts, {"type": "text", "text": URIS[3]}]}
+        answer = (await apps.private.post("/rerank", json=asked(documents=content))).json()
+
+    assert listed["results"] == answer["results"]
+
+
+TEI = {"query": PROMPT, "raw_scores": False, "truncate": False}
+
+
+async def test_texts_are_answered_with_a_bare_list(dialects):
+    """As text-embeddings-inference does, with the texts where they are wanted."""
+    async with dialects() as apps:
+        expected = (await apps.private.post("/v1/rerank", json=asked(documents=URIS))).json()["results"]
+        answer = (await apps.private.post("/rerank", json={**TEI, "texts": URIS})).json()
+        body = {**TEI, "texts": URIS, "return_text": True}
+        with_texts = (await apps.private.post("/rerank", json=body)).json()
+
+    assert [{"index": each["index"], "score": each["relevance_score"]} for each in expected] == answer
+    assert [{**each, "text": URIS[each["index"]]} for each in answer] == with_texts
+
+
+async def test_texts_without_a_score_are_an_error_of_all(dialects):
+    """A bare list has no place for one."""
+    async with dialects() as apps:
+        answer = await apps.private.post("/rerank", json={**TEI, "texts": [*URIS, b64(BROKEN)]})
+
+    assert 422 == answer.status_code
+    assert answer.json()["detail"].startswith("texts/4: ")
+
+
+async def test_the_metrics_are_listed_as_models(dialects):
+    """The one of the settings first, since examples take the first."""
+    async with dialects({"metric": "clipscore"}) as apps:
+        answers = [(await app.get("/v1/models")).json() for app in (apps.main, apps.private)]
+        served = list(apps.service.engine.metrics)
+
+    for answer in answers:
+        names = [model["id"] for model in answer["data"]]
+        assert "list" == answer["object"]
+        assert {"model"} == {model["object"] for model in answer["data"]}
+        assert "clipscore" == names[0]
+        assert sorted(served) == sorted(names)
+
+
+async def test_the_public_score_is_not_shadowed(dialects):
+    """`POST /score` has pairs on the port of the dialects alone."""
+    body = {"text_1": PROMPT, "text_2": URIS}
+    async with dialects() as apps:
+        own = await apps.private.post("/score", json=body)
+        pairs = await apps.main.post("/v1/score", json=body)
+        public = await apps.main.post("/score", json=body)
+
+    assert pairs.json()["data"] == own.json()["data"]
+    assert 422 == public.status_code
+
+
+@pytest.mark.parametrize("value", ["1180591620717411303424", '"\\ud800"', '{"\\udfff": 1}'])
+async def test_what_cannot_be_returned_is_refused_before_anything_is_scored(dialects, fakes, value):
+    """And it does no harm where nothing is to be returned."""
+    body = '{"query": "a", "documents": ["a", {"image": "%s", "n": %s}], "return_documents": %s}'
+    async with dialects() as apps:
+        content = [body % (URIS[0], value, wanted) for wanted in ("true", "false")]
+        refused = await apps.private.post("/v1/rerank", content=content[0], headers=JSON)
+        calls = list(fakes["vqa"].calls)
+        taken = await apps.private.post("/v1/rerank", content=content[1], headers=JSON)
+
+    assert 422 == refused.status_code
+    assert "documents/1 cannot be returned" in refused.json()["detail"]
+    assert [] == calls
+    assert [1] == [each["index"] for each in taken.json()["results"]]
+
+
+MANY = [None] * 129
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/rerank", {"query": "", "documents": MANY}),
+        ("/v1/rerank", {"query": "", "documents": {"content": MANY}}),
+        ("/rerank", {"query": "", "texts": [""] * 129}),
+        ("/v1/score", {"text_1": "", "text_2": MANY}),
+        ("/v1/score", {"text_1": MANY, "text_2": MANY}),
+        ("/v1/score", {"text_1": MANY, "text_2": [None]}),
+    ],
+)
+async def test_entries_are_counted_before_any_is_looked_at(dialects, path, body):
+    """So that a body of a million is refused as fast as it is read."""
+    async with dialects() as apps:
+        answer = await apps.private.post(path, content=json.dumps(body), headers=JSON)
+
+    assert 422 == answer.status_code
+    assert "129 pictures; from 1 to 128" in answer.json()["detail"]
+
+
+def test_a_source_that_stands_there_again_is_one_picture():
+    """However many texts go with it; two that are alike are only told to be the same by their address."""
+    one, like, at, there = Base64("abc"), Base64("abc"), Url("http://a/b"), Url("http://a/b")
+    found = shared([one, like, at, one, there])
+
+    assert found[0] is found[3]
+    assert found[2] is found[4]
+    assert 3 == len(set(map(id, found)))
 
 
 @pytest.mark.parametrize("broken", [b64(BROKEN), "a red square", {"image": "https://example.org/a.png"}])
@@ -64,7 +194,9 @@ async def test_a_picture_without_a_score_stands_under_errors(dialects, broken):
         ({"model": "jina-reranker-m0"}, "no such metric"),
         ({"query": ""}, "query: is empty"),
         ({"query": None}, "query: "),
-        ({"documents": []}, "/documents"),
+        ({"documents": []}, "0 pictures"),
+        ({"documents": None}, "either documents or texts"),
+        ({"texts": URIS}, "either documents or texts"),
         ({"documents": [{"text": "a dog"}]}, "documents/0: a picture is"),
         ({"documents": [None]}, "documents/0: a picture is"),
         ({"documents": [{"content": URIS}]}, "has 4 parts"),

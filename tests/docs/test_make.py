@@ -20,17 +20,20 @@ mkdir -p "$3/bin" && cp "$PIP" "$3/bin/pip"
 """
 
 
+ENVIRONMENTS = [(".venv/server", ".venv"), ("vllm", ".venv-vllm"), ("clients", ".venv-clients")]
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """The Makefile in a folder of its own."""
-    for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-vllm.lock"):
-        shutil.copy(ROOT / name, tmp_path)
+    for file in (ROOT / "Makefile", ROOT / "pyproject.toml", *ROOT.glob("requirements*.lock")):
+        shutil.copy(file, tmp_path)
     (tmp_path / "client").mkdir()
     shutil.copy(ROOT / "client" / "pyproject.toml", tmp_path / "client")
     return tmp_path
 
 
-@pytest.mark.parametrize(("target", "folder"), [(".venv/server", ".venv"), ("vllm", ".venv-vllm")])
+@pytest.mark.parametrize(("target", "folder"), ENVIRONMENTS)
 @pytest.mark.parametrize("status", [0, 1])
 def test_a_long_installation_shows_that_it_goes_on(project, target, folder, status):
     """First a line with its size, then pip's downloads, then ticks until pip ends; pip's status counts."""

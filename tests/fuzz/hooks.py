@@ -4,6 +4,9 @@ What a valid request must be beside what its schema says, so that the service ca
 Schemathesis takes a valid request that is refused for a fault.  No schema can say that a file part is
 there, that the questions of a set differ and make no circle, that an expected answer is one of the choices,
 that a text is about something, that a metric looks at references, or that a ranking's two metrics differ.
+Ours says in words only that a request has one of two forms, where a template has its places, and that a
+ranking needs a cascade to end early.
+
 A ranking that is refused for a broken picture is refused for a fault, too.
 """
 
@@ -13,6 +16,8 @@ import schemathesis
 
 THING = "a red dog: "  # which the fake question LLM finds in any prompt
 PATIENT_MS = 10_000
+SLOTS = {"vq2": "{answer} {question} "}  # other metrics have one place in their question
+BRACES = str.maketrans("", "", "{}")
 TIMEOUT = "X-Request-Timeout-Ms"
 
 
@@ -21,13 +26,21 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> sche
     """Mend a valid case; one that means to be invalid stays as it is."""
     if case.meta and case.meta.generation.mode.is_positive:
         if isinstance(case.body, dict):
-            mend = mended_ranking if case.operation.path == "/rank" else mended
+            mend = {"/rank": mended_ranking, "/score": mended_scoring}.get(case.operation.path, mended)
             # The part `request` alone: other parts need a filename, and schemathesis gives them none.
             form = "request" in case.body
             case.body = {"request": mend(case.body["request"])} if form else mend(case.body)
         if TIMEOUT in case.headers:
             case.headers[TIMEOUT] = str(PATIENT_MS)
     return case
+
+
+def mended_scoring(body: dict[str, Any]) -> dict[str, Any]:
+    """A request in one of its two forms."""
+    asked: dict[str, Any] = mended(body)
+    items, prompt, images = (asked.pop(name, None) for name in ("items", "prompt", "images"))
+    one_form = {"items": items} if items else {"prompt": prompt or THING, "images": images or [""]}
+    return asked | one_form
 
 
 def mended_ranking(body: dict[str, Any]) -> dict[str, Any]:
@@ -38,6 +51,8 @@ def mended_ranking(body: dict[str, Any]) -> dict[str, Any]:
     cheap = (ranking.get("cascade") or {}).get("metric")
     if cheap == ranking.get("metric", "vqascore"):
         ranking["metric"] = "clipscore" if cheap == "vqascore" else "vqascore"
+    if cheap is None:
+        ranking["on_deadline"] = "fail"
     return ranking
 
 
@@ -50,6 +65,9 @@ def mended(value: Any) -> Any:
             return mended(others)
         case {"prompts": list(prompts), **others}:
             return {"prompts": [(THING + prompt)[:4000] for prompt in prompts], **mended(others)}
+        case {"options": dict(options), **others}:
+            slotted = {name: with_slots(name, mended(one)) for name, one in options.items()}
+            return {"options": slotted, **mended(others)}
         case {"question_set": list(questions), **others}:
             return {"question_set": different(questions), **mended(others)}
         case {"timeout_ms": int(timeout_ms), **others}:
@@ -59,6 +77,16 @@ def mended(value: Any) -> Any:
         case list():
             return [mended(one) for one in value]
     return value
+
+
+def with_slots(metric: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a *metric*, whose templates have each place that they need once, and no other."""
+    starts = {"question": SLOTS.get(metric, "{} "), "answer": "a "}
+    return options | {
+        name: (start + options[name].translate(BRACES))[:4000]
+        for name, start in starts.items()
+        if isinstance(options.get(name), str)
+    }
 
 
 def different(questions: list[Any]) -> list[Any]:

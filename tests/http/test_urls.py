@@ -74,6 +74,21 @@ async def test_a_url_that_many_items_name_is_fetched_once(serve, server, images)
     assert ["/a.png", "/none"] == sorted(path for path, _ in server.seen)
 
 
+async def test_a_url_beside_many_texts_of_a_dialect_is_fetched_once(serve, server, images):
+    """Each text has the score of its own."""
+    texts = [f"a {n}" for n in range(20)]
+    async with serve(images=images, dialects={"enabled": ["rerank"]}) as client:
+        body = {"text_1": texts, "text_2": [url(server)["url"]] * 20}
+        several = (await client.post("/v1/score", json=body)).json()["data"]
+        body = {"text_1": texts, "text_2": url(server)["url"]}
+        single = (await client.post("/v1/score", json=body)).json()["data"]
+        named = await client.post("/score", json={"items": [item(text, b64(png("blue"))) for text in texts]})
+
+    scores = [result["scores"]["vqascore"] for result in named.json()["results"]]
+    assert scores == [pair["score"] for pair in several] == [pair["score"] for pair in single]
+    assert ["/a.png"] * 2 == [path for path, _ in server.seen]
+
+
 async def test_an_image_by_url_keeps_the_limits_of_the_others(serve, server, images):
     """Bytes, pixels and formats."""
     server.pages["/text"] = Page(b"no image")

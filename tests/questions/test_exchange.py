@@ -9,6 +9,7 @@ import pytest
 
 from service import command
 from service.questions.exchange import dsg, jsonl
+from service.questions.exchange.contract import made
 from service.questions.sets import Question, QuestionSet, check
 from service.questions.stores.contract import content_of
 from service.questions.stores.sqlite import SQLiteStore
@@ -99,6 +100,8 @@ BAD = {
     changed(questions=[{"id": 1, "text": "a", "depends_on": [1]}]): "cycle",
     changed(questions=[{"id": "1", "text": "a"}]): "questions.0.id: Input should be a valid integer",
     changed(questions=[{"id": 1, "text": "a" * 1001}]): "question 1 is longer than 1000 characters",
+    changed(questions=[{"id": 10**30, "text": "a"}]): "the id of a question is above 9007199254740991",
+    changed(questions=[{"id": 1, "text": "a", "depends_on": [10**30]}]): "which does not exist",
     changed(other=1): "other: Extra inputs are not permitted",
     b'{"prompt": "' + b"a" * 2**20 + b'"}': "the line is longer than",
 }
@@ -125,6 +128,24 @@ def test_bad_lines_are_named_and_harm_no_other(questions, tmp_path):
     for number, (line, reason) in enumerate(zip(told, BAD.values(), strict=True), 1):
         assert line.startswith(f"refused: line {number}: ")
         assert reason in line
+
+
+def test_an_item_that_no_store_can_hold_is_refused_and_harms_no_other(questions, tmp_path):
+    """A number that JSON has no room for, in a CSV file."""
+    rows = ["dsg_1,a dog,dog,1" + 30 * "0" + ",0,entity (dog),Is there a dog?"]
+    rows += ["dsg_2,a fox,fox,1,0,entity (fox),Is there a fox?"]
+    file = tmp_path / "sets.csv"
+    file.write_text("\n".join([",".join(dsg.COLUMNS), *rows]))
+    done, said, status = questions("import", file, "--format", "dsg")
+
+    assert ({"imported": 1, "repaired": 0, "refused": 1}, 1) == (done, status)
+    assert said.startswith("refused: line 2, dsg_1: the id of a question is above")
+
+
+def test_what_has_no_bytes_in_utf_8_makes_no_set():
+    """Also where it only says where the set comes from."""
+    with pytest.raises(ValueError, match="cannot be stored"):
+        made("a dog", "dsg", CHAIN, {"item": "\udcff"})
 
 
 def test_a_file_that_breaks_off_is_taken_as_far_as_it_goes(questions, tmp_path):

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from service.fields import MAX_PROMPT
-from service.questions.sets import MAX_CHARACTERS, Question, QuestionSet, check
+from service.questions.sets import MAX_CHARACTERS, MAX_ID, Question, QuestionSet, check
+from service.questions.stores.contract import to_json
 from service.text_files import MAX_LINE
 
 T = TypeVar("T", bound=BaseModel)
@@ -75,11 +76,14 @@ def made(
     if not questions:
         raise ValueError("it has no questions")
     for question in questions:
+        if abs(question.id) > MAX_ID:
+            raise ValueError(f"the id of a question is above {MAX_ID}")
         if len(question.text) > MAX_CHARACTERS:
             raise ValueError(f"question {question.id} is longer than {MAX_CHARACTERS} characters")
     check(questions)
+    found = QuestionSet(prompt, style, questions, provenance, unasked)
     try:
-        "".join([prompt, *(text for q in questions for text in (q.text, q.kind, q.phrase))]).encode()
-    except UnicodeEncodeError as exc:
-        raise ValueError("it is not UTF-8") from exc
-    return QuestionSet(prompt, style, questions, provenance, unasked)
+        to_json(found)
+    except TypeError as exc:
+        raise ValueError(f"it cannot be stored: {exc}") from exc
+    return found
