@@ -17,6 +17,7 @@ from service.dialects.wire import Loose, Prompts, dialects_of, read
 from service.errors import Invalid, NotReady, ScoregateError
 from service.http.routing import json_response, service_of
 from service.metrics.contract import Score
+from service.settings.dialects import MOST_PICTURES
 from service.sources import Base64
 
 router = APIRouter(include_in_schema=False)
@@ -26,7 +27,7 @@ class ComputeRequest(Loose):
     """Body of `POST /compute`: one picture for each prompt."""
 
     prompt: Prompts
-    image: Annotated[list[str], Field(fail_fast=True)] | None = None
+    image: Annotated[list[str], Field(max_length=MOST_PICTURES, fail_fast=True)] | None = None
     video: Any = None
     condition_images: Any = None
     condition_videos: Any = None
@@ -78,6 +79,7 @@ async def answered(request: Request, metric: str) -> Response:
 async def rewards(request: Request, metric: str) -> list[float]:
     """One score for each picture.  Raises the error that says most, where one has none."""
     wire = await read(request, ComputeRequest)
+    dialects_of(request).check_size(len(wire.prompt))
     wanted = [
         Wanted(prompt, Base64(image), (metric,))
         for prompt, image in zip(wire.prompt, wire.pictures(), strict=True)

@@ -1,29 +1,41 @@
 """What all dialects share: pictures with prompts go to the engine in the bulk lane, and wait there."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 
 from starlette.requests import Request
 
 from service.bootstrap import Service
 from service.concurrency.disconnect import while_connected
+from service.concurrency.together import side_by_side
+from service.context import Context
 from service.dialects.patience import Outcomes, Patience
 from service.dialects.waiting import WaitingRoom
-from service.errors import Invalid, NotFound
+from service.errors import Invalid, NotFound, Overloaded, bare
 from service.http.context import context_of, header_timeout
 from service.items import Picture, UnopenedItem
 from service.lanes import BULK
+from service.metrics.contract import Metric, MetricOptions
 from service.metrics.rewards import rewards
 from service.sources import Base64, Encoded, Url
+
+WINDOWS_AT_ONCE = 2  # of a request: while the last calls of one run, those of the next are prepared
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A picture and its prompt, and the metrics that are asked for."""
+    """
+    A picture and its prompt, and the metrics that are asked for.
+
+    Attributes:
+        options: by metric, in place of those of the settings.
+    """
 
     prompt: str
     picture: Encoded | Base64 | Url
     metrics: tuple[str, ...]
+    options: Mapping[str, MetricOptions] = field(default_factory=dict)
 
 
 class Dialects:
@@ -37,6 +49,7 @@ class Dialects:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._rewards = rewards(service.metrics, service.settings.dialects)
+        self._most = service.settings.dialects.max_pictures
         server = service.settings.server
         self._room = WaitingRoom(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
 
@@ -52,9 +65,26 @@ class Dialects:
             raise NotFound(f"no path of this dialect, or no metric: {reason}")
         return asked
 
+    @property
+    def known(self) -> Mapping[str, Metric]:
+        """Every metric that is declared, by name."""
+        return self._service.metrics
+
     def absent(self, metric: str) -> str:
         """Why *metric* is not served; empty where it is."""
         return self._service.engine.offer.absent(metric)
+
+    def options(self, metric: Metric) -> MetricOptions:
+        """Those of the settings."""
+        return self._rewards.options.get(metric.name) or metric.options()
+
+    def check_size(self, pictures: int) -> None:
+        """Raises `Invalid` where a request has no pictures, or more than it may."""
+        if not 1 <= pictures <= self._most:
+            raise Invalid(
+                f"the request has {pictures} pictures; from 1 to {self._most} are allowed "
+                "(the setting dialects.max_pictures)"
+            )
 
     async def scored(
         self, request: Request, wanted: Sequence[Wanted], timeout_s: float
@@ -62,25 +92,40 @@ class Dialects:
         """
         The outcome of each metric for each of *wanted*, in order.
 
+        They are worked on in windows of as many as `/score` takes.
+
         Args:
             timeout_s: for all of it, from the first byte of the request, unless a header says otherwise.
 
         Raises:
             Invalid: nothing is wanted, or more than a request may.
             Forbidden: the caller's key has no right to the bulk lane.
-            Overloaded: too many requests wait already.
             CallerGone: nobody waits any more.
         """
-        most = self._service.settings.server.max_items
-        if not 1 <= len(wanted) <= most:
-            raise Invalid(f"the request has {len(wanted)} pictures; from 1 to {most} are allowed")
+        self.check_size(len(wanted))
         timeout_ms = header_timeout(request) or round(timeout_s * 1000)
         context = context_of(self._service, request, timeout_ms, BULK)
         request.state.items = len(wanted)
-        items = [UnopenedItem(each.prompt, [Picture(each.picture)], self._rewards.options) for each in wanted]
+        work = side_by_side(
+            (self._window(each, context) for each in self._windows(wanted)), lambda: WINDOWS_AT_ONCE
+        )
+        return [*chain.from_iterable(await while_connected(request.receive, work))]
+
+    def _windows(self, wanted: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
+        size = self._service.settings.server.max_items
+        return (wanted[start : start + size] for start in range(0, len(wanted), size))
+
+    async def _window(self, wanted: Sequence[Wanted], context: Context) -> Sequence[Outcomes]:
+        """The outcomes of one window; where there is no room to wait, that is the outcome."""
+        items = [
+            UnopenedItem(each.prompt, [Picture(each.picture)], self._rewards.options | each.options)
+            for each in wanted
+        ]
         patience = Patience(self._service.engine, items, [each.metrics for each in wanted], context)
-        work = patience.outcomes(self._room, sum(map(size_of, wanted)))
-        return await while_connected(request.receive, work)
+        try:
+            return await patience.outcomes(self._room, sum(map(size_of, wanted)))
+        except Overloaded as error:
+            return [dict.fromkeys(each.metrics, bare(error)) for each in wanted]
 
 
 def size_of(wanted: Wanted) -> int:

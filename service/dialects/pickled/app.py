@@ -17,12 +17,11 @@ from service.bootstrap import Service
 from service.concurrency.disconnect import CallerGone
 from service.dialects.failures import answer_to, raise_most_telling
 from service.dialects.pickled.reader import read
-from service.dialects.pickled.requests import Pickled, request_of
+from service.dialects.pickled.requests import request_of
+from service.dialects.pickled.rewards import Reward
 from service.dialects.pickled.writer import written
-from service.dialects.scoring import Dialects, Wanted
+from service.dialects.scoring import Dialects
 from service.errors import Draining, MethodNotAllowed, ScoregateError
-from service.metrics.contract import Score
-from service.sources import Encoded
 
 ROUTE = SimpleNamespace(path="pickle")  # in the instruments and the log
 
@@ -54,30 +53,27 @@ class PickleApp:
         if request.method != "POST":
             raise MethodNotAllowed("only POST is served here")
         named = request.url.path.strip("/")
-        metric = self._dialects.metric_of_path(named) if named else self._dialects.metric(None)
-        wanted = await self._read(request)
-        outcomes = await self._dialects.scored(
-            request,
-            [
-                Wanted(prompt, Encoded(image), (metric,))
-                for image, prompt in zip(wanted.images, wanted.prompts, strict=True)
-            ],
-            self._service.settings.dialects.timeouts_s.pickle,
-        )
+        if named:
+            self._dialects.metric_of_path(named)
+        reward = await self._read(request, named)
+        timeout_s = self._service.settings.dialects.timeouts_s.pickle
+        outcomes = await self._dialects.scored(request, reward.wanted, timeout_s)
         raise_most_telling((f"images/{number}", found) for number, found in enumerate(outcomes))
-        found = [each[metric] for each in outcomes]
-        scores = [score.value for score in found if isinstance(score, Score)]
-        # Whoever reads it takes the name that it knows.
-        names = ("scores", "outputs", *(("recall", "precision", "f1") if wanted.compared else ()))
-        return written(dict.fromkeys(names, scores))
+        return written(reward.answer(outcomes))
 
-    async def _read(self, request: Request) -> Pickled:
+    async def _read(self, request: Request, named: str) -> Reward:
         """The request.  Raises `Malformed`, `TooLarge`, `Invalid`, or `CallerGone` where it never came."""
+        body = bytearray()  # Starlette's own method keeps it as long as the request, and copies it first
         try:
-            body = await request.body()
+            async for chunk in request.stream():
+                body += chunk
         except ClientDisconnect as exc:
             raise CallerGone from exc
-        most = self._service.settings.server.body_limit_mb * 2**20
         # Every opcode takes some microseconds, and a small body may hold thousands.
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(None, lambda: request_of(read(body, most)))
+        return await loop.run_in_executor(None, self._reward, body, named)
+
+    def _reward(self, body: bytearray, named: str) -> Reward:
+        value = read(body, self._service.settings.server.body_limit_mb * 2**20)
+        keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
+        return Reward(request_of(value, keys, self._dialects.check_size), named, self._dialects)
