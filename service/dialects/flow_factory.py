@@ -85,7 +85,7 @@ async def rewards(request: Request, metric: str) -> list[float]:
         for prompt, image in zip(wire.prompt, wire.pictures(), strict=True)
     ]
     timeout_s = service_of(request).settings.dialects.timeouts_s.flow_factory
-    outcomes = await dialects_of(request).scored(request, wanted, timeout_s)
+    outcomes = await dialects_of(request).scored(request, wanted, timeout_s, in_windows=True)
     raise_most_telling((f"image {number}", found) for number, found in enumerate(outcomes))
     scores = [found[metric] for found in outcomes]
     return [score.value for score in scores if isinstance(score, Score)]

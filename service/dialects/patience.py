@@ -56,21 +56,24 @@ class Patience:
         Raises:
             Overloaded: there is no room.
         """
-        loop, wait_s, waits = asyncio.get_running_loop(), FIRST_WAIT_S, room.is_waited_for(self._metric)
+        loop, wait_s = asyncio.get_running_loop(), FIRST_WAIT_S
         with ExitStack() as waiting:
-            if waits:  # it may not overtake those who came before
-                waiting.enter_context(room.place(size, len(self._items)))
+            if placed := room.is_waited_for(self._metric):  # it may not overtake those who came before
+                waiting.enter_context(room.place(self._metric, size, len(self._items)))
                 await self._turn(room)
             while True:
                 await self._ask_for_the_missing()
-                pause_s = max(wait_s * random.uniform(0.5, 1.5), room.pause_s)
-                if not self._missing or loop.time() + pause_s >= self._context.deadline:
+                if not self._missing or loop.time() >= self._context.deadline:
                     return self._outcomes
-                if not waits:
-                    waiting.enter_context(room.place(size, len(self._items)))
-                    waits = True
-                await asyncio.sleep(pause_s)
-                await self._turn(room)
+                if not placed:
+                    waiting.enter_context(room.place(self._metric, size, len(self._items)))
+                    placed = True
+                if await self._turn(room):
+                    continue
+                pause_s = max(wait_s * random.uniform(0.5, 1.5), room.pause_s)
+                if loop.time() + pause_s >= self._context.deadline:
+                    return self._outcomes
+                await asyncio.sleep(pause_s)  # what was refused was refused after it was admitted
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 
     @property
@@ -78,14 +81,22 @@ class Patience:
         """The first that is missing, for which it waits in line."""
         return next(iter(self._missing.values()))[0]
 
-    async def _turn(self, room: WaitingRoom) -> None:
-        """Wait for those who came before, and then for room; until the deadline at most."""
+    async def _turn(self, room: WaitingRoom) -> bool:
+        """
+        Wait for those who came before, and then for room in the lane; until the deadline at most.
+
+        Returns:
+            Whether there was anything to wait for.
+        """
+        waited = False
         with suppress(TimeoutError):
-            async with asyncio.timeout_at(self._context.deadline), room.turn(self._metric):
+            async with asyncio.timeout_at(self._context.deadline), room.turn(self._metric) as waited:
                 while True:
                     if self._has_room():
-                        return
+                        return waited
+                    waited = True
                     await asyncio.sleep(FIRST_WAIT_S)
+        return waited
 
     def _has_room(self) -> bool:
         """Whether anything that is missing would be admitted now, or refused for good."""

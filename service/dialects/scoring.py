@@ -79,30 +79,27 @@ class Dialects:
         return self._rewards.options.get(metric.name) or metric.options()
 
     def check_size(self, pictures: int) -> None:
-        """Raises `Invalid` where a request has no pictures, or more than it may."""
-        if not 1 <= pictures <= self._most:
-            raise Invalid(
-                f"the request has {pictures} pictures; from 1 to {self._most} are allowed "
-                "(the setting dialects.max_pictures)"
-            )
+        """Raises `Invalid` where a trainer's request has no pictures, or more than it may."""
+        check_size(pictures, self._most, " (the setting dialects.max_pictures)")
 
     async def scored(
-        self, request: Request, wanted: Sequence[Wanted], timeout_s: float
+        self, request: Request, wanted: Sequence[Wanted], timeout_s: float, *, in_windows: bool = False
     ) -> Sequence[Outcomes]:
         """
         The outcome of each metric for each of *wanted*, in order.
 
-        They are worked on in windows of as many as `/score` takes.
-
         Args:
             timeout_s: for all of it, from the first byte of the request, unless a header says otherwise.
+            in_windows: whether they may be more than `/score` takes: a trainer's, whose size was checked.  They
+                are worked on in windows of as many as that.
 
         Raises:
             Invalid: nothing is wanted, or more than a request may.
             Forbidden: the caller's key has no right to the bulk lane.
             CallerGone: nobody waits any more.
         """
-        self.check_size(len(wanted))
+        if not in_windows:
+            check_size(len(wanted), self._service.settings.server.max_items)
         timeout_ms = header_timeout(request) or round(timeout_s * 1000)
         context = context_of(self._service, request, timeout_ms, BULK)
         request.state.items = len(wanted)
@@ -118,7 +115,7 @@ class Dialects:
     async def _window(self, wanted: Sequence[Wanted], context: Context) -> Sequence[Outcomes]:
         """The outcomes of one window; where there is no room to wait, that is the outcome."""
         items = [
-            UnopenedItem(each.prompt, [Picture(each.picture)], self._rewards.options | each.options)
+            UnopenedItem(each.prompt, [Picture(each.picture)], {**self._rewards.options, **each.options})
             for each in wanted
         ]
         patience = Patience(self._service.engine, items, [each.metrics for each in wanted], context)
@@ -126,6 +123,12 @@ class Dialects:
             return await patience.outcomes(self._room, sum(map(size_of, wanted)))
         except Overloaded as error:
             return [dict.fromkeys(each.metrics, bare(error)) for each in wanted]
+
+
+def check_size(pictures: int, most: int, setting: str = "") -> None:
+    """Raises `Invalid` where a request has no pictures, or more than it may."""
+    if not 1 <= pictures <= most:
+        raise Invalid(f"the request has {pictures} pictures; from 1 to {most} are allowed{setting}")
 
 
 def size_of(wanted: Wanted) -> int:

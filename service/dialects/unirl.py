@@ -157,7 +157,7 @@ async def of_all(request: Request, asked: list[Ask]) -> list[Outcomes]:
             found.update(dict.fromkeys(served, error))
     if wanted:
         timeout_s = service_of(request).settings.dialects.timeouts_s.unirl
-        scored = await dialects.scored(request, [*wanted.values()], timeout_s)
+        scored = await dialects.scored(request, [*wanted.values()], timeout_s, in_windows=True)
         for number, each in zip(wanted, scored, strict=True):
             outcomes[number].update(each)
     all_of_them = [outcome for found in outcomes for outcome in found.values()]

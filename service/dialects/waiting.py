@@ -29,33 +29,51 @@ class WaitingRoom:
         """Seconds until a request is asked again, so that all of them are no more than `AGAIN_PER_S`."""
         return self._items / AGAIN_PER_S
 
-    @contextmanager
-    def place(self, size: int, items: int) -> Iterator[None]:
-        """Wait with *size* bytes of so many items.  Raises `Overloaded` where there is no room."""
-        if size > self._free or self._requests >= MAX_REQUESTS or self._items + items > MAX_ITEMS:
-            raise Overloaded("too many requests wait for their scores already", retry_after_s=5.0)
-        self._free, self._requests, self._items = self._free - size, self._requests + 1, self._items + items
-        try:
-            yield
-        finally:
-            self._free, self._requests, self._items = (
-                self._free + size,
-                self._requests - 1,
-                self._items - items,
-            )
-
     def is_waited_for(self, metric: str) -> bool:
         """Whether somebody waits for room for *metric*."""
         return metric in self._lines
 
+    @contextmanager
+    def place(self, metric: str, size: int, items: int) -> Iterator[None]:
+        """
+        Wait for *metric*, with *size* bytes of so many items, while this is open.
+
+        Raises:
+            Overloaded: there is no room.
+        """
+        if size > self._free or self._requests >= MAX_REQUESTS or self._items + items > MAX_ITEMS:
+            raise Overloaded("too many requests wait for their scores already", retry_after_s=5.0)
+        self._count(size, 1, items)
+        try:
+            with self._line(metric):
+                yield
+        finally:
+            self._count(-size, -1, -items)
+
     @asynccontextmanager
-    async def turn(self, metric: str) -> AsyncIterator[None]:
-        """Have the turn of those who wait for *metric* while this is open; who came first has it first."""
+    async def turn(self, metric: str) -> AsyncIterator[bool]:
+        """
+        Have the turn of those who wait for *metric* while this is open; who came first has it first.
+
+        Yields:
+            Whether somebody else had it.
+        """
+        with self._line(metric) as line:
+            waited = line.first.locked()
+            async with line.first:
+                yield waited
+
+    def _count(self, size: int, requests: int, items: int) -> None:
+        self._free -= size
+        self._requests += requests
+        self._items += items
+
+    @contextmanager
+    def _line(self, metric: str) -> Iterator["Line"]:
         line = self._lines.setdefault(metric, Line())
         line.length += 1
         try:
-            async with line.first:
-                yield
+            yield line
         finally:
             line.length -= 1
             if not line.length:

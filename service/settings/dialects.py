@@ -44,7 +44,7 @@ class Dialects(Section):
         1024,
         ge=1,
         le=MOST_PICTURES,
-        description="Most pictures in one request of a dialect; it works on `server.max_items` at a time.",
+        description="Most pictures in a trainer's request, worked on `server.max_items` at a time.",
     )
     timeouts_s: Timeouts = Timeouts()
 

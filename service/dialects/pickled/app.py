@@ -57,7 +57,7 @@ class PickleApp:
             self._dialects.metric_of_path(named)
         reward = await self._read(request, named)
         timeout_s = self._service.settings.dialects.timeouts_s.pickle
-        outcomes = await self._dialects.scored(request, reward.wanted, timeout_s)
+        outcomes = await self._dialects.scored(request, reward.wanted, timeout_s, in_windows=True)
         raise_most_telling((f"images/{number}", found) for number, found in enumerate(outcomes))
         return written(reward.answer(outcomes))
 

@@ -76,20 +76,18 @@ def scalar(kind: Dtype, data: Any) -> str:
     return texts(data, kind, (1,))[0] if data else ""
 
 
+OF_NUMPY: Mapping[str, Callable[..., Any]] = {
+    "multiarray _reconstruct": reconstruct,
+    "multiarray scalar": scalar,
+    "numeric _frombuffer": from_buffer,
+}
 NAMES: Mapping[str, Known] = {
     "_codecs encode": Known(encode),
     "__builtin__ bytes": Known(no_bytes),
     "numpy dtype": Known(dtype),
     "numpy ndarray": Known(reconstruct),
-    **{
-        f"numpy.{core}.{name}": Known(call)
-        for core in ("core", "_core")  # of NumPy 1 and 2
-        for name, call in {
-            "multiarray _reconstruct": reconstruct,
-            "multiarray scalar": scalar,
-            "numeric _frombuffer": from_buffer,
-        }.items()
-    },
+    **{f"numpy.core.{name}": Known(call) for name, call in OF_NUMPY.items()},  # NumPy 1
+    **{f"numpy._core.{name}": Known(call) for name, call in OF_NUMPY.items()},  # NumPy 2
 }
 
 

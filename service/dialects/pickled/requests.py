@@ -106,4 +106,6 @@ def answer(value: Any) -> Any:
 
 def kind(value: Any) -> str:
     """What a person calls its type."""
+    if isinstance(value, LongText):
+        return "str"
     return "nothing" if value is None else type(value).__name__
