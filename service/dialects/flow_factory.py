@@ -79,7 +79,7 @@ async def answered(request: Request, metric: str) -> Response:
 async def rewards(request: Request, metric: str) -> list[float]:
     """One score for each picture.  Raises the error that says most, where one has none."""
     wire = await read(request, ComputeRequest)
-    dialects_of(request).check_size(len(wire.prompt))
+    dialects_of(request).check_shard(len(wire.prompt))
     wanted = [
         Wanted(prompt, Base64(image), (metric,))
         for prompt, image in zip(wire.prompt, wire.pictures(), strict=True)

@@ -1,6 +1,6 @@
 """What all dialects share: pictures with prompts go to the engine in the bulk lane, and wait there."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -49,7 +49,6 @@ class Dialects:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._rewards = rewards(service.metrics, service.settings.dialects)
-        self._most = service.settings.dialects.max_pictures
         server = service.settings.server
         self._room = WaitingRoom(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
 
@@ -78,9 +77,25 @@ class Dialects:
         """Those of the settings."""
         return self._rewards.options.get(metric.name) or metric.options()
 
-    def check_size(self, pictures: int) -> None:
-        """Raises `Invalid` where a trainer's request has no pictures, or more than it may."""
-        check_size(pictures, self._most, " (the setting dialects.max_pictures)")
+    @property
+    def metrics(self) -> list[str]:
+        """Those that are served, that of the settings first."""
+        return [*dict.fromkeys([self._rewards.metric, *self._service.engine.metrics])]
+
+    def check_number(self, pictures: int) -> None:
+        """Raises `Invalid` where a request has so many *pictures*, before any of them is looked at."""
+        most = self._service.settings.server.max_items
+        if not 1 <= pictures <= most:
+            raise Invalid(f"the request has {pictures} pictures; from 1 to {most} are allowed")
+
+    def check_shard(self, pictures: int) -> None:
+        """The same of a trainer, which sends all that it has in one request."""
+        most = self._service.settings.dialects.max_pictures
+        if not 1 <= pictures <= most:
+            raise Invalid(
+                f"the request has {pictures} pictures; from 1 to {most} are allowed "
+                "(the setting dialects.max_pictures)"
+            )
 
     async def scored(
         self, request: Request, wanted: Sequence[Wanted], timeout_s: float, *, in_windows: bool = False
@@ -90,8 +105,7 @@ class Dialects:
 
         Args:
             timeout_s: for all of it, from the first byte of the request, unless a header says otherwise.
-            in_windows: whether they may be more than `/score` takes: a trainer's, whose size was checked.  They
-                are worked on in windows of as many as that.
+            in_windows: whether they may be more than `/score` takes; as many as that are worked on at a time.
 
         Raises:
             Invalid: nothing is wanted, or more than a request may.
@@ -99,7 +113,7 @@ class Dialects:
             CallerGone: nobody waits any more.
         """
         if not in_windows:
-            check_size(len(wanted), self._service.settings.server.max_items)
+            self.check_number(len(wanted))
         timeout_ms = header_timeout(request) or round(timeout_s * 1000)
         context = context_of(self._service, request, timeout_ms, BULK)
         request.state.items = len(wanted)
@@ -114,9 +128,10 @@ class Dialects:
 
     async def _window(self, wanted: Sequence[Wanted], context: Context) -> Sequence[Outcomes]:
         """The outcomes of one window; where there is no room to wait, that is the outcome."""
+        pictures = shared(each.picture for each in wanted)
         items = [
-            UnopenedItem(each.prompt, [Picture(each.picture)], {**self._rewards.options, **each.options})
-            for each in wanted
+            UnopenedItem(each.prompt, [picture], {**self._rewards.options, **each.options})
+            for each, picture in zip(wanted, pictures, strict=True)
         ]
         patience = Patience(self._service.engine, items, [each.metrics for each in wanted], context)
         try:
@@ -125,10 +140,11 @@ class Dialects:
             return [dict.fromkeys(each.metrics, bare(error)) for each in wanted]
 
 
-def check_size(pictures: int, most: int, setting: str = "") -> None:
-    """Raises `Invalid` where a request has no pictures, or more than it may."""
-    if not 1 <= pictures <= most:
-        raise Invalid(f"the request has {pictures} pictures; from 1 to {most} are allowed{setting}")
+def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[Picture]:
+    """The picture of each source; one that stands there again, and one at the same address, is the same."""
+    found: dict[Url | int, Picture] = {}
+    keys = [(source if isinstance(source, Url) else id(source), source) for source in sources]
+    return [found.setdefault(key, Picture(source)) for key, source in keys]
 
 
 def size_of(wanted: Wanted) -> int:

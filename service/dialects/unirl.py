@@ -16,7 +16,7 @@ from service.http.context import charge_of
 from service.http.routes.health import health
 from service.http.routing import json_response, service_of
 from service.metrics.contract import Score
-from service.report import most_telling
+from service.report import Outcome, most_telling
 from service.sources import Base64
 
 router = APIRouter(prefix="/unirl", include_in_schema=False)
@@ -123,13 +123,13 @@ async def score(request: Request) -> Response:
 
 def check_size(asked: Sequence[Ask], dialects: Dialects) -> None:
     """Raises `Invalid` where there are more pictures, or more rewards of them, than a request may have."""
-    dialects.check_size(len(asked))
+    dialects.check_shard(len(asked))
     rewards, most = sum(len(ask.required_rewards) for ask in asked), len(asked) * len(dialects.known)
     if rewards > most:
         raise Invalid(f"the request asks for {rewards} rewards of {len(asked)} pictures; at most {most}")
 
 
-async def of_all(request: Request, asked: list[Ask]) -> list[Outcomes]:
+async def of_all(request: Request, asked: Sequence[Ask]) -> list[Outcomes]:
     """
     The outcome of each reward of each picture.
 
@@ -140,22 +140,9 @@ async def of_all(request: Request, asked: list[Ask]) -> list[Outcomes]:
     """
     dialects = dialects_of(request)
     check_size(asked, dialects)
-    names = {name for ask in asked for name in ask.required_rewards}
-    unknown = {name: UnknownMetric(why) for name in names if (why := dialects.absent(name))}
-    outcomes: list[dict[str, Score | ScoregateError]] = [
-        {name: unknown[name] for name in ask.required_rewards if name in unknown} for ask in asked
-    ]
-    if unserved := sum(map(len, outcomes)):
-        charge_of(request)(unserved)
-    wanted: dict[int, Wanted] = {}
-    for number, (ask, found) in enumerate(zip(asked, outcomes, strict=True)):
-        served = tuple(dict.fromkeys(name for name in ask.required_rewards if name not in found))
-        try:
-            if served:
-                wanted[number] = ask.wanted(served)
-        except Invalid as error:
-            found.update(dict.fromkeys(served, error))
-    if wanted:
+    outcomes = unserved(asked, dialects)
+    charge_of(request)(sum(map(len, outcomes)))
+    if wanted := wanted_of(asked, outcomes):
         timeout_s = service_of(request).settings.dialects.timeouts_s.unirl
         scored = await dialects.scored(request, [*wanted.values()], timeout_s, in_windows=True)
         for number, each in zip(wanted, scored, strict=True):
@@ -165,3 +152,23 @@ async def of_all(request: Request, asked: list[Ask]) -> list[Outcomes]:
     if len(errors) == len(all_of_them) and any(map(is_temporary, errors)):
         raise most_telling(errors)
     return [*outcomes]
+
+
+def unserved(asked: Sequence[Ask], dialects: Dialects) -> list[dict[str, Outcome]]:
+    """For each picture the errors of rewards that are not served."""
+    names = {name for ask in asked for name in ask.required_rewards}
+    unknown = {name: UnknownMetric(why) for name in names if (why := dialects.absent(name))}
+    return [{name: unknown[name] for name in ask.required_rewards if name in unknown} for ask in asked]
+
+
+def wanted_of(asked: Sequence[Ask], outcomes: Sequence[dict[str, Outcome]]) -> dict[int, Wanted]:
+    """What is to be scored, by the picture's number; what cannot be has its error in *outcomes*."""
+    wanted: dict[int, Wanted] = {}
+    for number, (ask, found) in enumerate(zip(asked, outcomes, strict=True)):
+        served = tuple(dict.fromkeys(name for name in ask.required_rewards if name not in found))
+        try:
+            if served:
+                wanted[number] = ask.wanted(served)
+        except Invalid as error:
+            found.update(dict.fromkeys(served, error))
+    return wanted

@@ -76,4 +76,4 @@ class PickleApp:
     def _reward(self, body: bytearray, named: str) -> Reward:
         value = read(body, self._service.settings.server.body_limit_mb * 2**20)
         keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
-        return Reward(request_of(value, keys, self._dialects.check_size), named, self._dialects)
+        return Reward(request_of(value, keys, self._dialects.check_shard), named, self._dialects)
