@@ -20,7 +20,7 @@ from models.image import Image, ImageError
 from models.outcomes import Detection, Detections, Embedding, Likelihood, Outcome, Text
 from models.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
 from service.errors import CallRefused, Invalid, ModelFault, NotReady
-from service.metrics.contract import Item, Metric, MetricOptions, Score
+from service.metrics.contract import Item, Metric, MetricOptions, Score, TrainerFormat
 from service.metrics.models import Models
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
@@ -67,5 +67,6 @@ __all__ = [
     "Style",
     "Text",
     "TextCall",
+    "TrainerFormat",
     "UpstreamError",
 ]

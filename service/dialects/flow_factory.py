@@ -18,6 +18,7 @@ from service.errors import Invalid, NotReady, ScoregateError
 from service.http.images import Text
 from service.http.routing import json_response, service_of
 from service.metrics.contract import Score
+from service.settings.dialects import MOST_PICTURES
 
 router = APIRouter(include_in_schema=False)
 
@@ -26,7 +27,7 @@ class ComputeRequest(Loose):
     """Body of `POST /compute`: one picture for each prompt."""
 
     prompt: Prompts
-    image: Annotated[list[Text], Field(fail_fast=True)] | None = None
+    image: Annotated[list[Text], Field(max_length=MOST_PICTURES, fail_fast=True)] | None = None
     video: Any = None
     condition_images: Any = None
     condition_videos: Any = None
@@ -79,11 +80,12 @@ async def answered(request: Request, metric: str) -> Response:
 async def rewards(request: Request, metric: str) -> list[float]:
     """One score for each picture.  Raises the error that says most, where one has none."""
     wire = await read(request, ComputeRequest)
+    dialects_of(request).check_shard(len(wire.prompt))
     wanted = [
         Wanted(prompt, image, (metric,)) for prompt, image in zip(wire.prompt, wire.pictures(), strict=True)
     ]
     timeout_s = service_of(request).settings.dialects.timeouts_s.flow_factory
-    outcomes = await dialects_of(request).scored(request, wanted, timeout_s)
+    outcomes = await dialects_of(request).scored(request, wanted, timeout_s, in_windows=True)
     raise_most_telling((f"image {number}", found) for number, found in enumerate(outcomes))
     scores = [found[metric] for found in outcomes]
     return [score.value for score in scores if isinstance(score, Score)]

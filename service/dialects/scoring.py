@@ -1,29 +1,41 @@
 """What all dialects share: pictures with prompts go to the engine in the bulk lane, and wait there."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 
 from starlette.requests import Request
 
 from service.bootstrap import Service
 from service.concurrency.disconnect import while_connected
+from service.concurrency.together import side_by_side
+from service.context import Context
 from service.dialects.patience import Outcomes, Patience
 from service.dialects.waiting import WaitingRoom
-from service.errors import Invalid, NotFound
+from service.errors import Invalid, NotFound, Overloaded, bare
 from service.http.context import context_of, header_timeout
 from service.items import Picture, UnopenedItem
 from service.lanes import BULK
+from service.metrics.contract import Metric, MetricOptions
 from service.metrics.rewards import rewards
 from service.sources import Base64, Encoded, Url
+
+WINDOWS_AT_ONCE = 2  # of a request: while the last calls of one run, those of the next are prepared
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A picture and its prompt, and the metrics that are asked for."""
+    """
+    A picture and its prompt, and the metrics that are asked for.
+
+    Attributes:
+        options: by metric, in place of those of the settings.
+    """
 
     prompt: str
     picture: Encoded | Base64 | Url
     metrics: tuple[str, ...]
+    options: Mapping[str, MetricOptions] = field(default_factory=dict)
 
 
 class Dialects:
@@ -52,9 +64,18 @@ class Dialects:
             raise NotFound(f"no path of this dialect, or no metric: {reason}")
         return asked
 
+    @property
+    def known(self) -> Mapping[str, Metric]:
+        """Every metric that is declared, by name."""
+        return self._service.metrics
+
     def absent(self, metric: str) -> str:
         """Why *metric* is not served; empty where it is."""
         return self._service.engine.offer.absent(metric)
+
+    def options(self, metric: Metric) -> MetricOptions:
+        """Those of the settings."""
+        return self._rewards.options.get(metric.name) or metric.options()
 
     @property
     def metrics(self) -> list[str]:
@@ -67,33 +88,56 @@ class Dialects:
         if not 1 <= pictures <= most:
             raise Invalid(f"the request has {pictures} pictures; from 1 to {most} are allowed")
 
+    def check_shard(self, pictures: int) -> None:
+        """The same of a trainer, which sends all that it has in one request."""
+        most = self._service.settings.dialects.max_pictures
+        if not 1 <= pictures <= most:
+            raise Invalid(
+                f"the request has {pictures} pictures; from 1 to {most} are allowed "
+                "(the setting dialects.max_pictures)"
+            )
+
     async def scored(
-        self, request: Request, wanted: Sequence[Wanted], timeout_s: float
+        self, request: Request, wanted: Sequence[Wanted], timeout_s: float, *, in_windows: bool = False
     ) -> Sequence[Outcomes]:
         """
         The outcome of each metric for each of *wanted*, in order.
 
         Args:
             timeout_s: for all of it, from the first byte of the request, unless a header says otherwise.
+            in_windows: whether they may be more than `/score` takes; as many as that are worked on at a time.
 
         Raises:
             Invalid: nothing is wanted, or more than a request may.
             Forbidden: the caller's key has no right to the bulk lane.
-            Overloaded: too many requests wait already.
             CallerGone: nobody waits any more.
         """
-        self.check_number(len(wanted))
+        if not in_windows:
+            self.check_number(len(wanted))
         timeout_ms = header_timeout(request) or round(timeout_s * 1000)
         context = context_of(self._service, request, timeout_ms, BULK)
         request.state.items = len(wanted)
+        work = side_by_side(
+            (self._window(each, context) for each in self._windows(wanted)), lambda: WINDOWS_AT_ONCE
+        )
+        return [*chain.from_iterable(await while_connected(request.receive, work))]
+
+    def _windows(self, wanted: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
+        size = self._service.settings.server.max_items
+        return (wanted[start : start + size] for start in range(0, len(wanted), size))
+
+    async def _window(self, wanted: Sequence[Wanted], context: Context) -> Sequence[Outcomes]:
+        """The outcomes of one window; where there is no room to wait, that is the outcome."""
         pictures = shared(each.picture for each in wanted)
         items = [
-            UnopenedItem(each.prompt, [picture], self._rewards.options)
+            UnopenedItem(each.prompt, [picture], {**self._rewards.options, **each.options})
             for each, picture in zip(wanted, pictures, strict=True)
         ]
         patience = Patience(self._service.engine, items, [each.metrics for each in wanted], context)
-        work = patience.outcomes(self._room, sum(map(size_of, wanted)))
-        return await while_connected(request.receive, work)
+        try:
+            return await patience.outcomes(self._room, sum(map(size_of, wanted)))
+        except Overloaded as error:
+            return [dict.fromkeys(each.metrics, bare(error)) for each in wanted]
 
 
 def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[Picture]:

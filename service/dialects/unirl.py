@@ -1,28 +1,33 @@
 """UniRL's reward service below `/unirl`, with an error for each reward of each picture that has no score."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from service.dialects.failures import answer_to, is_temporary
 from service.dialects.patience import Outcomes
-from service.dialects.scoring import Wanted
-from service.dialects.wire import Loose, dialects_of, read
+from service.dialects.scoring import Dialects, Wanted
+from service.dialects.wire import LISTED, Loose, dialects_of, read
 from service.errors import Invalid, ScoregateError, UnknownMetric
 from service.fields import Name, Prompt
+from service.http.context import charge_of
 from service.http.routes.health import health
 from service.http.routing import json_response, service_of
 from service.metrics.contract import Score
-from service.report import most_telling
+from service.report import Outcome, most_telling
 from service.sources import Base64
 
 router = APIRouter(prefix="/unirl", include_in_schema=False)
 
+MAX_TURNS = 64  # that are read; one is scored
 PROMPT: TypeAdapter[str] = TypeAdapter(Prompt)
-IDENTITY = (  # what its trainer may want to see again
-    *("request_id", "sample_id", "group_id", "source_rank", "policy_version"),
-    *("scorer_version", "idempotency_key"),
+WHOLE_NUMBER = 2**63
+Identity = (  # what its trainer may want to see again, and JSON can say
+    Annotated[str, StringConstraints(max_length=256)]
+    | Annotated[int, Field(ge=-WHOLE_NUMBER, lt=WHOLE_NUMBER)]
+    | None
 )
 
 
@@ -38,10 +43,14 @@ class Turn(Loose):
 class Ask(Loose):
     """One picture, and the rewards that are asked for."""
 
-    model_config = ConfigDict(extra="allow")
-
-    history: Annotated[list[Turn], Field(min_length=1, fail_fast=True)]
+    history: Annotated[list[Turn], Field(min_length=1, max_length=MAX_TURNS, fail_fast=True)]
     required_rewards: Annotated[list[Name], Field(min_length=1, max_length=64, fail_fast=True)]
+    request_id: Identity = None
+    sample_id: Identity = None
+    group_id: Identity = None
+    source_rank: Identity = None
+    policy_version: Identity = None
+    idempotency_key: Identity = None
 
     def wanted(self, metrics: tuple[str, ...]) -> Wanted:
         """The picture with its prompt.  Raises `Invalid` where this is not what is scored here."""
@@ -55,17 +64,19 @@ class Ask(Loose):
         except ValidationError as exc:
             raise Invalid(f"text: {exc.errors()[0]['msg'].removeprefix('Value error, ')}") from exc
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Identity]:
         """What names it; the scorer's version is ours to say, and it has none here."""
-        given = self.model_extra or {}
-        return {name: given.get(name) for name in IDENTITY} | {"scorer_version": None}
+        return self.model_dump(include=NAMING) | {"scorer_version": None}
+
+
+NAMING = {name for name, field in Ask.model_fields.items() if field.annotation == Identity}
 
 
 class UniRLRequest(Loose):
     """Body of `POST /unirl/score`."""
 
     protocol_version: Literal["1"] | None = None
-    requests: Annotated[list[Ask], Field(min_length=1, fail_fast=True)]
+    requests: Annotated[list[Ask], LISTED]
 
 
 @router.get("/health")
@@ -105,23 +116,53 @@ async def score(request: Request) -> Response:
             for found in outcomes
         ],
     }
-    if any("request_id" in (ask.model_extra or {}) for ask in asked):
+    if any("request_id" in ask.model_fields_set for ask in asked):
         content["identities"] = [ask.identity() for ask in asked]
     return json_response(content)
 
 
-async def of_all(request: Request, asked: list[Ask]) -> list[Outcomes]:
+def check_size(asked: Sequence[Ask], dialects: Dialects) -> None:
+    """Raises `Invalid` where there are more pictures, or more rewards of them, than a request may have."""
+    dialects.check_shard(len(asked))
+    rewards, most = sum(len(ask.required_rewards) for ask in asked), len(asked) * len(dialects.known)
+    if rewards > most:
+        raise Invalid(f"the request asks for {rewards} rewards of {len(asked)} pictures; at most {most}")
+
+
+async def of_all(request: Request, asked: Sequence[Ask]) -> list[Outcomes]:
     """
     The outcome of each reward of each picture.
 
     Raises:
+        Invalid: there are too many of them.
+        QuotaExceeded, LargerThanQuota: its caller may not ask for so many, of whatever name.
         ScoregateError: nothing has a score, for a reason that may pass: the trainer tries it again.
     """
     dialects = dialects_of(request)
-    outcomes: list[dict[str, Score | ScoregateError]] = [
-        {name: UnknownMetric(why) for name in ask.required_rewards if (why := dialects.absent(name))}
-        for ask in asked
-    ]
+    check_size(asked, dialects)
+    outcomes = unserved(asked, dialects)
+    charge_of(request)(sum(map(len, outcomes)))
+    if wanted := wanted_of(asked, outcomes):
+        timeout_s = service_of(request).settings.dialects.timeouts_s.unirl
+        scored = await dialects.scored(request, [*wanted.values()], timeout_s, in_windows=True)
+        for number, each in zip(wanted, scored, strict=True):
+            outcomes[number].update(each)
+    all_of_them = [outcome for found in outcomes for outcome in found.values()]
+    errors = [outcome for outcome in all_of_them if isinstance(outcome, ScoregateError)]
+    if len(errors) == len(all_of_them) and any(map(is_temporary, errors)):
+        raise most_telling(errors)
+    return [*outcomes]
+
+
+def unserved(asked: Sequence[Ask], dialects: Dialects) -> list[dict[str, Outcome]]:
+    """For each picture the errors of rewards that are not served."""
+    names = {name for ask in asked for name in ask.required_rewards}
+    unknown = {name: UnknownMetric(why) for name in names if (why := dialects.absent(name))}
+    return [{name: unknown[name] for name in ask.required_rewards if name in unknown} for ask in asked]
+
+
+def wanted_of(asked: Sequence[Ask], outcomes: Sequence[dict[str, Outcome]]) -> dict[int, Wanted]:
+    """What is to be scored, by the picture's number; what cannot be has its error in *outcomes*."""
     wanted: dict[int, Wanted] = {}
     for number, (ask, found) in enumerate(zip(asked, outcomes, strict=True)):
         served = tuple(dict.fromkeys(name for name in ask.required_rewards if name not in found))
@@ -130,13 +171,4 @@ async def of_all(request: Request, asked: list[Ask]) -> list[Outcomes]:
                 wanted[number] = ask.wanted(served)
         except Invalid as error:
             found.update(dict.fromkeys(served, error))
-    if wanted:
-        timeout_s = service_of(request).settings.dialects.timeouts_s.unirl
-        scored = await dialects.scored(request, [*wanted.values()], timeout_s)
-        for number, each in zip(wanted, scored, strict=True):
-            outcomes[number].update(each)
-    all_of_them = [outcome for found in outcomes for outcome in found.values()]
-    errors = [outcome for outcome in all_of_them if isinstance(outcome, ScoregateError)]
-    if len(errors) == len(all_of_them) and any(map(is_temporary, errors)):
-        raise most_telling(errors)
-    return [*outcomes]
+    return wanted

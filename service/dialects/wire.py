@@ -10,6 +10,7 @@ from service.fields import Prompt
 from service.http import body
 from service.http.body import B
 from service.http.routing import service_of
+from service.settings.dialects import MOST_PICTURES
 
 
 class Loose(BaseModel):
@@ -18,7 +19,9 @@ class Loose(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
-Prompts = Annotated[list[Prompt], Field(min_length=1, fail_fast=True)]
+# Of lists with an entry for each picture: what is longer is refused before its entries are looked at.
+LISTED = Field(min_length=1, max_length=MOST_PICTURES, fail_fast=True)
+Prompts = Annotated[list[Prompt], LISTED]
 Anything = Annotated[Any, Field(default=None)]
 
 

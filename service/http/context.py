@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from functools import partial
 
 from starlette.requests import Request
@@ -30,7 +31,6 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
     """
     state = request.state
     key = getattr(state, "caller", ANYONE)
-    charge = partial(request.app.state.quotas.charge, key) if key.quota else free
     in_header = header_timeout(request)
     timeout_ms = timeout_ms or in_header or service.settings.server.default_timeout_ms
     loop = asyncio.get_running_loop()
@@ -41,12 +41,18 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
         service.instruments,
         state.span,
         began=state.began,
-        charge=charge,
+        charge=charge_of(request),
         caller=key.name or None,
     )
     context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
     state.context = context
     return context
+
+
+def charge_of(request: Request) -> Callable[[int], None]:
+    """What a request's pairs of an item and a metric are charged to."""
+    key = getattr(request.state, "caller", ANYONE)
+    return partial(request.app.state.quotas.charge, key) if key.quota else free
 
 
 def header_timeout(request: Request) -> int | None:

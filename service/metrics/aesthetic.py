@@ -40,4 +40,5 @@ metric = Metric(
     formula="head(E_image / ‖E_image‖), whatever the prompt",
     paper="Schuhmann et al. 2022, arXiv 2210.08402",
     own_model=True,
+    reads_prompt=False,
 )

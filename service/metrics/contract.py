@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from inspect import iscoroutinefunction
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import Field, PydanticUserError, TypeAdapter
 
@@ -38,6 +38,9 @@ class MetricOptions(Strict):
 
     frames: Literal["mean", "grid"] = "mean"
     samples: Annotated[int, Field(ge=1, le=MAX_FRAMES), WHOLE] | None = None
+
+
+Options = TypeVar("Options", bound=MetricOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,23 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class TrainerFormat(Generic[Options]):
+    """
+    How reward servers of trainers are asked for a metric, and answer.
+
+    Attributes:
+        key: of the list in a request that has an entry for each picture.
+        options_of: the options that an entry says, the settings' being given; its `prompt` is the item's.
+            Raises `Invalid`.
+        answer: what their client reads, made of all pictures' scores: lists of floats, or dicts of these.
+    """
+
+    key: str
+    options_of: Callable[[Any, Options], Options]
+    answer: Callable[[Sequence[Score]], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """
     One declaration of a metric.
@@ -106,6 +126,8 @@ class Metric:
         uses: what it looks at beside an item's image, whatever the options are unless `uses_of` says more.
         uses_of: which of these it looks at under other options.
         default: what a request without metrics is scored by.
+        reads_prompt: whether the prompt plays a part.
+        trainers: how trainers ask for it by entries of their own.
     """
 
     name: str
@@ -129,6 +151,8 @@ class Metric:
     uses: tuple[Beside, ...] = ()
     uses_of: Callable[[Any], tuple[Beside, ...]] | None = None
     default: bool = False
+    reads_prompt: bool = True
+    trainers: TrainerFormat[Any] | None = None
 
     def __post_init__(self) -> None:
         """Raises `TypeError` or `ValueError` for a declaration that cannot be served."""

@@ -12,13 +12,15 @@ from service.errors import NoMasks, NoTask
 from service.fields import Prompt
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Detector, Models
-from service.metrics.objects.checks import coloured, verdict
+from service.metrics.objects.checks import Verdict, coloured, verdict
 from service.metrics.objects.classes import CLASSES, check_known, names_of
 from service.metrics.objects.colours import colours_of
 from service.metrics.objects.found import THRESHOLD, Found, by_class
 from service.metrics.objects.positions import PositionRule
+from service.metrics.objects.rewards import Reward, reward
 from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Task, check
 from service.metrics.objects.templates import task_of
+from service.metrics.objects.trainers import FORMAT
 from service.serving.demand import Demand
 
 
@@ -55,6 +57,8 @@ class GenEvalDetails(TypedDict):
         reason: which did not, a line each; empty where all passed.
         tag, include, exclude: what was checked.
         width, height: of the image.
+        strict, reward: what trainers take: whether there are exactly so many objects, and the mean of what
+            each count, colour and position gives.
         boxes: all objects that the detector scores above 0.3, the surest first.
     """
 
@@ -66,6 +70,8 @@ class GenEvalDetails(TypedDict):
     position_rule: str
     width: int
     height: int
+    strict: bool
+    reward: float
     boxes: list[GenEvalObject]
 
 
@@ -85,11 +91,12 @@ async def geneval(item: Item, models: Models, options: GenEvalOptions) -> Score:
     found = await detected(item, models.detector, task)
     colours = await colours_of(item.image, coloured(task, by_class(found, task.tag)), models)
     found = [replace(each, colour=colours.get(each)) for each in found]
-    correct, reason = verdict(task, by_class(found, task.tag), options.position_rule)
+    counted, rule = by_class(found, task.tag), options.position_rule
+    judged, given = verdict(task, counted, rule), reward(task, counted, rule)
     about_another = options.prompt is not None and options.prompt != item.prompt
     warnings = ("options.geneval are the metadata of another prompt",) if about_another else ()
-    shown = details(task, found, options.position_rule, correct, reason, item.image.size)
-    return Score(float(correct), shown, warnings=warnings)
+    shown = details(task, found, rule, judged, given, item.image.size)
+    return Score(float(judged.correct), shown, warnings=warnings)
 
 
 def task_for(prompt: str, options: GenEvalOptions) -> Task:
@@ -129,8 +136,8 @@ def details(
     task: Task,
     found: Sequence[Found],
     rule: PositionRule,
-    correct: bool,
-    reason: str,
+    judged: Verdict,
+    given: Reward,
     size: tuple[int, int],
 ) -> GenEvalDetails:
     """The verdict with what it rests on."""
@@ -139,14 +146,16 @@ def details(
         {"class": each.name, "score": each.score, "box": each.box, "color": each.colour} for each in found
     ]
     return {
-        "correct": correct,
-        "reason": reason,
+        "correct": judged.correct,
+        "reason": judged.reason,
         "tag": task.tag,
         "include": said["include"],
         "exclude": said["exclude"],
         "position_rule": rule,
         "width": size[0],
         "height": size[1],
+        "strict": given.strict,
+        "reward": given.value,
         "boxes": boxes,
     }
 
@@ -172,4 +181,5 @@ metric = Metric(
     range=(0, 1),
     formula="[all objects, their number, colours and position are as the prompt asks]",
     paper="Ghosh et al. 2023, arXiv 2310.11513",
+    trainers=FORMAT,
 )

@@ -8,6 +8,7 @@ from models.settings import Section
 
 Dialect = Literal["flow_factory", "unirl", "rerank"]
 MOST_S = 600  # as of any request
+MOST_PICTURES = 4096  # that any setting allows
 
 
 class Timeouts(Section):
@@ -39,6 +40,12 @@ class Dialects(Section):
     )
     metric: str = Field("", description="The metric of requests that name none; by default that of `/score`.")
     options: dict[str, dict[str, Any]] = Field({}, description="Options by metric, as `/score` takes them.")
+    max_pictures: int = Field(
+        1024,
+        ge=1,
+        le=MOST_PICTURES,
+        description="Most pictures in a trainer's request, worked on `server.max_items` at a time.",
+    )
     timeouts_s: Timeouts = Timeouts()
 
     @field_validator("enabled")

@@ -62,7 +62,7 @@ REFUSED = {
     "pictures to edit": ({"condition_images": [["x"]]}, "condition_images: "),
     "an empty prompt": ({"prompt": ["", *PROMPTS[1:]]}, "/prompt/0"),
     "no prompts": ({"prompt": []}, "/prompt"),
-    "too many": ({"prompt": ["a"] * 129, "image": [b64(PICTURES[0])] * 129}, "129 pictures"),
+    "too many": ({"prompt": ["a"] * 1025, "image": [b64(PICTURES[0])] * 1025}, "1025 pictures"),
 }
 
 

@@ -10,10 +10,31 @@ import pytest
 
 from service.errors import ModelFault
 from tests.dialects.conftest import BROKEN, PICTURES, PROMPTS
+from tests.dialects.trainers import deepgen_body, deqa_bodies, geneval_bodies
+from tests.support.fake_objects import Detector, detection
+from tests.support.fakes import FakeAesthetic
 
 pytestmark = pytest.mark.anyio
 
-GENEVAL = {"tag": "colour", "include": [{"class": "dog", "count": 1}], "prompt": "a dog"}
+LINES = [
+    {
+        "tag": "counting",
+        "include": [{"class": "dog", "count": 2}],
+        "exclude": [{"class": "dog", "count": 3}],
+        "prompt": "a photo of two dogs",
+    },
+    {"tag": "single_object", "include": [{"class": "dog", "count": 1}], "prompt": "a photo of a dog"},
+    {
+        "tag": "position",
+        "include": [{"class": "cat", "count": 1}, {"class": "dog", "count": 1, "position": ["right of", 0]}],
+        "prompt": "a photo of a dog right of a cat",
+    },
+    {
+        "tag": "two_object",
+        "include": [{"class": "cat", "count": 1}, {"class": "bus", "count": 1}],
+        "prompt": "b",
+    },
+]
 
 
 def asked(**more):
@@ -27,7 +48,9 @@ def asked(**more):
         {},
         {"metadata": {}},
         {"metadata": {"seeds": [1, 2]}},
-        {"meta_datas": [GENEVAL] * 4, "only_strict": True},
+        {"metadata": {"meta_datas": [], "only_strict": False}},
+        {"prompts": np.array(PROMPTS)},
+        {"prompts": [*np.array(PROMPTS)]},
     ],
 )
 async def test_each_picture_gets_the_score_that_the_service_gives(dialects, more, protocol):
@@ -39,6 +62,103 @@ async def test_each_picture_gets_the_score_that_the_service_gives(dialects, more
     assert 200 == status
     assert {"scores": expected, "outputs": expected} == answer
     assert all(type(score) is float for score in answer["scores"])
+
+
+@pytest.fixture
+def seen(fakes):
+    """Two dogs and a cat left of them in every picture, and a judge of beauty."""
+    fakes["detector"], fakes["aesthetic"] = Detector(), FakeAesthetic()
+    fakes["detector"].found = (
+        detection("dog", 0.95, (40, 0, 50, 10)),
+        detection("dog", 0.94, (42, 0, 52, 10)),
+        detection("cat", 0.93, (0, 0, 10, 10)),
+    )
+
+
+BEAUTY = {"metrics": {"aesthetic": {"model": "aesthetic"}}}
+GENEVAL = {
+    "scores": [1.0, 0.0, 1 / 3, 0.5],
+    "rewards": [1.0, 1.0, 1.0, 0.0],
+    "strict_rewards": [1.0, 0.0, 0.0, 0.0],
+    "group_rewards": {
+        "single_object": [-10.0, 1.0, -10.0, -10.0],
+        "two_object": [-10.0, -10.0, -10.0, 0.0],
+        "counting": [1.0, -10.0, -10.0, -10.0],
+        "colors": [-10.0] * 4,
+        "position": [-10.0, -10.0, 1.0, -10.0],
+        "color_attr": [-10.0] * 4,
+    },
+    "group_strict_rewards": {
+        "single_object": [-10.0, 0.0, -10.0, -10.0],
+        "two_object": [-10.0, -10.0, -10.0, 0.0],
+        "counting": [1.0, -10.0, -10.0, -10.0],
+        "colors": [-10.0] * 4,
+        "position": [-10.0, -10.0, 0.0, -10.0],
+        "color_attr": [-10.0] * 4,
+    },
+}
+
+
+@pytest.mark.usefixtures("seen")
+@pytest.mark.parametrize("only_strict", [True, False])
+@pytest.mark.parametrize("path", ["/", "/geneval", "/geneval/"])
+async def test_metadata_are_scored_as_geneval_with_the_answer_of_reward_servers(dialects, path, only_strict):
+    """flow_grpo's `geneval_score` and deepgen_rl's `gen_eval`, at the root as on a path."""
+    [flow_grpo] = geneval_bodies(PICTURES, LINES, only_strict)
+    deepgen = deepgen_body(PICTURES, PROMPTS, {"meta_datas": LINES, "only_strict": only_strict})
+    async with dialects() as apps:
+        answers = [await apps.unpickled(body, path) for body in (flow_grpo, deepgen)]
+
+    for status, answer in answers:
+        assert 200 == status
+        assert pytest.approx(GENEVAL["scores"]) == answer["scores"]
+        assert {**GENEVAL, "scores": answer["scores"]} == answer
+        assert [*GENEVAL] == [*answer]
+
+
+@pytest.mark.usefixtures("seen")
+async def test_a_path_of_another_metric_is_what_counts_and_not_the_metadata(dialects):
+    async with dialects() as apps:
+        _, answer = await apps.unpickled(asked(meta_datas=LINES), "/clipscore")
+        expected = [await apps.score(*pair, "clipscore") for pair in zip(PICTURES, PROMPTS, strict=True)]
+
+    assert {"scores": expected, "outputs": expected} == answer
+
+
+@pytest.mark.usefixtures("seen")
+async def test_a_line_of_metadata_that_is_none_is_named(dialects):
+    lines = [*LINES[:3], {"tag": "counting", "prompt": "two dogs"}]
+    async with dialects() as apps:
+        status, answer = await apps.unpickled({"images": PICTURES, "meta_datas": lines, "only_strict": True})
+
+    assert 422 == status
+    assert "meta_datas/3: has no include" == answer["error"]
+
+
+@pytest.mark.usefixtures("seen")
+@pytest.mark.parametrize("path", ["/", "/aesthetic"])
+async def test_pictures_alone_are_scored_by_the_metric_that_needs_no_prompts(dialects, path):
+    """flow_grpo's `deqa_score_remote` reads `outputs`."""
+    [body] = deqa_bodies(PICTURES)
+    async with dialects(**BEAUTY) as apps:
+        status, answer = await apps.unpickled(body, path)
+        expected = [await apps.score(picture, "a", "aesthetic") for picture in PICTURES]
+
+    assert 200 == status
+    assert expected == answer["outputs"]
+
+
+@pytest.mark.usefixtures("seen")
+async def test_pictures_without_prompts_get_no_score_of_a_metric_that_reads_them(dialects):
+    """A path that names it is no oversight; and questions are no prompts."""
+    async with dialects(**BEAUTY) as apps:
+        named = await apps.unpickled({"images": PICTURES}, "/vqascore")
+        asked = await apps.unpickled({"images": PICTURES, "queries": [["What is this?"]] * 4})
+
+    for status, answer in (named, asked):
+        assert 422 == status
+        assert 'no "prompts"' in answer["error"]
+        assert "/aesthetic" in answer["error"]
 
 
 async def test_ddpos_comparison_of_texts_gets_the_score_of_its_prompts(dialects):
@@ -79,15 +199,9 @@ async def test_the_settings_name_the_metric_and_its_options(dialects):
 
 
 REFUSED = {
-    "no prompts (DeQA)": ({"images": PICTURES}, 422, "prompts"),
-    "no prompts (GenEval)": (
-        {"images": PICTURES, "meta_datas": [GENEVAL] * 4, "only_strict": True},
-        422,
-        "prompts",
-    ),
+    "no prompts (DeQA), and no metric that needs none": ({"images": PICTURES}, 422, "prompts"),
+    "metadata, and no detector": ({"images": PICTURES, "meta_datas": LINES}, 422, "detector"),
     "no prompts (LLaVA)": ({"images": PICTURES, "queries": [["What is this?"]] * 4}, 422, "prompts"),
-    "an array of prompts": (asked(prompts=np.array(PROMPTS)), 400, "list(map(str, prompts))"),
-    "prompts of NumPy": (asked(prompts=list(np.array(PROMPTS))), 400, "list(map(str, prompts))"),
     "an array of pictures": (
         {"images": np.zeros((2, 8, 8, 3), np.uint8), "prompts": PROMPTS},
         400,
@@ -100,10 +214,12 @@ REFUSED = {
     "a prompt that is too long": (asked(prompts=["a" * 4001, *PROMPTS[:3]]), 422, "prompts/0"),
     "a picture that is none": (asked(images=[*PICTURES[:3], "picture"]), 422, "images/3"),
     "pictures by name": (asked(images={"a": PICTURES}), 422, "images: must be a list"),
+    "too few lines of metadata": (asked(meta_datas=LINES[:3]), 422, "4 images and 3 meta_datas"),
+    "a text of 60 kB and more": (asked(prompts=["a" * 70_000, *PROMPTS[:3]]), 422, "prompts/0"),
     "no pictures": ({"images": [], "prompts": []}, 422, "0 pictures"),
     "answers without form": ({"images": PICTURES, "answers": [1, 2, 3, 4]}, 422, "prompts/0"),
     "answers that are a number": ({"images": PICTURES, "answers": 1}, 422, "answers: must be a list"),
-    "too many pictures": ({"images": [PICTURES[0]] * 129, "prompts": ["a"] * 129}, 422, "129 pictures"),
+    "too many pictures": ({"images": [PICTURES[0]] * 1025, "prompts": ["a"] * 1025}, 422, "1025 pictures"),
     "no dict": ([PICTURES, PROMPTS], 422, "send a dict"),
     "nothing": (b"", 400, "no pickle"),
     "no pickle": (b'{"images": []}', 400, "no pickle"),

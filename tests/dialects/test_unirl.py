@@ -1,9 +1,13 @@
 """UniRL's trainer: the roster, then scores with an error for each reward that is missing."""
 
+import hashlib
+import json
 import math
 
 import pytest
 
+from service.dialects.scoring import Dialects
+from service.dialects.unirl import Ask
 from tests.conftest import b64
 from tests.dialects.conftest import BROKEN, PICTURES, PROMPTS
 
@@ -138,7 +142,8 @@ async def test_a_scorer_version_is_not_vouched_for(dialects):
         ({"requests": [{"history": [], "required_rewards": ["vqascore"]}]}, 422),
         ({"requests": [{"history": [{"text": "a"}], "required_rewards": []}]}, 422),
         ({"protocol_version": "2", "requests": [ask(PICTURES[0], "a")]}, 422),
-        ({"requests": [ask(PICTURES[0], "a")] * 129}, 422),
+        ({"requests": [ask(PICTURES[0], "a")] * 1025}, 422),
+        ({"requests": [ask(PICTURES[0], "a", [f"{n}" for n in range(64)])]}, 422),
         ({}, 422),
     ],
 )
@@ -149,3 +154,87 @@ async def test_what_is_no_request_of_it_is_refused_as_a_whole(dialects, body, st
     assert status == answer.status_code
     assert answer.json()["detail"]
     assert "retry-after" not in answer.headers
+
+
+STRANGE = {
+    "a number that JSON's writers refuse": b"1180591620717411303424",
+    "half a character": b'"\\ud800"',
+    "a dict": b'{"a": 1}',
+    "a long text": b'"' + b"a" * 300 + b'"',
+    "half a number": b"0.5",
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("field", ["request_id", "sample_id", "idempotency_key"])
+async def test_what_cannot_be_said_again_is_refused_before_anything_is_scored(dialects, fakes, name, field):
+    """A name of 2**70 was a fault of the service once all had been scored."""
+    body = json.dumps({"requests": [ask(PICTURES[0], "a", request_id="r") | {field: "HERE"}]}).encode()
+    async with dialects() as apps:
+        content = body.replace(b'"HERE"', STRANGE[name])
+        headers = {"content-type": "application/json"}
+        answer = await apps.private.post("/unirl/score", content=content, headers=headers)
+
+    assert 422 == answer.status_code
+    assert field in answer.json()["detail"]
+    assert [] == fakes["vqa"].calls
+
+
+UNKNOWN = [f"{number:x}" for number in range(64)]
+
+
+async def test_rewards_that_are_not_there_are_charged_like_others(dialects, tmp_path):
+    """A key that may ask for five pairs a minute."""
+    keys = tmp_path / "keys"
+    keys.write_text(f"trainer:{hashlib.sha256(b'k').hexdigest()} quota=5\n", "utf-8")
+    headers = {"Authorization": "Bearer k"}
+    async with dialects(server={"api_keys_file": str(keys)}) as apps:
+        answers = [
+            await apps.main.post(
+                "/unirl/score", json={"requests": [ask(PICTURES[0], "a", names)]}, headers=headers
+            )
+            for names in (["vqascore", "beauty"], ["beauty", "truth", "wit"], ["beauty"])
+        ]
+
+    assert [200, 200, 503] == [answer.status_code for answer in answers]
+
+
+async def test_many_unknown_rewards_are_counted_before_anything_is_made_of_them(dialects, monkeypatch):
+    """2.8 MB of them were answered with 76 MB."""
+    monkeypatch.setattr(Ask, "wanted", lambda *_: pytest.fail("an entry was looked at"))
+    monkeypatch.setattr(Dialects, "absent", lambda *_: pytest.fail("a reward was looked at"))
+    bodies = [[{"history": [{}], "required_rewards": UNKNOWN}] * count for count in (8600, 1025, 100)]
+    async with dialects() as apps:
+        answers = [await post(apps, requests) for requests in bodies]
+
+    assert [422] * 3 == [answer.status_code for answer in answers]
+    assert all(len(answer.content) < 1000 for answer in answers)
+
+
+@pytest.mark.parametrize("count", [129, 1024])
+async def test_a_shard_is_one_request_and_worked_on_in_windows(dialects, count):
+    """129 pictures ended a training: the trainer sends its whole shard at once."""
+    async with dialects() as apps:
+        sizes, score = [], apps.service.engine.score
+
+        async def sized(items, metrics, context):
+            sizes.append(len(items))
+            return await score(items, metrics, context)
+
+        apps.service.engine.score = sized
+        requests = [ask(PICTURES[n % 4], f"{PROMPTS[n % 4]} {n}", ["vqascore"]) for n in range(count)]
+        answer = await post(apps, requests)
+        expected = await apps.score(PICTURES[(count - 1) % 4], f"{PROMPTS[(count - 1) % 4]} {count - 1}")
+
+    assert 200 == answer.status_code
+    assert count == len(answer.json()["results"])
+    assert {"vqascore": {"vqascore": expected}} == answer.json()["results"][-1]
+    assert [128] * (count // 128) + [1] * (count % 128) == sizes[:-1]
+
+
+async def test_the_setting_says_how_many_pictures_a_request_may_have(dialects):
+    async with dialects({"max_pictures": 3}) as apps:
+        answer = await post(apps, asked())
+
+    assert 422 == answer.status_code
+    assert "dialects.max_pictures" in answer.json()["detail"]

@@ -1,10 +1,17 @@
-"""Clients that call as the trainers do: their libraries, retries, timeouts and ways of reading an answer."""
+"""
+Clients that call as the trainers do: their libraries, retries, timeouts and ways of reading an answer.
+
+What they pickle was compared with what these send, byte by byte: flow_grpo's functions at ac4c86e,
+reward-server's test of GenEval at 92ac29f, and deepgen_rl's `create_payload` at c4d5dc2.
+"""
 
 import asyncio
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import aiohttp
+import numpy as np
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
@@ -19,23 +26,66 @@ class Failed(Exception):
     """What ends a rank."""
 
 
+AT_ONCE = 64  # pictures in a request of flow_grpo
+
+
+def unifiedreward_bodies(pairs: Sequence[Pair]) -> Iterator[dict[str, Any]]:
+    """What flow_grpo's `unifiedreward_score_remote` pickles: its prompts are an array of NumPy's."""
+    prompts = np.array_split([prompt for _, prompt in pairs], np.ceil(len(pairs) / AT_ONCE))
+    for batch, own in zip(batches([picture for picture, _ in pairs]), prompts, strict=True):
+        yield {"images": batch, "prompts": own}
+
+
+def deqa_bodies(pictures: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    """What its `deqa_score_remote` pickles: pictures alone."""
+    for batch in batches(pictures):
+        yield {"images": batch}
+
+
+def geneval_bodies(
+    pictures: Sequence[bytes], metadatas: Sequence[dict[str, Any]], only_strict: bool
+) -> Iterator[dict[str, Any]]:
+    """What its `geneval_score` pickles: no prompts, and a line of GenEval's metadata for each picture."""
+    lines = np.array_split(metadatas, np.ceil(len(metadatas) / AT_ONCE))
+    for batch, own in zip(batches(pictures), lines, strict=True):
+        yield {"images": batch, "meta_datas": list(own), "only_strict": only_strict}
+
+
+def batches(pictures: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """As NumPy splits an array of so many: none is larger than another by more than one."""
+    for numbers in np.array_split(np.arange(len(pictures)), np.ceil(len(pictures) / AT_ONCE)):
+        yield [pictures[number] for number in numbers]
+
+
+def deepgen_body(
+    pictures: Sequence[bytes], prompts: Sequence[str], metadata: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """What deepgen_rl's `create_payload` pickles; `gen_eval` has its lines in the metadata."""
+    return {"images": list(pictures), "prompts": list(prompts), "metadata": metadata or {}}
+
+
 def flow_grpo(port: int, pairs: Sequence[Pair]) -> list[float]:
-    """Reads the pickle of whatever comes back, and waits for what urllib3's retries wait for."""
-    with requests.Session() as session:
-        session.trust_env = False
-        retries = Retry(total=1000, backoff_factor=1, status_forcelist=[500], allowed_methods=False)
-        session.mount("http://", HTTPAdapter(max_retries=retries))
-        body = {"images": [picture for picture, _ in pairs], "prompts": [prompt for _, prompt in pairs]}
-        answer = session.post(url(port), data=pickle.dumps(body), timeout=120)
-        return list(pickle.loads(answer.content)["outputs"])
+    """`unifiedreward_score_remote`.  Reads the pickle of whatever comes back, as all of its functions do."""
+    scores: list[float] = []
+    with flow_grpo_session() as session:
+        for body in unifiedreward_bodies(pairs):
+            answer = session.post(url(port), data=pickle.dumps(body), timeout=120)
+            scores += pickle.loads(answer.content)["outputs"]
+    return scores
+
+
+def flow_grpo_session() -> requests.Session:
+    """Waits for what urllib3's retries wait for."""
+    session = requests.Session()
+    session.trust_env = False
+    retries = Retry(total=1000, backoff_factor=1, status_forcelist=[500], allowed_methods=False)
+    session.mount("http://", HTTPAdapter(max_retries=retries))
+    return session
 
 
 def ddpo(port: int, pairs: Sequence[Pair]) -> list[float]:
     """The comparison of texts; the recall is the reward."""
-    with requests.Session() as session:
-        session.trust_env = False
-        retries = Retry(total=1000, backoff_factor=1, status_forcelist=[500], allowed_methods=False)
-        session.mount("http://", HTTPAdapter(max_retries=retries))
+    with flow_grpo_session() as session:
         body = {
             "images": [picture for picture, _ in pairs],
             "queries": [["Answer concisely: what is going on in this image?"]] * len(pairs),
@@ -48,7 +98,7 @@ def ddpo(port: int, pairs: Sequence[Pair]) -> list[float]:
 
 def deepgen_rl(port: int, pairs: Sequence[Pair]) -> list[float]:
     """No retries; a status of 400 or more is an error, and so is `error`."""
-    body = {"images": [one for one, _ in pairs], "prompts": [prompt for _, prompt in pairs], "metadata": {}}
+    body = deepgen_body(*zip(*pairs, strict=True))
     with requests.Session() as session:
         session.trust_env = False
         answer = session.post(f"{url(port)}/", data=pickle.dumps(body), timeout=600)

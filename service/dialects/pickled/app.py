@@ -6,6 +6,7 @@ deepgen_rl look at it.  A pickled dict with `error` and a status that is not 200
 `Retry-After` makes all but deepgen_rl wait for what may pass.
 """
 
+from functools import partial
 from types import SimpleNamespace
 
 from starlette.requests import Request
@@ -15,13 +16,12 @@ from starlette.types import Receive, Scope, Send
 from service.bootstrap import Service
 from service.dialects.failures import answer_to, raise_most_telling
 from service.dialects.pickled.reader import read
-from service.dialects.pickled.requests import Pickled, request_of
+from service.dialects.pickled.requests import request_of
+from service.dialects.pickled.rewards import Reward
 from service.dialects.pickled.writer import written
-from service.dialects.scoring import Dialects, Wanted
+from service.dialects.scoring import Dialects
 from service.errors import Draining, MethodNotAllowed, ScoregateError
 from service.http import body
-from service.metrics.contract import Score
-from service.sources import Encoded
 
 ROUTE = SimpleNamespace(path="pickle")  # in the instruments and the log
 
@@ -53,26 +53,21 @@ class PickleApp:
         if request.method != "POST":
             raise MethodNotAllowed("only POST is served here")
         named = request.url.path.strip("/")
-        metric = self._dialects.metric_of_path(named) if named else self._dialects.metric(None)
-        wanted = await self._read(request)
-        outcomes = await self._dialects.scored(
-            request,
-            [
-                Wanted(prompt, Encoded(image), (metric,))
-                for image, prompt in zip(wanted.images, wanted.prompts, strict=True)
-            ],
-            self._service.settings.dialects.timeouts_s.pickle,
-        )
+        if named:
+            self._dialects.metric_of_path(named)
+        reward = await self._read(request, named)
+        timeout_s = self._service.settings.dialects.timeouts_s.pickle
+        outcomes = await self._dialects.scored(request, reward.wanted, timeout_s, in_windows=True)
         raise_most_telling((f"images/{number}", found) for number, found in enumerate(outcomes))
-        found = [each[metric] for each in outcomes]
-        scores = [score.value for score in found if isinstance(score, Score)]
-        # Whoever reads it takes the name that it knows.
-        names = ("scores", "outputs", *(("recall", "precision", "f1") if wanted.compared else ()))
-        return written(dict.fromkeys(names, scores))
+        return written(reward.answer(outcomes))
 
-    async def _read(self, request: Request) -> Pickled:
+    async def _read(self, request: Request, named: str) -> Reward:
         """The request.  Raises `Malformed`, `TooLarge`, `Invalid`, or `CallerGone` where it never came."""
-        most = self._service.settings.server.body_limit_mb * 2**20
-        pickled = await body.whole(request)
         # Every opcode takes some microseconds, and a small body may hold thousands.
-        return await body.parsed(request, lambda pickled: request_of(read(pickled, most)), pickled, small=0)
+        work = partial(self._reward, named)
+        return await body.parsed(request, work, await body.whole(request), small=0)
+
+    def _reward(self, named: str, pickled: body.Raw) -> Reward:
+        value = read(pickled, self._service.settings.server.body_limit_mb * 2**20)
+        keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
+        return Reward(request_of(value, keys, self._dialects.check_shard), named, self._dialects)

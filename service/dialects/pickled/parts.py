@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from service.dialects.pickled.opcodes import LongText
 from service.errors import Malformed, TooLarge
 
 MAX_DEPTH = 32  # containers in containers
@@ -56,4 +57,6 @@ def size_of(value: Any) -> int:
     """The bytes of a text, of bytes or of a number, about."""
     if isinstance(value, str | bytes | bytearray):
         return len(value)
+    if isinstance(value, LongText):
+        return len(value.encoded)
     return value.bit_length() // 8 if isinstance(value, int) else 8

@@ -1,19 +1,19 @@
 """
 Pickles of plain values, read without unpickling them.
 
-`pickletools.genops` takes a pickle apart into opcodes and runs none of them.  A few are known here: those
-of dicts, lists, tuples, texts, bytes and numbers.  All others are refused, and with them everything that
-names or calls code.  An unpickler whose `find_class` raises would not do: nine bytes of a memo opcode make
-the standard library's take gigabytes.
+A pickle is taken apart into opcodes, and none of them is run.  A few are known here: those of dicts, lists,
+tuples, texts, bytes and numbers, and the names by which NumPy writes arrays of texts, which become lists.
+All others are refused, and with them everything that names or calls code.  An unpickler whose `find_class`
+raises would not do: nine bytes of a memo opcode make the standard library's take gigabytes.
 """
 
-import pickletools
 from collections.abc import Callable
-from io import BytesIO
 from typing import Any
 
+from service.dialects.pickled.calls import NAMES, Array, build, called
+from service.dialects.pickled.opcodes import KNOWN, opcodes
 from service.dialects.pickled.parts import Part
-from service.dialects.pickled.refusals import refusal
+from service.dialects.pickled.refusals import refusal, refused_name
 from service.errors import Malformed, TooLarge
 
 MAX_OPCODES = 30_000  # some 0.2 s; 64 pictures with prompts and GenEval's metadata have 3,000
@@ -31,7 +31,7 @@ PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
 GETS = {"GET", "BINGET", "LONG_BINGET"}
 
 
-def read(body: bytes, max_bytes: int) -> Any:
+def read(body: bytes | bytearray, max_bytes: int) -> Any:
     """
     The plain value that *body* is a pickle of, of any protocol from 0 to 5.
 
@@ -39,20 +39,17 @@ def read(body: bytes, max_bytes: int) -> Any:
         max_bytes: of all texts, bytes and numbers, counted in each place where they stand.
 
     Raises:
-        Malformed: no pickle, or one that holds anything but plain values.
+        Malformed: no pickle, or one that holds anything but plain values and texts of NumPy.
         TooLarge: it holds too much, or lies too deep.
     """
-    file = BytesIO(body)
     reader = Reader(max_bytes)
     try:
-        for count, (opcode, argument, _) in enumerate(pickletools.genops(file)):
+        for count, (name, argument) in enumerate(opcodes(body)):
             if count >= MAX_OPCODES:
                 raise TooLarge(f"the pickle has more than {MAX_OPCODES} opcodes")
-            reader.take(opcode.name, argument)
-    except ValueError as exc:  # what is cut short, or no opcode at all
+            reader.take(name, argument)
+    except ValueError as exc:  # an argument that is no number or text
         raise Malformed(f"the body is no pickle that can be read: {exc!s:.{MAX_DETAIL}}") from None
-    if file.read(1):
-        raise Malformed("the body goes on after the end of the pickle")
     return reader.result()
 
 
@@ -76,6 +73,9 @@ class Reader:
             "SETITEM": lambda: self._update(self._last(2)),
             "SETITEMS": lambda: self._update(self._to_mark()),
             "MEMOIZE": lambda: self._put(len(self._memo)),
+            "STACK_GLOBAL": lambda: self._name("STACK_GLOBAL", *(part.value for part in self._last(2))),
+            "REDUCE": lambda: self._reduce(*self._last(2)),
+            "BUILD": lambda: self._build(*self._last(1)),
             "FRAME": lambda: None,  # how the writer cut the pickle up
             "STOP": lambda: None,
         }
@@ -94,9 +94,11 @@ class Reader:
             self._tuple(self._last(TUPLES[name]))
         elif name in self._actions:
             self._actions[name]()
-        elif name != "PROTO":
-            raise refusal(name, argument, [part.value for part in self._stack[-2:]])
-        elif argument > MAX_PROTOCOL:
+        elif name in ("GLOBAL", "INST"):
+            self._name(name, argument)
+        elif name not in KNOWN:
+            raise refusal(name)
+        elif argument > MAX_PROTOCOL:  # of the opcode PROTO
             raise Malformed(f"pickles of protocol {argument} are not known; send one of {MAX_PROTOCOL}")
 
     def result(self) -> Any:
@@ -127,6 +129,29 @@ class Reader:
         self._marks.pop()
         return parts
 
+    def _name(self, opcode: str, *parts: Any) -> None:
+        """Put on the stack what a name stands for.  Raises `Malformed` where it is not known."""
+        texts = [part for part in parts if type(part) is str]
+        known = NAMES.get(" ".join(texts)) if len(texts) == len(parts) and opcode != "INST" else None
+        if known is None:
+            raise refused_name(opcode, *parts)
+        self._push(known)
+
+    def _reduce(self, function: Part, arguments: Part) -> None:
+        self._push(called(function.value, arguments.value))
+        self._count_array(arguments)
+
+    def _build(self, state: Part) -> None:
+        build(self._top().value, state.value)
+        self._count_array(state)
+
+    def _count_array(self, written: Part) -> None:
+        """Count what an array on top of the stack was made of, and its texts, which no opcodes wrote."""
+        top = self._stack[-1]
+        if isinstance(top.value, Array):
+            top.values += len(top.value)
+            top.hold(written, self._max_bytes)
+
     def _tuple(self, parts: list[Part]) -> None:
         self._push(tuple(part.value for part in parts))
         self._hold(parts)
@@ -147,11 +172,15 @@ class Reader:
 
     def _container(self, kind: type) -> Any:
         """The value on top of the stack.  Raises `Malformed` where it is not of that *kind*."""
-        [top] = self._last(1)
-        self._stack.append(top)
+        top = self._top()
         if type(top.value) is not kind:
             raise Malformed(f"the pickle adds to a value that is no {kind.__name__}")
         return top.value
+
+    def _top(self) -> Part:
+        """The part on top of the stack, which stays there."""
+        self._stack += self._last(1)
+        return self._stack[-1]
 
     def _hold(self, parts: list[Part]) -> None:
         for part in parts:
@@ -160,8 +189,7 @@ class Reader:
     def _put(self, number: int) -> None:
         if not 0 <= number < MAX_OPCODES:
             raise TooLarge(f"the pickle gives a value a number above {MAX_OPCODES}")
-        [self._memo[number]] = self._last(1)
-        self._stack.append(self._memo[number])
+        self._memo[number] = self._top()
 
     def _get(self, number: int) -> None:
         if number not in self._memo:

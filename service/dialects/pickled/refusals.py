@@ -1,32 +1,32 @@
 """Why a pickle is refused, told so that whoever wrote the client knows what to send."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from service.errors import Malformed
 
 PLAIN = "a plain dict of lists, str, bytes and numbers"
+PICTURES = "send each picture as the bytes of a JPEG or PNG file"
+NUMPY = "send texts as a list or an array of str, numbers as a list, and pictures as bytes"
 ADVICE = {
-    "numpy": "it holds NumPy objects: send list(map(str, prompts)), and pictures as bytes",
-    "torch": "it holds tensors: send each picture as the bytes of a JPEG or PNG file",
-    "PIL": "it holds PIL images: send each picture as the bytes of a JPEG or PNG file",
-    "_codecs": "it holds bytes in protocol 2 or less: use pickle.dumps(data, protocol=3) or more",
+    "numpy": f"it holds NumPy objects that are no texts: {NUMPY}",
+    "torch": f"it holds tensors: {PICTURES}",
+    "PIL": f"it holds PIL images: {PICTURES}",
 }
 MAX_NAME = 100  # characters
 
 
-def refusal(opcode: str, argument: Any, before: Sequence[Any]) -> Malformed:
-    """
-    The error for an opcode that is not known here.
+def refusal(opcode: str) -> Malformed:
+    """The error for an opcode that is not known here."""
+    return Malformed(f"the pickle must hold {PLAIN}; the opcode {opcode} is refused")
 
-    Args:
-        argument: the opcode's own.
-        before: the last two values before it, which may name what it asks for.
-    """
-    name = " ".join(part for part in before if type(part) is str)
-    if type(argument) is str:
-        name = argument
-    if opcode not in ("GLOBAL", "INST", "STACK_GLOBAL"):
-        return Malformed(f"the pickle must hold {PLAIN}; the opcode {opcode} is refused")
+
+def refused_name(opcode: str, *parts: Any) -> Malformed:
+    """The error for a name, in one part or several, that the argument of *opcode* or the stack gives."""
+    name = " ".join(part[:MAX_NAME] for part in parts if isinstance(part, str))[:MAX_NAME]
     advice = ADVICE.get(name.split(".")[0].split(" ")[0], f"the opcode {opcode} is refused")
-    return Malformed(f"the pickle must hold {PLAIN}, and it names {name[:MAX_NAME]!r}; {advice}")
+    return Malformed(f"the pickle must hold {PLAIN}, and it names {name!r}; {advice}")
+
+
+def numpy_refusal(what: str) -> Malformed:
+    """The error for NumPy's values that are no texts."""
+    return Malformed(f"the pickle holds NumPy's {what}: {NUMPY}")

@@ -2,24 +2,33 @@
 
 import struct
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 START, STOP, MARK = b"\x80\x02", b".", b"("
 EMPTY_DICT, SETITEMS = b"}", b"u"
 EMPTY_LIST, APPENDS = b"]", b"e"
 BINFLOAT, BINUNICODE = b"G", b"X"
 
-
-def written(answer: Mapping[str, Sequence[float] | str]) -> bytes:
-    """A pickle of a dict from str to lists of floats or to str."""
-    items = b"".join(text(key) + value_of(value) for key, value in answer.items())
-    return START + EMPTY_DICT + MARK + items + SETITEMS + STOP
+Value: TypeAlias = "str | Sequence[float] | Mapping[str, Value]"
 
 
-def value_of(value: Sequence[float] | str) -> bytes:
+def written(answer: Mapping[str, Value]) -> bytes:
+    """A pickle of a dict."""
+    return START + dict_of(answer) + STOP
+
+
+def value_of(value: Value) -> bytes:
     if isinstance(value, str):
         return text(value)
+    if isinstance(value, Mapping):
+        return dict_of(value)
     numbers = b"".join(BINFLOAT + struct.pack(">d", number) for number in value)
     return EMPTY_LIST + MARK + numbers + APPENDS
+
+
+def dict_of(values: Mapping[str, Value]) -> bytes:
+    items = b"".join(text(key) + value_of(value) for key, value in values.items())
+    return EMPTY_DICT + MARK + items + SETITEMS
 
 
 def text(value: str) -> bytes:

@@ -1,0 +1,64 @@
+"""
+GenEval as a reward: a share of what is asked for, and exactly so many objects.
+
+The rules are those of the reward server of flow_grpo (yifan123/reward-server, 92ac29f); deepgen_rl's has the
+same.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from service.metrics.objects.checks import positions
+from service.metrics.objects.found import Found, Objects
+from service.metrics.objects.positions import PositionRule
+from service.metrics.objects.tasks import Include, Task
+
+
+class Reward(NamedTuple):
+    """
+    Attributes:
+        strict: whether there are exactly as many objects as asked for, in their colours and places.  What is
+            excluded plays no part.
+        value: the mean of what each count, colour and position gives; at most 1, and below 0 where there are
+            far too many objects.
+    """
+
+    strict: bool
+    value: float
+
+
+def reward(task: Task, objects: Objects, rule: PositionRule) -> Reward:
+    """What a picture with these *objects*, whose colours are known, gives."""
+    matched: list[Sequence[Found]] = []  # by clause; none where it fails
+    parts: list[float] = []
+    for clause in task.include:
+        found = objects.get(clause.name, ())
+        given, holds = of_clause(clause, found, matched, rule)
+        parts += given
+        matched.append(found if holds else [])
+    return Reward(all(matched), sum(parts) / len(parts))
+
+
+def of_clause(
+    clause: Include, found: Sequence[Found], matched: Sequence[Sequence[Found]], rule: PositionRule
+) -> tuple[list[float], bool]:
+    """The parts of a clause, and whether it holds."""
+    parts, holds = [share(clause.count, len(found))], len(found) == clause.count
+    if not holds:
+        return [*parts, *([0.0] if clause.color or clause.position else [])], False
+    if clause.color:
+        coloured = sum(each.colour == clause.color for each in found)
+        parts.append(share(clause.count, coloured))
+        holds = coloured == clause.count
+    if clause.position and holds:
+        relation, number = clause.position
+        if not matched[number]:
+            return [*parts, 0.0], False
+        holds = all(relation in said for said in positions(found, matched[number], rule))
+        parts += [1.0] if holds else [0.0, 1.0]  # the 1 is theirs also where a position is wrong
+    return parts, holds
+
+
+def share(asked: int, found: int) -> float:
+    """1 for the right number, and less by how far *found* is from it."""
+    return 1 - abs(asked - found) / asked
