@@ -9,6 +9,7 @@ import PIL.Image
 
 from models.formats.contract import Header, ImageError
 from models.formats.decode import decode_film
+from models.formats.orientation import turned
 from models.formats.registry import read_film
 from models.image import Image, lossless
 
@@ -23,7 +24,7 @@ class Film(Image):
     @cached_property
     def header(self) -> Header:
         """What the file says of its frames; a still picture has none.  Raises `ImageError`."""
-        return read_film(self.encoded)
+        return read_film(self.encoded).upright(self.orientation)
 
     def frame(self, number: int) -> "Frame":
         """One frame, from 0.  Raises `ImageError` where there are fewer."""
@@ -73,5 +74,6 @@ class Frame(Image):
         return self._film.once((self._number, key), lambda strip: make(self._cut(strip)))
 
     def _cut(self, strip: PIL.Image.Image) -> PIL.Image.Image:
-        width, height = self.size
-        return strip.crop((0, height * self._number, width, height * (self._number + 1)))
+        height = strip.height // self._film.header.frames
+        frame = strip.crop((0, height * self._number, strip.width, height * (self._number + 1)))
+        return turned(frame, self._film.orientation)

@@ -4,6 +4,7 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from time import monotonic
@@ -11,9 +12,10 @@ from typing import Any, Self
 
 import PIL.Image
 
-from models.formats.contract import Header, ImageError
+from models.formats.contract import Header, ImageError, Unseen
 from models.formats.decode import decode
-from models.formats.registry import read_header
+from models.formats.orientation import turned
+from models.formats.registry import read_header, read_unseen
 
 __all__ = ["Image", "ImageError"]
 
@@ -28,14 +30,15 @@ class Image:
     Args:
         encoded: the bytes of the picture file.
         digest: names the content; the sha256 of *encoded* by default.
+        orientation: in which the file holds the pixels, as EXIF counts it; they are turned upright.
 
     Attributes:
         decode_s: seconds that decoding took; 0 while nobody has looked at the pixels.
         decode_began: when that began, by `time.monotonic`.
     """
 
-    def __init__(self, encoded: bytes, digest: str = "") -> None:
-        self._encoded = encoded
+    def __init__(self, encoded: bytes, digest: str = "", orientation: int = 1) -> None:
+        self._encoded, self.orientation = encoded, orientation
         self.digest = digest or hashlib.sha256(encoded).hexdigest()
         self.decode_s = self.decode_began = 0.0
         self._rgb: PIL.Image.Image | None = None
@@ -52,12 +55,22 @@ class Image:
     @classmethod
     def over(cls, other: "Image") -> Self:
         """The file of *other* as an image of its own, whose pixels nobody else holds."""
-        own = cls(other.encoded, other.digest)
-        own.header = other.header
+        own = cls(other.encoded, other.digest, other.orientation)
+        own.header, own.unseen = other.header, other.unseen
+        return own
+
+    def upright(self) -> Self:
+        """The picture turned as its EXIF orientation says, as another image; itself where that is 1."""
+        orientation = self.unseen.orientation
+        if orientation == 1:
+            return self
+        content = f"orientation {orientation} of {self.digest}"
+        own = type(self)(self.encoded, hashlib.sha256(content.encode()).hexdigest(), orientation)
+        own.header = self.header.upright(orientation)
         return own
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Image, (self.encoded, self.digest)
+        return Image, (self.encoded, self.digest, self.orientation)
 
     def __repr__(self) -> str:
         return f"<Image {self.digest[:12]}>"
@@ -75,7 +88,13 @@ class Image:
     @cached_property
     def header(self) -> Header:
         """What the file says of itself.  Raises `ImageError`."""
-        return read_header(self.encoded)
+        return read_header(self.encoded).upright(self.orientation)
+
+    @cached_property
+    def unseen(self) -> Unseen:
+        """What of the file the pixels do not show."""
+        unseen = read_unseen(self.encoded)
+        return unseen if self.orientation == 1 else replace(unseen, orientation=1)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -121,7 +140,7 @@ class Image:
         return self._rgb
 
     def _decoded(self) -> PIL.Image.Image:
-        return decode(self.encoded)
+        return turned(decode(self.encoded), self.orientation)
 
     @contextmanager
     def _looking(self) -> Iterator[None]:

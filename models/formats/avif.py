@@ -1,14 +1,24 @@
 """AVIF.  https://aomediacodec.github.io/av1-avif/"""
 
 import re
+import struct
+from collections.abc import Mapping
 
-from models.formats.contract import Format, Header, ImageError, header
+from models.formats.boxes import boxes, within
+from models.formats.contract import Format, Header, ImageError, Unseen, header
 
 # Four planes of up to twelve bits, as decoded and as put together from tiles, and copies on the way to RGB.
 BYTES_PER_PIXEL = 24
 
 SIZE = re.compile(rb"\0\0\0\x14ispe\0\0\0\0(.{4})(.{4})", re.DOTALL)  # a box, its version and two numbers
 BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
+
+# Quarter turns to the left, and then a mirror from top to bottom or from left to right, as EXIF counts them.
+ORIENTATIONS: Mapping[int | None, tuple[int, ...]] = {
+    None: (1, 8, 3, 6),
+    0: (4, 5, 2, 7),
+    1: (2, 7, 4, 5),
+}
 
 
 def begins(encoded: bytes) -> bool:
@@ -29,4 +39,20 @@ def read(encoded: bytes) -> Header:
     return header("AVIF", width, height, BYTES_PER_PIXEL, apart=True)
 
 
-AVIF = Format("AVIF", begins, read)
+def unseen(encoded: bytes) -> Unseen:
+    """
+    Two properties of the picture turn and mirror it; all decoders go by them, and none by Exif data.
+
+    An animation is a track, as in a video.
+    """
+    whole, properties = (0, len(encoded)), dict[bytes, int]()
+    for start, end in within(encoded, whole, b"meta"):
+        for place in within(encoded, (start + 4, end), b"iprp", b"ipco"):  # behind version and flags
+            properties |= {kind: encoded[at] for kind, at, end in boxes(encoded, *place) if end > at}
+    axis = properties[b"imir"] & 1 if b"imir" in properties else None
+    sizes = within(encoded, whole, b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsz")
+    frames = [struct.unpack_from(">I", encoded, start + 8)[0] for start, _ in sizes]
+    return Unseen(ORIENTATIONS[axis][properties.get(b"irot", 0) & 3], max(frames, default=1) > 1)
+
+
+AVIF = Format("AVIF", begins, read, unseen=unseen)

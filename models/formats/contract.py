@@ -36,14 +36,32 @@ class Header:
     apart: bool = False
     frames: int = 0
 
+    def upright(self, orientation: int) -> "Header":
+        """That of the picture without its *orientation*: from 5 on, width and height change places."""
+        return replace(self, width=self.height, height=self.width) if orientation >= 5 else self
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """
+    What a viewer shows of a picture file, and its first frame as it is stored does not.
+
+    Attributes:
+        orientation: as EXIF counts them, from 1 to 8; 1 for a picture that is stored upright.
+        more_frames: whether the file holds more than one.
+    """
+
+    orientation: int = 1
+    more_frames: bool = False
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """
     One format.
 
-    What `read`, `plain` and `film` raise where a file breaks off or is nonsense: `ImageError`, `LookupError`,
-    `ValueError` or `struct.error`.
+    What its functions raise where a file breaks off or is nonsense: `ImageError`, `LookupError`, `ValueError`
+    or `struct.error`.
 
     Attributes:
         name: Pillow's.
@@ -52,6 +70,7 @@ class Format:
         plain: the file without what does not decide its pixels, such as texts, profiles and other frames.
         film: its header as an animation, or that of `read` where there is one frame; None where animations
             of this format are not read.
+        unseen: what of the file its first frame does not show.
     """
 
     name: str
@@ -59,6 +78,7 @@ class Format:
     read: Callable[[bytes], Header]
     plain: Callable[[bytes], bytes] = bytes
     film: Callable[[bytes], Header] | None = None
+    unseen: Callable[[bytes], Unseen] = lambda encoded: Unseen()
 
 
 def starts(*magic: bytes) -> Callable[[bytes], bool]:

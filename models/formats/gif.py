@@ -3,8 +3,9 @@
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
-from models.formats.contract import Format, Header, ImageError, film_header, header, starts
+from models.formats.contract import Format, Header, ImageError, Unseen, film_header, header, starts
 
 SCREEN = struct.Struct("<HHBBB")  # width, height, flags, background, aspect
 FRAME = struct.Struct("<HHHHB")  # left, top, width, height, flags
@@ -41,6 +42,12 @@ def film(encoded: bytes) -> Header:
             left, top, across, down, _ = FRAME.unpack_from(encoded, at + 1)
             width, height, frames = max(width, left + across), max(height, top + down), frames + 1
     return film_header("GIF", width, height, frames, CANVAS_BYTES_PER_PIXEL) if frames > 1 else read(encoded)
+
+
+def unseen(encoded: bytes) -> Unseen:
+    """There is no Exif; what is searched for is a second frame."""
+    descriptors = (at for kind, at in blocks(encoded, MAX_ALL_BLOCKS) if kind == DESCRIPTOR)
+    return Unseen(more_frames=len([*islice(descriptors, 2)]) == 2)
 
 
 def plain(encoded: bytes) -> bytes:
@@ -98,4 +105,4 @@ def palette_bytes(flags: int) -> int:
     return 3 << ((flags & 7) + 1) if flags & 128 else 0
 
 
-GIF = Format("GIF", starts(b"GIF87a", b"GIF89a"), read, plain, film)
+GIF = Format("GIF", starts(b"GIF87a", b"GIF89a"), read, plain, film, unseen)

@@ -4,14 +4,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from models.formats.contract import Format, Header, ImageError, header, joined, starts
+from models.formats.contract import Format, Header, ImageError, Unseen, header, joined, starts
+from models.formats.orientation import PREFIX, of_exif
 
 # Marks that stand alone; all others are followed by the length of what they begin.
 ALONE = {0x01, 0xD8, 0xD9}
 FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = {0xC2, 0xC6, 0xCA, 0xCE}
 TABLES = {0xC4, 0xCC, 0xDB, 0xDD}  # Huffman, arithmetic, quantisation, restarts
-END, SCAN = 0xD9, 0xDA
+END, SCAN, APP1 = 0xD9, 0xDA, 0xE1
 COLOURS = {0xE0: b"JFIF\0", 0xEE: b"Adobe"}  # by which a decoder tells what colours the components are
 
 # From the end of a segment to the next mark, over what a scan may hold; in one pass, whatever is there.
@@ -75,6 +76,16 @@ def plain(encoded: bytes) -> bytes:
     return joined(encoded, [(0, 2), *ranges, (found.scan[2], len(encoded))])
 
 
+def unseen(encoded: bytes) -> Unseen:
+    """Exif data are a segment before the first scan."""
+    for kind, start, end in segments(encoded, 2):
+        if kind == APP1 and encoded[start + 4 : start + 10] == PREFIX:
+            return Unseen(of_exif(encoded[start + 4 : end]))
+        if kind == SCAN:
+            break
+    return Unseen()
+
+
 def head(encoded: bytes) -> Head:
     """What stands before the first scan.  Raises `ImageError` unless that is one frame, among others."""
     kept, frames = list[Segment](), list[Segment]()
@@ -106,4 +117,4 @@ def segments(encoded: bytes, at: int) -> Iterator[Segment]:
     raise ImageError(f"the JPEG image has more than {MAX_SEGMENTS} segments")
 
 
-JPEG = Format("JPEG", starts(b"\xff\xd8\xff"), read, plain)
+JPEG = Format("JPEG", starts(b"\xff\xd8\xff"), read, plain, unseen=unseen)

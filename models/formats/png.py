@@ -4,7 +4,8 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from models.formats.contract import Format, Header, ImageError, header, starts
+from models.formats.contract import Format, Header, ImageError, Unseen, header, starts
+from models.formats.orientation import of_exif
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHUNK = struct.Struct(">I4s")  # length of the data, kind
@@ -37,6 +38,17 @@ def plain(encoded: bytes) -> bytes:
     return b"".join(kept)
 
 
+def unseen(encoded: bytes) -> Unseen:
+    """Exif data are a chunk; an animation says in another how many frames it has."""
+    orientation, frames = 1, 1
+    for kind, start, end in chunks(encoded):
+        if kind == b"eXIf":
+            orientation = of_exif(encoded[start + CHUNK.size : end - 4])
+        elif kind == b"acTL":
+            [frames] = struct.unpack_from(">I", encoded, start + CHUNK.size)
+    return Unseen(orientation, frames > 1)
+
+
 def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Kind, start and end of each chunk.  Raises `ImageError` where there are too many."""
     start = len(SIGNATURE)
@@ -57,4 +69,4 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return CHUNK.pack(len(data), kind) + data + zlib.crc32(data, zlib.crc32(kind)).to_bytes(4, "big")
 
 
-PNG = Format("PNG", starts(SIGNATURE), read, plain)
+PNG = Format("PNG", starts(SIGNATURE), read, plain, unseen=unseen)

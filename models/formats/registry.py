@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from models.formats.avif import AVIF
 from models.formats.bmp import BMP
-from models.formats.contract import Format, Header, ImageError
+from models.formats.contract import Format, Header, ImageError, Unseen
 from models.formats.gif import GIF
 from models.formats.jpeg import JPEG
 from models.formats.mp4 import MP4
@@ -41,6 +41,13 @@ def read_film(encoded: bytes) -> Header:
     with suppress(*BROKEN):
         return (format.film or format.read)(encoded)
     raise ImageError(f"the {format.name} file is broken or truncated")
+
+
+def read_unseen(encoded: bytes) -> Unseen:
+    """What of a picture file its first frame does not show; nothing where the file does not say so."""
+    with suppress(ImageError, *BROKEN):
+        return recognise(encoded).unseen(encoded)
+    return Unseen()
 
 
 def plain(encoded: bytes) -> bytes:

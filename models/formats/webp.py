@@ -1,15 +1,17 @@
 """WebP.  https://developers.google.com/speed/webp/docs/riff_container"""
 
 import struct
+from collections.abc import Iterator
 
-from models.formats.contract import Format, Header, ImageError, film_header, header
+from models.formats.contract import Format, Header, ImageError, Unseen, film_header, header
+from models.formats.orientation import of_exif
 
 # The canvas twice in libwebp's decoder of animations, a frame, and two copies on the way to Pillow's RGB.
 BYTES_PER_PIXEL = 20
 
 LOSSY = b"VP8 "
 DATA = 20  # where the data of the first chunk begins
-MOVES = 2  # a flag of the first chunk
+MOVES, HAS_EXIF = 2, 8  # flags of the first chunk, where that is one of flags
 MAX_CHUNKS = 20_000
 
 
@@ -42,15 +44,32 @@ def film(encoded: bytes) -> Header:
     still = read(encoded)
     if encoded[12:16] != b"VP8X" or not encoded[DATA] & MOVES:
         return still
-    at, frames = 12, 0
+    frames = sum(kind == b"ANMF" for kind, _, _ in chunks(encoded))
+    return film_header("WEBP", still.width, still.height, frames, BYTES_PER_PIXEL) if frames > 1 else still
+
+
+def unseen(encoded: bytes) -> Unseen:
+    """Exif data are a chunk, and each frame of an animation is."""
+    if encoded[12:16] != b"VP8X" or not encoded[DATA] & (MOVES | HAS_EXIF):
+        return Unseen()
+    orientation, frames = 1, 0
+    for kind, start, end in chunks(encoded):
+        frames += kind == b"ANMF"
+        if kind == b"EXIF" and encoded[DATA] & HAS_EXIF:
+            orientation = of_exif(encoded[start:end])
+    return Unseen(orientation, frames > 1)
+
+
+def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Kind of each chunk, and where its data begin and end.  Raises `ImageError` for too many."""
+    at = 12
     for _ in range(MAX_CHUNKS):
         if at + 8 > len(encoded):
-            break
+            return
         kind, size = struct.unpack_from("<4sI", encoded, at)
-        at, frames = at + 8 + size + size % 2, frames + (kind == b"ANMF")
-    else:
-        raise ImageError(f"the WEBP image has more than {MAX_CHUNKS} chunks")
-    return film_header("WEBP", still.width, still.height, frames, BYTES_PER_PIXEL) if frames > 1 else still
+        yield kind, at + 8, at + 8 + size
+        at += 8 + size + size % 2
+    raise ImageError(f"the WEBP image has more than {MAX_CHUNKS} chunks")
 
 
 def plain(encoded: bytes) -> bytes:
@@ -62,4 +81,4 @@ def plain(encoded: bytes) -> bytes:
     return b"RIFF" + struct.pack("<I", end - 8) + encoded[8:end]
 
 
-WEBP = Format("WEBP", begins, read, plain, film)
+WEBP = Format("WEBP", begins, read, plain, film, unseen)
