@@ -15,11 +15,6 @@ class RapidOcrSettings(PlacedSettings):
     threads: int = Field(1, ge=1, description="Threads that read one image.")
     batch: Batch = Batch()
 
-    @property
-    def is_shipped(self) -> bool:
-        """The weights come inside the package."""
-        return True
-
 
 FAMILY = Family(
     "rapidocr",

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from service.bootstrap import Service
 from service.concurrency.disconnect import while_connected
 from service.dialects.patience import Outcomes, Patience
+from service.dialects.unheard import Unheard
 from service.dialects.waiting import WaitingRoom
 from service.errors import Invalid, NotFound
 from service.http.context import context_of, header_timeout
@@ -38,6 +39,7 @@ class Dialects:
         self._service = service
         self._rewards = rewards(service.metrics, service.settings.dialects)
         server = service.settings.server
+        self._unheard = Unheard()
         self._room = WaitingRoom(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
 
     def metric(self, asked: str | None) -> str:
@@ -78,7 +80,8 @@ class Dialects:
         context = context_of(self._service, request, timeout_ms, BULK)
         request.state.items = len(wanted)
         items = [UnopenedItem(each.prompt, [Picture(each.picture)], self._rewards.options) for each in wanted]
-        patience = Patience(self._service.engine, items, [each.metrics for each in wanted], context)
+        metrics = [each.metrics for each in wanted]
+        patience = Patience(self._service.engine, items, metrics, context, self._unheard)
         work = patience.outcomes(self._room, sum(map(size_of, wanted)))
         return await while_connected(request.receive, work)
 

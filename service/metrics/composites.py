@@ -199,7 +199,7 @@ def total(parts: Parts, outcomes: Mapping[str, Score | ScoregateError]) -> Score
             "details": outcome.details,
         }
         ways.add(outcome.cache)
-        notes += [f"{name}: {note}" for note in outcome.warnings]
+        notes += [note.of_part(name) for note in outcome.notes]
     value = math.fsum(part["contribution"] for part in details.values())
     cache = next((way for way in WORST_FIRST if way in ways), None)
     return Score(value, {"parts": details}, cache, tuple(notes))

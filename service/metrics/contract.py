@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from inspect import iscoroutinefunction
 from typing import Annotated, Any, Literal, get_args
 
@@ -12,6 +12,7 @@ from models.image import Image
 from service.context import Found
 from service.fields import WHOLE, Strict
 from service.metrics.models import Models
+from service.notes import Code, Note
 from service.questions.style import Style
 from service.serving.demand import Demand
 
@@ -65,13 +66,23 @@ class Score:
         details: what it is made of, shown with `explain`.
         cache: how the question set was found, for metrics that ask for one; for others the engine
             says whether all their calls were in the cache.
-        warnings: what the caller should know about this score.
+        warnings: what the caller should know about this score; a sentence without a code is the metric's own.
     """
 
     value: float
     details: Mapping[str, Any]
     cache: Found | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note | str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The warnings, each once, and each with a code."""
+        coded = (each if isinstance(each, Note) else Note(Code.OF_THE_METRIC, each) for each in self.warnings)
+        return tuple(dict.fromkeys(coded))
+
+    def noted(self, notes: tuple[Note, ...]) -> "Score":
+        """The same score with more to know about it, which goes first."""
+        return replace(self, warnings=(*notes, *self.warnings)) if notes else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,10 @@ from service.metrics.objects.found import THRESHOLD, Found, by_class
 from service.metrics.objects.positions import PositionRule
 from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Task, check
 from service.metrics.objects.templates import task_of
+from service.notes import Code, Note
 from service.serving.demand import Demand
+
+OF_ANOTHER = Note(Code.METADATA_OF_ANOTHER_PROMPT, "options.geneval are the metadata of another prompt")
 
 
 class GenEvalOptions(MetricOptions):
@@ -85,7 +88,7 @@ async def geneval(item: Item, models: Models, options: GenEvalOptions) -> Score:
     found = [replace(each, colour=colours.get(each)) for each in found]
     correct, reason = verdict(task, by_class(found, task.tag), options.position_rule)
     about_another = options.prompt is not None and options.prompt != item.prompt
-    warnings = ("options.geneval are the metadata of another prompt",) if about_another else ()
+    warnings = (OF_ANOTHER,) if about_another else ()
     shown = details(task, found, options.position_rule, correct, reason, item.image.size)
     return Score(float(correct), shown, warnings=warnings)
 

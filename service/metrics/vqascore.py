@@ -11,8 +11,10 @@ from models.outcomes import Likelihood
 from service.fields import SLOT, SLOTTED, TextOrTemplate
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
+from service.notes import Code, Note
 from service.serving.demand import Demand
 
+CUT = Note(Code.QUESTION_TRUNCATED, "the question was cut at the model's length")
 ONE_OF_BOTH_HOLDS_THE_PROMPT: JsonDict = {
     "anyOf": [
         {"properties": {"question": {"pattern": SLOTTED}}},
@@ -93,7 +95,7 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
         "logit": answer.logit,
         "negative_no": -details["p_no"],
     }
-    cut = ("the question was cut at the model's length",) if answer.truncated else ()
+    cut = (CUT,) if answer.truncated else ()
     return Score(outputs[options.output], details, warnings=cut)
 
 
