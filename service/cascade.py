@@ -45,7 +45,7 @@ async def both(
     context = replace(context, charge=free)
     cheap = await engine.score(items, [cascade.metric], context)
     refuse(cheap, rule)
-    chosen = best([item.outcomes for item in cheap.items], cascade.metric)[: cascade.keep]
+    chosen = best([item.outcomes for item in cheap.items], cascade.metric, rule)[: cascade.keep]
     dear = await by_the_metric(engine, [items[index] for index in chosen], rule, context)
     refuse(dear, rule)
     told = late(dear, rule, cascade)

@@ -86,7 +86,8 @@ async def rerank(request: Request) -> Response:
         return refused(request, error)
     scores = {n: found[metric] for n, found in enumerate(outcomes)}
     values = {n: score.value for n, score in scores.items() if isinstance(score, Score)}
-    best = sorted(values, key=lambda number: -values[number])[: wire.top_n]
+    lower = service_of(request).metrics[metric].lower_is_better
+    best = sorted(values, key=lambda number: values[number] if lower else -values[number])[: wire.top_n]
     errors = [
         {"index": n, **entry(error)} for n, error in scores.items() if isinstance(error, ScoregateError)
     ]

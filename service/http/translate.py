@@ -9,7 +9,7 @@ from service.http.images import ImageData, ImagePart, ImageUrl, WireImage
 from service.http.problems import MAX_FAULTS
 from service.http.requests import Options, RankRequest, ScoreRequest
 from service.items import Picture, UnopenedItem
-from service.metrics.contract import MetricOptions
+from service.metrics.contract import Metric, MetricOptions
 from service.ranking import Cascade, Rule
 from service.sources import Base64, Encoded, Source, Url
 
@@ -94,11 +94,17 @@ def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOpti
     return {name: getattr(options, name) for name in metrics if name in type(options).model_fields}
 
 
-def rule_of(request: RankRequest) -> Rule:
-    """How a request wants its pictures ranked."""
+def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
+    """How a request wants its pictures ranked, where there are these *metrics*."""
     cascade = Cascade(request.cascade.metric, request.cascade.keep) if request.cascade else None
     return Rule(
-        request.metric, cascade, request.top_k, request.threshold, request.on_error, request.on_deadline
+        request.metric,
+        cascade,
+        request.top_k,
+        request.threshold,
+        request.on_error,
+        request.on_deadline,
+        lower=[name for name in request.metrics.values() if metrics[name].lower_is_better],
     )
 
 

@@ -105,6 +105,7 @@ class Metric:
         range_of: the same under other options, where they change it; infinite where there is no bound.
         formula: the score under the default options, in one line.
         paper: its source.
+        direction: what a larger score means: begins with "higher" or with "lower", which is better.
         own_model: the metric is its weights.  No other model may stand in for the one that its settings
             name, and that one stands in for no other metric's.
         without: what it can still score where there is no model for a role that it may use, by that role.
@@ -152,6 +153,8 @@ class Metric:
         self.options()  # each of them needs a default
         if wrong := set(self.uses) - set(get_args(Beside)):
             raise ValueError(f"{self.name} uses {', '.join(sorted(wrong))}; an item has no such pictures")
+        if not self.direction.startswith(("higher", "lower")):
+            raise ValueError(f'the direction of {self.name} must be "higher is better" or "lower is better"')
         if not self.range[0] < self.range[1]:
             raise ValueError(f"the range of {self.name} must be (least, largest)")
 
@@ -159,6 +162,11 @@ class Metric:
     def all_roles(self) -> tuple[str, ...]:
         """Those that it needs and those that it may use."""
         return (*self.roles, *self.may_use)
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the least score is the best one."""
+        return self.direction.startswith("lower")
 
     @property
     def computes(self) -> bool:

@@ -39,7 +39,7 @@ async def rank(request: Request) -> Response:
     items = items_of(wanted.to_score(), parts)
     request.state.items = len(items)
     check_served(wanted.metrics, service.engine)
-    work = ranked(service.engine, items, rule_of(wanted), context)
+    work = ranked(service.engine, items, rule_of(wanted, service.metrics), context)
     outcome = await while_connected(request.receive, work)
     report, timings = outcome.report, context.timings_ms()
     content = {
