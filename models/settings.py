@@ -57,11 +57,6 @@ class ModelSettings(Section):
         """Whether its answers mean nothing for real pictures."""
         return False
 
-    @property
-    def is_shipped(self) -> bool:
-        """Whether it stands in the demo profile although it reads real pictures."""
-        return False
-
 
 class Autoscaling(Section):
     """Between how many copies Ray Serve keeps a model."""

@@ -103,7 +103,7 @@ class Service:
     async def __aenter__(self) -> Self:
         """Start everything."""
         if demo := self.settings.demo_models:
-            log.warning("demo models stand beside real ones: %s; their scores mean nothing", ", ".join(demo))
+            log.warning("demo models: %s; their scores mean nothing for real pictures", ", ".join(demo))
         for metric in self.metrics.values():
             if isinstance(metric, Composite) and metric.lacks:
                 log.warning("the composite %s has no scores: %s", metric.name, "; ".join(metric.lacks))

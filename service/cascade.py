@@ -7,6 +7,7 @@ from service.context import Context, free
 from service.engine import Engine
 from service.errors import DeadlineExceeded, LaneFull
 from service.items import UnopenedItem
+from service.notes import Code, Note
 from service.ranking import Cascade, Place, Rule, best, is_late, ranking, refuse
 from service.report import ItemReport, Report
 
@@ -44,16 +45,19 @@ async def both(
     context = replace(context, charge=free)
     cheap = await engine.score(items, [cascade.metric], context)
     refuse(cheap, rule)
-    chosen = best([item.outcomes for item in cheap.items], cascade.metric)[: cascade.keep]
+    chosen = best([item.outcomes for item in cheap.items], cascade.metric, rule)[: cascade.keep]
     dear = await by_the_metric(engine, [items[index] for index in chosen], rule, context)
     refuse(dear, rule)
+    told = late(dear, rule, cascade)
+    for note in told:
+        context.instruments.warnings.labels(note.code).inc()
     outcomes = [dict(item.outcomes) for item in cheap.items]
     for index, item in zip(chosen, dear.items, strict=True):
         outcomes[index] |= item.outcomes
     return Report(
         [ItemReport(item, each) for item, each in zip(items, outcomes, strict=True)],
         {**cheap.models, **dear.models},
-        list(dict.fromkeys([*cheap.notes, *dear.notes, *late(dear, rule, cascade)])),
+        list(dict.fromkeys([*cheap.notes, *dear.notes, *told])),
     )
 
 
@@ -86,9 +90,10 @@ async def by_the_metric(
     return report
 
 
-def late(dear: Report, rule: Rule, cascade: Cascade) -> list[str]:
+def late(dear: Report, rule: Rule, cascade: Cascade) -> list[Note]:
     """What the caller should know where the cascade's metric stands in for the other."""
     count = sum(is_late(rule.metric, item.outcomes[rule.metric], rule) for item in dear.items)
     if not count:
         return []
-    return [f"the time ran out: {count} of {len(dear.items)} pictures are ordered by {cascade.metric} alone"]
+    text = f"the time ran out: {count} of {len(dear.items)} pictures are ordered by {cascade.metric} alone"
+    return [Note(Code.DECIDED_BY_CASCADE, text)]

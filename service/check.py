@@ -42,7 +42,7 @@ def check(settings: Settings) -> str:
     sums += ["more, not known until it is fetched"] * unknown
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
     peaks = "".join(f"{place}: {card}\n" for place, card in cards.items())
-    return f"{table_of(rows)}\n\n{threads(settings)}\nWeights: {total}\n{peaks}{beside(settings.demo_models)}"
+    return f"{table_of(rows)}\n\n{threads(settings)}\nWeights: {total}\n{peaks}{demos(settings.demo_models)}"
 
 
 def threads(settings: Settings) -> str:
@@ -80,10 +80,9 @@ class Card:
         return f"{peak} with the largest batches, predicted{missing}. CUDA's own memory comes on top."
 
 
-def beside(demo: Sequence[str]) -> str:
-    """A line about demo models that stand beside real ones; empty where there are none."""
-    line = f"Demo models stand beside real ones: {', '.join(demo)}. Their scores mean nothing.\n"
-    return line if demo else ""
+def demos(names: Sequence[str]) -> str:
+    """A line about demo models; empty where there are none."""
+    return f"Demo models: {', '.join(names)}. Their scores mean nothing for real pictures.\n" if names else ""
 
 
 def as_bytes(size: int) -> str:

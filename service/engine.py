@@ -51,7 +51,7 @@ class Engine:
     Args:
         known: every metric that is declared.
         cpu: the CPU threads of each lane, for metrics that ask no model.
-        demo: names of demo models that stand beside real ones.
+        demo: names of demo models.
 
     Attributes:
         offer: what can be asked for.
@@ -210,6 +210,9 @@ class Engine:
                     )
                     if view.beside:
                         outcomes = [await self._placed(each, view, seen, context) for each in outcomes]
+                    outcomes = [
+                        each.noted(seen.notes) if isinstance(each, Score) else each for each in outcomes
+                    ]
                     return dict(zip(options, outcomes, strict=True))
         except TimeoutError:
             return dict.fromkeys(options, DeadlineExceeded(stage="decode"))

@@ -1,6 +1,6 @@
 """Types of what callers send: strict, bounded, and refused with a sentence."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -94,5 +94,6 @@ Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean), t
 Prompt = Annotated[
     str, StringConstraints(max_length=MAX_PROMPT), AfterValidator(filled), told(pattern=FILLED, minLength=1)
 ]
+Orient = Literal["as_stored", "exif"]  # whether pixels are turned as their EXIF orientation says
 Template = Annotated[Prompt, AfterValidator(slotted), told(description=SLOTTED)]
 TextOrTemplate = Annotated[Prompt, AfterValidator(slotted_once_or_not), told(description=SLOTTED_ONCE_OR_NOT)]

@@ -49,7 +49,7 @@ def mean(outcomes: Sequence[Outcome], places: Sequence[str], given: int) -> Outc
         "frames_used": len(scores),
         "frames_given": given,
     }
-    warnings = tuple(dict.fromkeys(note for score in scores for note in score.warnings))
+    warnings = tuple(note for score in scores for note in score.warnings)
     value = sum(score.value for score in scores) / len(scores)
     ways = {score.cache for score in scores}
     cache = next((way for way in WORST_FIRST if way in ways), None)

@@ -22,6 +22,7 @@ from service.concurrency.shared import Shared
 from service.concurrency.together import side_by_side
 from service.context import Context
 from service.errors import BadImage, ImageTooLarge, ImageUndecodable, MemoryFull
+from service.fields import Orient
 from service.lanes import INTERACTIVE
 from service.metrics.contract import MetricOptions
 from service.settings.sections import Images
@@ -63,6 +64,7 @@ class Picture:
 
     Args:
         kind: `Film`, where an animation counts as its frames.
+        orient: whether its pixels are turned as EXIF says; None where the settings decide.
 
     Attributes:
         image: the opened image, its header read, or why it cannot be had; None before.
@@ -72,8 +74,8 @@ class Picture:
         frames: how many there are of a film.
     """
 
-    def __init__(self, source: Source, kind: type[Image] = Image) -> None:
-        self.source, self.kind = source, kind
+    def __init__(self, source: Source, kind: type[Image] = Image, orient: Orient | None = None) -> None:
+        self.source, self.kind, self.orient = source, kind, orient
         self.image: Image | BadImage | None = None
         self.opening = asyncio.Lock()
         self.fetched: Shared[Source] = Shared()
@@ -131,7 +133,7 @@ class Pictures:
         async with self._source(picture, context.lane == INTERACTIVE) as source:
             async with picture.opening:
                 if picture.image is None:
-                    picture.image = await self._opened(source, picture.kind, context.lane)
+                    picture.image = await self._opened(source, picture, context.lane)
                     picture.source = opened_source(picture)
                 image = picture.image
             if isinstance(image, BadImage):
@@ -195,7 +197,7 @@ class Pictures:
         return any(picture.film for picture in pictures)
 
     async def _count(self, picture: Picture, context: Context) -> None:
-        film = Picture(picture.source, Film)
+        film = Picture(picture.source, Film, picture.orient)
         try:
             async with asyncio.timeout_at(context.deadline), self.read(film, context) as image:
                 film.frames = image.header.frames
@@ -209,10 +211,11 @@ class Pictures:
         elif isinstance(film.image, Film):  # it is at hand still, and need not be read again
             picture.image = Image.over(film.image)
 
-    async def _opened(self, source: Source, kind: type[Image], lane: str) -> Image | BadImage:
+    async def _opened(self, source: Source, picture: Picture, lane: str) -> Image | BadImage:
+        asked = source, self._limits, picture.kind, picture.orient or self._limits.orient
         if source.size <= SMALL:  # the way to a thread and back takes longer
-            return opened(source, self._limits, kind)
-        return await self._decoders[lane].run(opened, source, self._limits, kind)
+            return opened(*asked)
+        return await self._decoders[lane].run(opened, *asked)
 
     def _source(self, picture: Picture, urgent: bool) -> AbstractAsyncContextManager[Source]:
         """Where the bytes of *picture* are while this is open, fetched once for all who need them."""
@@ -257,7 +260,7 @@ def opened_source(picture: Picture) -> Source:
     return Encoded(image.encoded if isinstance(image, Image) else b"")
 
 
-def opened(source: Source, limits: Images, kind: type[Image]) -> Image | BadImage:
+def opened(source: Source, limits: Images, kind: type[Image], orient: Orient) -> Image | BadImage:
     """The image of that *kind* that *source* holds, its header read, or why it cannot be had."""
     try:
         encoded = source.read(limits.max_bytes)
@@ -267,7 +270,8 @@ def opened(source: Source, limits: Images, kind: type[Image]) -> Image | BadImag
         if image.header.format not in limits.formats:
             raise ImageUndecodable("the bytes are no image of a format that is read here")
         check(image.header, limits, kind)
-        return image
+        upright = image.upright()  # reads what the file says of that, here and not on the event loop
+        return upright if orient == "exif" else image
     except BadImage as error:
         return again(error)
     except ImageError as exc:

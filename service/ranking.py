@@ -26,10 +26,11 @@ class Rule:
 
     Attributes:
         top_k: how many may be accepted at most; None for all.
-        threshold: the least score by *metric* that is accepted; None for any.
+        threshold: the worst score by *metric* that is accepted; None for any.
         on_error: what a picture that failed means: no answer at all, or it is accepted, or not.
         on_deadline: what comes of pictures that *metric* has not scored in time: no answer at all, or they
             stand behind those that it has, ordered by the cascade's metric.
+        lower: those of the metrics whose lower scores are the better ones.
     """
 
     metric: str
@@ -38,6 +39,11 @@ class Rule:
     threshold: float | None = None
     on_error: Literal["raise", "pass", "block"] = "raise"
     on_deadline: Literal["fail", "cheap"] = "fail"
+    lower: Collection[str] = ()
+
+    def merit(self, metric: str, score: float) -> float:
+        """A number that is the larger, the better a *score* by *metric* is."""
+        return -score if metric in self.lower else score
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,8 @@ def ranking(outcomes: Sequence[Outcomes], rule: Rule) -> list[Place]:
     cut, ordered by the cascade's metric.  Pictures that failed are last, by index.
     """
     failed = {index: fault for index, each in enumerate(outcomes) if (fault := fault_of(each, rule))}
-    scored = best(outcomes, rule.metric, without=failed)
-    others = best(outcomes, rule.cascade.metric, without={*failed, *scored}) if rule.cascade else []
+    scored = best(outcomes, rule.metric, rule, without=failed)
+    others = best(outcomes, rule.cascade.metric, rule, without={*failed, *scored}) if rule.cascade else []
     places = []
     for position, index in enumerate([*scored, *others]):
         metric = rule.metric if index in scored or not rule.cascade else rule.cascade.metric
@@ -74,21 +80,24 @@ def ranking(outcomes: Sequence[Outcomes], rule: Rule) -> list[Place]:
     return places + [Place(index, rule.on_error == "pass", failed=fault) for index, fault in failed.items()]
 
 
-def best(outcomes: Sequence[Outcomes], metric: str, without: Collection[int] = ()) -> list[int]:
-    """The pictures that *metric* has scored, the highest score first; of equals the first of the request."""
-    scores = {
-        index: outcome.value
+def best(outcomes: Sequence[Outcomes], metric: str, rule: Rule, without: Collection[int] = ()) -> list[int]:
+    """The pictures that *metric* has scored, the best score first; of equals the first of the request."""
+    merits = {
+        index: rule.merit(metric, outcome.value)
         for index, each in enumerate(outcomes)
         if index not in without and isinstance(outcome := each.get(metric), Score)
     }
-    return sorted(scores, key=lambda index: -scores[index])  # which leaves equals as they are
+    return sorted(merits, key=lambda index: -merits[index])  # which leaves equals as they are
 
 
 def accepted(position: int, outcome: Outcome | None, rule: Rule) -> bool:
     """Whether a picture is within `top_k` and reaches the threshold; *outcome*: None for one that was cut."""
     if outcome is None or (rule.top_k is not None and position >= rule.top_k):
         return False
-    return rule.threshold is None or (isinstance(outcome, Score) and outcome.value >= rule.threshold)
+    if rule.threshold is None:
+        return True
+    least = rule.merit(rule.metric, rule.threshold)
+    return isinstance(outcome, Score) and rule.merit(rule.metric, outcome.value) >= least
 
 
 def fault_of(outcomes: Outcomes, rule: Rule) -> tuple[str, ScoregateError] | None:

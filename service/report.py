@@ -8,6 +8,7 @@ from models.contract import ModelInfo
 from service.errors import REFUSALS, DeadlineExceeded, Fault, ScoregateError
 from service.items import UnopenedItem
 from service.metrics.contract import Score
+from service.notes import Code, Note, Warned
 from service.telemetry import Instruments
 
 Outcome = Score | ScoregateError
@@ -49,18 +50,18 @@ class Report:
 
     items: Sequence[ItemReport]
     models: Mapping[str, str] = field(default_factory=dict)
-    notes: Sequence[str] = ()
+    notes: Sequence[Note] = ()
 
     @property
-    def warnings(self) -> list[str]:
-        """What the caller should know: the notes, then what the scores themselves warn about."""
-        noted = {
-            f"item {index}, {name}: {warning}"
+    def warnings(self) -> list[Warned]:
+        """What the caller should know: the notes, then what the scores themselves warn about, in order."""
+        of_scores = [
+            Warned(note, index, name)
             for index, item in enumerate(self.items)
             for name, score in item.scores.items()
-            for warning in score.warnings
-        }
-        return [*self.notes, *sorted(noted)]
+            for note in score.notes
+        ]
+        return [*map(Warned, self.notes), *of_scores]
 
     @property
     def partial(self) -> bool:
@@ -91,9 +92,11 @@ class Report:
             raise failure
 
     def count(self, instruments: Instruments) -> None:
-        """Show each score in the *instruments*, and each refused metric, once however many items it had."""
+        """Show each score and each warning in the *instruments*, and once each metric that was refused."""
         for item in self.items:
             item.count(instruments)
+        for warned in self.warnings:
+            instruments.warnings.labels(warned.note.code).inc()
         if self.partial and self.failure() is None:  # a refusal of the whole is counted as it is answered
             refused = {
                 (name, error.code): error
@@ -124,26 +127,26 @@ def rank(error: ScoregateError) -> int:
     return 2 if error.status >= 500 else 3
 
 
-def notes(prompts: Iterable[str], models: Mapping[str, ModelInfo], demo: Collection[str]) -> list[str]:
+def notes(prompts: Iterable[str], models: Mapping[str, ModelInfo], demo: Collection[str]) -> list[Note]:
     """
-    Demo models that stand beside real ones, then words of the prompts that a model was never taught.
+    Demo models that were used, then words of the prompts that a model was never taught.
 
     Args:
         models: those that were used, by configured name.
-        demo: names of demo models that stand beside real ones.
+        demo: names of demo models.
     """
     unknown = unknown_words(prompts, models.values())
     return [*used_demos([name for name in models if name in demo]), *unknown]
 
 
-def used_demos(names: Sequence[str]) -> list[str]:
-    """A sentence about demo models that were used, if any were."""
+def used_demos(names: Sequence[str]) -> list[Note]:
+    """A note about each demo model that was used."""
     meaning = "scores that rest on it mean nothing for real pictures"
-    return [f"{name} is a demo model: {meaning}" for name in names]
+    return [Note(Code.DEMO_MODEL, f"{name} is a demo model: {meaning}") for name in names]
 
 
-def unknown_words(prompts: Iterable[str], models: Iterable[ModelInfo]) -> list[str]:
-    """A sentence for each vocabulary that lacks words of the *prompts*."""
+def unknown_words(prompts: Iterable[str], models: Iterable[ModelInfo]) -> list[Note]:
+    """A note for each vocabulary that lacks words of the *prompts*."""
     taught: dict[frozenset[str], list[str]] = {}
     for info in models:
         if info.vocabulary:
@@ -155,5 +158,5 @@ def unknown_words(prompts: Iterable[str], models: Iterable[ModelInfo]) -> list[s
     for vocabulary, ids in taught.items():
         if unknown := sorted(words - vocabulary):
             shown = ", ".join(unknown[:MAX_WORDS]) + (", …" if len(unknown) > MAX_WORDS else "")
-            notes.append(f"words that {', '.join(ids)} never learnt: {shown}")
+            notes.append(Note(Code.UNKNOWN_WORDS, f"words that {', '.join(ids)} never learnt: {shown}"))
     return notes

@@ -26,6 +26,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from service import __version__, errors
 from service.collectors import GpuMemory, ScoreHistograms
 from service.lanes import LANES
+from service.notes import Code
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STAGES = ("decode", "questions", "queue", "model", "total")
@@ -119,6 +120,11 @@ class Instruments:
             "scoregate_scores_total",
             "Scores asked for, by what came of them: one for each metric of an item.",
             ("metric", "result"),
+        )
+        self.warnings = counter(
+            "scoregate_warnings_total",
+            "Warnings that came with scores, those of dialects that have no place for them included.",
+            ("code",),
         )
         self.score = ScoreHistograms("scoregate_score", "The scores themselves.", metrics)
         self.calls = counter(
@@ -229,6 +235,8 @@ class Instruments:
             self.scores.labels(metric, result)
         for reason in REJECTIONS:
             self.rejections.labels(reason)
+        for code in Code:
+            self.warnings.labels(code)
 
     def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
         """One request answered on *route* (a template, never a raw path)."""

@@ -1,6 +1,6 @@
 """What a metric looks at: one frame, or several as one grid; and the pictures beside it."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -10,15 +10,17 @@ from models.image import Image, ImageError
 from service.context import Context
 from service.frames import Shot, View
 from service.items import Picture, Pictures
+from service.notes import Code, Note
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The images of a view, opened."""
+    """The images of a view, opened, and what of their files they do not show."""
 
     image: Image
     references: tuple[Image, ...] = ()
     source: Image | None = None
+    notes: tuple[Note, ...] = ()
 
 
 @asynccontextmanager
@@ -33,7 +35,7 @@ async def shown(view: View, pictures: Pictures, context: Context) -> AsyncIterat
     if len(view.shots) == 1 and not view.beside:
         [shot] = view.shots
         async with shot.picture.held(pictures, context) as image:
-            yield Seen(frame(shot, image))
+            yield Seen(frame(shot, image), notes=notes(view, {shot.picture: image}))
         return
     places = {shot.picture: shot.place for shot in reversed([*view.shots, *view.beside])}
     async with AsyncExitStack() as stack:
@@ -44,7 +46,7 @@ async def shown(view: View, pictures: Pictures, context: Context) -> AsyncIterat
         beside = [own for _, own in owned(view.beside, read)]
         async with pictures.accounted([image.file, *dict.fromkeys(beside)], context):
             references = tuple(beside[: len(view.references)])
-            yield Seen(image, references, beside[-1] if view.source else None)
+            yield Seen(image, references, beside[-1] if view.source else None, notes(view, read))
 
 
 def owned(shots: Sequence[Shot], read: Mapping[Picture, Image]) -> list[tuple[Shot, Image]]:
@@ -56,6 +58,23 @@ def owned(shots: Sequence[Shot], read: Mapping[Picture, Image]) -> list[tuple[Sh
 def frame(shot: Shot, image: Image) -> Image:
     """The frame that *shot* names of the file *image*.  Raises `ImageError` where it has fewer."""
     return image if shot.number is None or not isinstance(image, Film) else image.frame(shot.number)
+
+
+def notes(view: View, read: Mapping[Picture, Image]) -> tuple[Note, ...]:
+    """What of the files that were *read* for a view is not looked at."""
+    source = (view.source,) if view.source else ()
+    named = (("the image", view.shots), ("a reference", view.references), ("the source", source))
+    return tuple(note for name, shots in named for shot in shots for note in of_shot(name, shot, read))
+
+
+def of_shot(name: str, shot: Shot, read: Mapping[Picture, Image]) -> Iterator[Note]:
+    """The same of one frame, or of one picture beside the image."""
+    unseen = read[shot.picture].unseen
+    if unseen.orientation != 1:
+        told = f'{name} was not turned by its EXIF orientation, {unseen.orientation}; orient: "exif" turns it'
+        yield Note(Code.IMAGE_ROTATED_BY_EXIF, told)
+    if unseen.more_frames and shot.number is None:
+        yield Note(Code.FRAMES_IGNORED, f"{name} has several frames, and the first alone was looked at")
 
 
 def broken(view: View, seen: Seen) -> Shot | None:

@@ -13,6 +13,7 @@ from service.errors import DeadlineExceeded, LaneFull, ModelFault, UnknownMetric
 from service.items import Picture, UnopenedItem
 from service.metrics.contract import Metric, Score
 from service.metrics.registry import metrics
+from service.notes import Code
 from service.serving.handle import Handle
 from service.settings.tree import Settings
 from service.sources import Base64, Encoded
@@ -109,7 +110,7 @@ async def test_a_report_tells_models_and_warnings(opened, fakes):
         report = await score(service, [item], "clipscore")
 
     assert {"clip": "fake-clip@1"} == report.models
-    assert [] == report.warnings
+    assert [Code.DEMO_MODEL] == [warned.note.code for warned in report.warnings]
 
 
 async def test_a_request_whose_time_ran_out_has_failed_as_a_whole(opened):

@@ -159,7 +159,7 @@ RULES = st.builds(
 def test_whatever_comes_of_pictures_each_has_one_place_and_none_is_accepted_for_nothing(drawn, rule):
     """As the rule says it: scored, then late, then cut, then failed; accepted only as asked."""
     outcomes = [by(cheap=cheap) for cheap, _ in drawn]
-    for index in best(outcomes, "cheap")[: rule.cascade.keep]:
+    for index in best(outcomes, "cheap", rule)[: rule.cascade.keep]:
         outcomes[index] |= by(dear=drawn[index][1])
     places = ranking(outcomes, rule)
 

@@ -17,11 +17,6 @@ class RapidOcrSettings(PlacedSettings):
     threads: Annotated[int, NOT_IN_RECIPE] = Field(1, ge=1, description="Threads that read one image.")
     batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
 
-    @property
-    def is_shipped(self) -> bool:
-        """The weights come inside the package."""
-        return True
-
 
 FAMILY = Family(
     "rapidocr",

@@ -15,6 +15,7 @@ from dataclasses import replace
 from service.concurrency.together import side_by_side
 from service.context import Context, free
 from service.dialects.failures import is_temporary
+from service.dialects.unheard import Unheard
 from service.dialects.waiting import WaitingRoom
 from service.engine import Engine
 from service.errors import DeadlineExceeded, ScoregateError, bare
@@ -32,6 +33,7 @@ class Patience:
 
     Args:
         metrics: those that each item is asked for.
+        unheard: told of warnings.
     """
 
     def __init__(
@@ -40,8 +42,9 @@ class Patience:
         items: Sequence[UnopenedItem],
         metrics: Sequence[tuple[str, ...]],
         context: Context,
+        unheard: Unheard,
     ) -> None:
-        self._engine, self._items, self._context = engine, items, context
+        self._engine, self._items, self._context, self._unheard = engine, items, context, unheard
         self._missing = dict(enumerate(metrics))  # by the item's number, what has no lasting outcome
         self._outcomes: list[dict[str, Outcome]] = [{} for _ in items]
         self._charged: set[int] = set()  # a quota is charged for an item once
@@ -140,5 +143,6 @@ class Patience:
                 self._outcomes[number] |= dict.fromkeys(metrics, bare(error))
             return
         self._charged.update(numbers)
+        self._unheard.note(report.warnings)
         for number, item in zip(numbers, report.items, strict=True):
             self._outcomes[number] |= item.outcomes

@@ -18,7 +18,7 @@ from service.dialects.scoring import Wanted
 from service.dialects.wire import Loose, dialects_of, read
 from service.errors import Invalid, ScoregateError
 from service.http.problems import entry
-from service.http.routing import json_response
+from service.http.routing import json_response, service_of
 from service.metrics.contract import Score
 
 router = APIRouter(include_in_schema=False)
@@ -85,7 +85,8 @@ async def rerank(request: Request) -> Response:
         return refused(request, error)
     found = dict(enumerate(each[metric] for each in outcomes))
     values = {number: score.value for number, score in found.items() if isinstance(score, Score)}
-    best = dict(sorted(values.items(), key=lambda pair: -pair[1])[: wire.top_n])
+    sign = 1 if service_of(request).metrics[metric].lower_is_better else -1
+    best = dict(sorted(values.items(), key=lambda pair: sign * pair[1])[: wire.top_n])
     if wire.texts is not None:
         return json_response(ranks(best, wire.texts if wire.return_text else None))
     errors = [{"index": n, **entry(error)} for n, error in found.items() if isinstance(error, ScoregateError)]

@@ -11,6 +11,7 @@ from service.concurrency.disconnect import while_connected
 from service.concurrency.together import side_by_side
 from service.context import Context
 from service.dialects.patience import Outcomes, Patience
+from service.dialects.unheard import Unheard
 from service.dialects.waiting import WaitingRoom
 from service.errors import Invalid, NotFound, Overloaded, bare
 from service.http.context import context_of, header_timeout
@@ -50,6 +51,7 @@ class Dialects:
         self._service = service
         self._rewards = rewards(service.metrics, service.settings.dialects)
         server = service.settings.server
+        self._unheard = Unheard()
         self._room = WaitingRoom(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
 
     def metric(self, asked: str | None) -> str:
@@ -133,7 +135,8 @@ class Dialects:
             UnopenedItem(each.prompt, [picture], {**self._rewards.options, **each.options})
             for each, picture in zip(wanted, pictures, strict=True)
         ]
-        patience = Patience(self._service.engine, items, [each.metrics for each in wanted], context)
+        metrics = [each.metrics for each in wanted]
+        patience = Patience(self._service.engine, items, metrics, context, self._unheard)
         try:
             return await patience.outcomes(self._room, sum(map(size_of, wanted)))
         except Overloaded as error:

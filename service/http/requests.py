@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from service.fields import CLEAN, WHOLE, Name, Prompt, Strict, clean, told
+from service.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, clean, told
 from service.http.images import Picture, References, WireImage
 from service.metrics.contract import Metric
 from service.settings.sections import MAX_TIMEOUT_MS
@@ -105,7 +105,7 @@ def sent(options: BaseModel) -> dict[str, Any]:
 
 class WireItem(Strict):
     """
-    One image with its prompt; its options override those of the request.
+    One image with its prompt; its options and its `orient` override those of the request.
 
     References are pictures that it is compared with, and the source is the picture before an edit. Both are
     taken by metrics that use them, which `GET /models` tells of each.
@@ -115,6 +115,7 @@ class WireItem(Strict):
     prompt: Prompt
     image: WireImage
     options: Options | None = None
+    orient: Orient | None = None
     references: References | None = None
     source: Picture | None = None
 
@@ -127,6 +128,7 @@ class ScoreRequest(Strict):
     prompt: Prompt | None = None
     images: list[WireImage] | None = None
     metrics: list[Name]
+    orient: Orient | None = None
     priority: Priority = None
     timeout_ms: Timeout | None = None
     explain: bool = False
@@ -170,6 +172,7 @@ class RankRequest(Strict):
     cascade: WireCascade | None = None
     on_error: Literal["raise", "pass", "block"] = "raise"
     on_deadline: Literal["fail", "cheap"] = "fail"
+    orient: Orient | None = None
     priority: Priority = None
     timeout_ms: Timeout | None = None
     explain: bool = False
@@ -197,7 +200,11 @@ class RankRequest(Strict):
     def to_score(self) -> ScoreRequest:
         """The request that would score all of it."""
         return ScoreRequest.model_construct(
-            options=self.options, prompt=self.prompt, images=self.images, metrics=[*self.metrics.values()]
+            options=self.options,
+            prompt=self.prompt,
+            images=self.images,
+            metrics=[*self.metrics.values()],
+            orient=self.orient,
         )
 
 

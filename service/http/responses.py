@@ -1,11 +1,12 @@
 """Wire types of answers.  They document the API; answers are written by `routes` as plain dicts."""
 
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 from service.metrics.contract import Metric
+from service.notes import Code
 
 D = TypeVar("D")
 
@@ -29,13 +30,26 @@ class Result(BaseModel):
     details: dict[str, Any] | None = None
 
 
+class WarningCode(BaseModel):
+    """
+    What the warning at the same place of `warnings` is about.
+
+    `item` and `metric` are there where it is about one score, and not where it is about the whole request.
+    """
+
+    code: Annotated[str, Field(description=f"One of {', '.join(Code)}; there may be others later.")]
+    item: int | None = None
+    metric: str | None = None
+
+
 class ScoreAnswer(BaseModel):
-    """Response of `POST /score`."""
+    """Response of `POST /score`; `warnings` and `warning_codes` have the same length and order."""
 
     request_id: str
     results: list[Result]
     partial: bool
     warnings: list[str] | None = None
+    warning_codes: list[WarningCode] | None = None
     models: dict[str, str]
     timings_ms: dict[str, float]
 
@@ -71,6 +85,7 @@ class RankAnswer(BaseModel):
     request_id: str
     ranking: list[PlaceEntry]
     warnings: list[str] | None = None
+    warning_codes: list[WarningCode] | None = None
     models: dict[str, str]
     timings_ms: dict[str, float]
 

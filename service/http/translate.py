@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from service.engine import Engine
 from service.errors import Fault, Invalid, UnknownMetric
+from service.fields import Orient
 from service.http.images import ImageData, ImagePart, ImageUrl, WireImage
 from service.http.problems import MAX_FAULTS
 from service.http.requests import Options, RankRequest, ScoreRequest
 from service.items import Picture, UnopenedItem
-from service.metrics.contract import MetricOptions
+from service.metrics.contract import Metric, MetricOptions
 from service.ranking import Cascade, Rule
-from service.sources import Base64, Encoded, Url
+from service.sources import Base64, Encoded, Source, Url
 
 Parts = Mapping[str, bytes]
 OnePicture = Base64 | ImageData | ImagePart | ImageUrl
@@ -20,7 +21,7 @@ def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
     """
     The items of a request, in order.
 
-    Items that name the same file part or the same URL share its picture.
+    Items that name the same file part or the same URL share its picture, unless they orient it differently.
 
     Raises:
         Invalid: an image names a file part that isn't there; every such place is named.
@@ -30,9 +31,10 @@ def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
     pictures, items = Pictures(parts), []
     for index, item in enumerate(request.all_items()):
         place = form.format(index)
-        frames = pictures.of(item.image, f"{place}{image}")
-        references = pictures.of(item.references or [], f"{place}/references")
-        source = pictures.of([] if item.source is None else item.source, f"{place}/source")
+        orient = item.orient or request.orient
+        frames = pictures.of(item.image, f"{place}{image}", orient)
+        references = pictures.of(item.references or [], f"{place}/references", orient)
+        source = pictures.of([] if item.source is None else item.source, f"{place}/source", orient)
         options = shared if item.options is None else options_of(item.options, request.metrics)
         items.append(
             UnopenedItem(item.prompt, frames, options, item.id, place, references, next(iter(source), None))
@@ -51,28 +53,40 @@ class Pictures:
     """
 
     def __init__(self, parts: Parts) -> None:
-        self._sent = {name: Picture(Encoded(data)) for name, data in parts.items()}
-        self._fetched = dict[str, Picture]()
+        self._parts = parts
+        self._shared = dict[tuple[ImagePart | ImageUrl, Orient | None], Picture]()
         self.missing: list[Fault] = []
 
-    def of(self, image: WireImage | Sequence[OnePicture], place: str) -> list[Picture]:
+    def of(
+        self, image: WireImage | Sequence[OnePicture], place: str, orient: Orient | None = None
+    ) -> list[Picture]:
         """Those of one image or of several, which stand at *place*, but for the missing ones."""
         if isinstance(image, Sequence):
             listed = [(f"{place}/{number}", each) for number, each in enumerate(image)]
         else:
             listed = [(place, image)]
-        found = [self._one(each, at) for at, each in listed]
+        found = [self._one(each, at, orient) for at, each in listed]
         return [picture for picture in found if picture]
 
-    def _one(self, image: OnePicture, place: str) -> Picture | None:
-        if isinstance(image, ImagePart):
-            if image.part not in self._sent:
-                detail = "there is no file part of that name"
-                self.missing.append(Fault(f"{place}/part", "missing_part", detail))
-            return self._sent.get(image.part)
-        if isinstance(image, ImageUrl):
-            return self._fetched.setdefault(image.url, Picture(Url(image.url)))
-        return Picture(image if isinstance(image, Base64) else image.data)
+    def _one(self, image: OnePicture, place: str, orient: Orient | None) -> Picture | None:
+        if isinstance(image, ImagePart) and image.part not in self._parts:
+            detail = "there is no file part of that name"
+            self.missing.append(Fault(f"{place}/part", "missing_part", detail))
+            return None
+        if isinstance(image, ImagePart | ImageUrl):
+            return self._shared.setdefault((image, orient), Picture(self._source(image), orient=orient))
+        return Picture(self._source(image), orient=orient)
+
+    def _source(self, image: OnePicture) -> Source:
+        match image:
+            case ImagePart():
+                return Encoded(self._parts[image.part])
+            case ImageUrl():
+                return Url(image.url)
+            case ImageData():
+                return image.data
+            case _:
+                return image
 
 
 def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:
@@ -80,11 +94,17 @@ def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOpti
     return {name: getattr(options, name) for name in metrics if name in type(options).model_fields}
 
 
-def rule_of(request: RankRequest) -> Rule:
-    """How a request wants its pictures ranked."""
+def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
+    """How a request wants its pictures ranked, where there are these *metrics*."""
     cascade = Cascade(request.cascade.metric, request.cascade.keep) if request.cascade else None
     return Rule(
-        request.metric, cascade, request.top_k, request.threshold, request.on_error, request.on_deadline
+        request.metric,
+        cascade,
+        request.top_k,
+        request.threshold,
+        request.on_error,
+        request.on_deadline,
+        lower=[name for name in request.metrics.values() if metrics[name].lower_is_better],
     )
 
 

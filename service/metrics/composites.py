@@ -33,6 +33,11 @@ class Part:
         return self.weight * score / self.divide_by
 
     @property
+    def lower_is_better(self) -> bool:
+        """Whether the least contribution is the best one; a profile turns it by a negative factor."""
+        return self.metric.lower_is_better and self.weight / self.divide_by > 0
+
+    @property
     def range(self) -> tuple[float, float]:
         """The least and the largest contribution."""
         least, largest = sorted(map(self.contribution, self.metric.range_with(self.options)))
@@ -163,6 +168,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
     roles = dict.fromkeys(role for metric in metrics for role in metric.roles)
     may_use = dict.fromkeys(role for metric in metrics for role in metric.may_use if role not in roles)
     ranges = [part.range for part in parts.values()]
+    lower = all(part.lower_is_better for part in parts.values())
     uses = (name for part in parts.values() for name in part.metric.uses_with(part.options))
 
     async def score(item: Item, models: Models, options: MetricOptions) -> Score:
@@ -178,6 +184,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
         uses=tuple(dict.fromkeys(uses)),
         range=(math.fsum(least for least, _ in ranges), math.fsum(largest for _, largest in ranges)),
         formula=" + ".join(part.formula for part in parts.values()),
+        direction="lower is better" if lower else "higher is better",
         parts=parts,
         lacks=lacks,
     )
@@ -199,7 +206,7 @@ def total(parts: Parts, outcomes: Mapping[str, Score | ScoregateError]) -> Score
             "details": outcome.details,
         }
         ways.add(outcome.cache)
-        notes += [f"{name}: {note}" for note in outcome.warnings]
+        notes += [note.of_part(name) for note in outcome.notes]
     value = math.fsum(part["contribution"] for part in details.values())
     cache = next((way for way in WORST_FIRST if way in ways), None)
     return Score(value, {"parts": details}, cache, tuple(notes))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from inspect import iscoroutinefunction
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
@@ -13,6 +13,7 @@ from models.image import Image
 from service.context import Found
 from service.fields import WHOLE, Strict
 from service.metrics.models import Models
+from service.notes import Code, Note
 from service.questions.style import Style
 from service.serving.demand import Demand
 
@@ -69,13 +70,23 @@ class Score:
         details: what it is made of, shown with `explain`.
         cache: how the question set was found, for metrics that ask for one; for others the engine
             says whether all their calls were in the cache.
-        warnings: what the caller should know about this score.
+        warnings: what the caller should know about this score; a sentence without a code is the metric's own.
     """
 
     value: float
     details: Mapping[str, Any]
     cache: Found | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note | str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The warnings, each once, and each with a code."""
+        coded = (each if isinstance(each, Note) else Note(Code.OF_THE_METRIC, each) for each in self.warnings)
+        return tuple(dict.fromkeys(coded))
+
+    def noted(self, notes: tuple[Note, ...]) -> "Score":
+        """The same score with more to know about it, which goes first."""
+        return replace(self, warnings=(*notes, *self.warnings)) if notes else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,7 @@ class Metric:
         range_of: the same under other options, where they change it; infinite where there is no bound.
         formula: the score under the default options, in one line.
         paper: its source.
+        direction: what a larger score means: begins with "higher" or with "lower", which is better.
         own_model: the metric is its weights.  No other model may stand in for the one that its settings
             name, and that one stands in for no other metric's.
         essential: calls by role, of which the model must take one: a model that takes none of them is of no
@@ -169,6 +181,8 @@ class Metric:
         self.options()  # each of them needs a default
         if wrong := set(self.uses) - set(get_args(Beside)):
             raise ValueError(f"{self.name} uses {', '.join(sorted(wrong))}; an item has no such pictures")
+        if not self.direction.startswith(("higher", "lower")):
+            raise ValueError(f'the direction of {self.name} must be "higher is better" or "lower is better"')
         if not self.range[0] < self.range[1]:
             raise ValueError(f"the range of {self.name} must be (least, largest)")
 
@@ -176,6 +190,11 @@ class Metric:
     def all_roles(self) -> tuple[str, ...]:
         """Those that it needs and those that it may use."""
         return (*self.roles, *self.may_use)
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the least score is the best one."""
+        return self.direction.startswith("lower")
 
     @property
     def computes(self) -> bool:

@@ -21,9 +21,16 @@ from service.metrics.question_sets import (
     told,
     vqa_demand,
 )
+from service.notes import Code, Note
 from service.questions.given import ChoiceSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.styles.gecko import GECKO
+
+UNFILTERED = Note(
+    Code.NO_NLI_MODEL,
+    "no NLI model is configured: questions that the prompt does not entail were not dropped",
+)
+CUT_FOR_NLI = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at the NLI model's length")
 
 
 class GeckoOptions(MetricOptions):
@@ -141,15 +148,16 @@ def details(
 
 def warnings(
     question_set: QuestionSet, answers: Sequence[Answered], entailed: Mapping[int, Entailment] | None
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """What the caller should know of coverage, filtering and cut texts."""
     said = [*cut(any(answer.truncated for answer in answers))]
     if question_set.unasked:
-        said.append(f"the question LLM wrote no question about: {', '.join(question_set.unasked)}")
+        unasked = f"the question LLM wrote no question about: {', '.join(question_set.unasked)}"
+        said.append(Note(Code.KEYWORDS_WITHOUT_QUESTION, unasked))
     if entailed is None:
-        said.append("no NLI model is configured: questions that the prompt does not entail were not dropped")
+        said.append(UNFILTERED)
     elif any(outcome.truncated for outcome in entailed.values()):
-        said.append("the prompt was cut at the NLI model's length")
+        said.append(CUT_FOR_NLI)
     return tuple(said)
 
 

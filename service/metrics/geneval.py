@@ -21,7 +21,10 @@ from service.metrics.objects.rewards import Reward, reward
 from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Task, check
 from service.metrics.objects.templates import task_of
 from service.metrics.objects.trainers import FORMAT
+from service.notes import Code, Note
 from service.serving.demand import Demand
+
+OF_ANOTHER = Note(Code.METADATA_OF_ANOTHER_PROMPT, "options.geneval are the metadata of another prompt")
 
 
 class GenEvalOptions(MetricOptions):
@@ -94,7 +97,7 @@ async def geneval(item: Item, models: Models, options: GenEvalOptions) -> Score:
     counted, rule = by_class(found, task.tag), options.position_rule
     judged, given = verdict(task, counted, rule), reward(task, counted, rule)
     about_another = options.prompt is not None and options.prompt != item.prompt
-    warnings = ("options.geneval are the metadata of another prompt",) if about_another else ()
+    warnings = (OF_ANOTHER,) if about_another else ()
     shown = details(task, found, rule, judged, given, item.image.size)
     return Score(float(judged.correct), shown, warnings=warnings)
 

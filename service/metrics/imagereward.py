@@ -7,8 +7,10 @@ from typing_extensions import TypedDict
 from models.calls import RewardCall
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
+from service.notes import Code, Note
 
 ROLE = "imagereward"
+CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at ImageReward's 35 tokens")
 
 
 class ImageRewardOptions(MetricOptions):
@@ -24,7 +26,7 @@ class ImageRewardDetails(TypedDict):
 async def imagereward(item: Item, models: Models, options: ImageRewardOptions) -> Score:
     """(r - 0.1672) / 1.0333 of ImageReward's output r, as the authors' package returns it."""
     [found] = await models.ask(ROLE, [RewardCall(item.image, item.prompt)])
-    warnings = ("the prompt was cut at ImageReward's 35 tokens",) if found.truncated else ()
+    warnings = (CUT,) if found.truncated else ()
     details: ImageRewardDetails = {"reward": found.value}
     return Score(found.value, details, warnings=warnings)
 

@@ -16,6 +16,7 @@ from service.metrics.contract import REFERENCES, SOURCE, Beside, Item, Metric, M
 from service.metrics.models import Models
 from service.metrics.question_sets import cut
 from service.metrics.rubrics.rubric import GRADES, RUBRICS, VALUES, Labels, Rubric
+from service.notes import Code, Note
 from service.serving.demand import Demand
 
 LOW_MASS = 0.5  # of all labels together; below it the model would rather answer something else
@@ -114,11 +115,12 @@ def shown_before(item: Item, rubric: Rubric, template: str) -> Iterator[str | Im
             yield introduction
 
 
-def unsure(mass: float, labels: str) -> tuple[str, ...]:
+def unsure(mass: float, labels: str) -> tuple[Note, ...]:
     """A warning where the model would rather answer something else than a label."""
     if mass >= LOW_MASS:
         return ()
-    return (f"the labels {labels} have {mass:.2g} of the probability: the model would answer something else",)
+    told = f"the labels {labels} have {mass:.2g} of the probability: the model would answer something else"
+    return (Note(Code.LOW_LABEL_MASS, told),)
 
 
 def demand_of(prompt: str, options: JudgeOptions) -> dict[str, Demand]:

@@ -10,11 +10,14 @@ from models.image import Image
 from models.outcomes import Detections, Entailment, Likelihood, Reading
 from service.context import Context, Found
 from service.errors import ModelFault, ScoregateError
+from service.notes import Code, Note
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
 from service.serving.demand import Demand
 from service.serving.handle import Handle
+
+CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at CLIP's context length")
 
 
 class Vqa:
@@ -102,11 +105,11 @@ class Clip:
     def __init__(self, handle: Handle, context: Context) -> None:
         self._handle, self._context = handle, context
 
-    async def cosine(self, image: Image, text: str) -> tuple[float, tuple[str, ...]]:
+    async def cosine(self, image: Image, text: str) -> tuple[float, tuple[Note, ...]]:
         """The cosine of an image's and a text's embedding, and what the caller should know about it."""
         calls = [ImageCall(image), TextCall(text)]
         seen, read = results(await self._handle.ask(calls, self._context))
-        cut = ("the prompt was cut at CLIP's context length",) if read.truncated else ()
+        cut = (CUT,) if read.truncated else ()
         return float(np.dot(seen.vector.astype(float), read.vector.astype(float))), cut
 
     @property

@@ -11,12 +11,14 @@ from service.errors import Invalid
 from service.metrics.contract import Item
 from service.metrics.models import Models
 from service.metrics.words import Word, words
+from service.notes import Code, Note
 from service.questions.given import GivenQuestion
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.serving.demand import Demand
 
 USUAL_QUESTIONS = 8  # of a set
+CUT = Note(Code.QUESTION_TRUNCATED, "a question was cut at the model's length")
 GIVEN_SETS = "question sets imported, pinned or sent along"  # which need no question LLM
 
 Given = str | Sequence[GivenQuestion] | None
@@ -131,6 +133,6 @@ def set_details(asked: QuestionSet, scores: Mapping[int, float | None]) -> SetDe
     }
 
 
-def cut(truncated: bool) -> tuple[str, ...]:
+def cut(truncated: bool) -> tuple[Note, ...]:
     """The warning that a question was cut, where one was."""
-    return ("a question was cut at the model's length",) if truncated else ()
+    return (CUT,) if truncated else ()

@@ -24,12 +24,14 @@ from service.metrics.question_sets import (
     yes_expected,
 )
 from service.metrics.text_accuracy import TextRead, texts_read, words_of
+from service.notes import Code, Note
 from service.questions.given import YesNoSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.styles.skills import STYLE
 
 ANSWERS = ("Yes", "No", "Unsure")
 TEXT, NOT_READ = "text_rendering", ("style", "position")  # what reading alone cannot tell of a text
+UNREAD = Note(Code.NO_OCR_MODEL, "no OCR model is configured: the VQA model judged the text in the image")
 
 Mean = Literal["questions", "skills"]
 
@@ -114,7 +116,7 @@ async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
     shown = details(question_set, answers, scores, zeroed)
     said = cut(any(answer.truncated for answer in answers.values()))
     if texts and not read:
-        said += ("no OCR model is configured: the VQA model judged the text in the image",)
+        said += (UNREAD,)
     return Score(fold(questions, scores, options.mean), shown, found, said)
 
 

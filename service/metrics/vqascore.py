@@ -10,7 +10,10 @@ from models.outcomes import Likelihood
 from service.fields import SLOT, TextOrTemplate
 from service.metrics.contract import Item, Metric, MetricOptions, Score
 from service.metrics.models import Models
+from service.notes import Code, Note
 from service.serving.demand import Demand
+
+CUT = Note(Code.QUESTION_TRUNCATED, "the question was cut at the model's length")
 
 
 class VqaScoreOptions(MetricOptions):
@@ -83,7 +86,7 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
         "logit": answer.logit,
         "negative_no": -details["p_no"],
     }
-    cut = ("the question was cut at the model's length",) if answer.truncated else ()
+    cut = (CUT,) if answer.truncated else ()
     return Score(outputs[options.output], details, warnings=cut)
 
 

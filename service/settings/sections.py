@@ -13,6 +13,7 @@ from models.formats.contract import BYTES_PER_PIXEL
 from models.formats.mp4 import MP4, MP4_PACKAGE
 from models.formats.registry import FORMATS
 from models.settings import Section
+from service.fields import Orient
 from service.redis import url as redis_url
 from service.settings import SettingsError
 from service.tracing.opening import lacks_packages
@@ -97,6 +98,9 @@ class Images(Section):
         ["JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF"],
         min_length=1,
         description=f"What is read, of {', '.join(FORMATS)}.",
+    )
+    orient: Orient = Field(
+        "as_stored", description="Pixels of requests that do not say: as stored, or turned by `exif`."
     )
     max_pixels: int = Field(
         50_000_000, ge=1, description="Most pixels of all frames together, told by the header."

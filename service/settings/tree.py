@@ -129,7 +129,5 @@ class Settings(Section):
 
     @property
     def demo_models(self) -> list[str]:
-        """Models whose answers mean nothing for real pictures, where others stand beside them."""
-        demo = [name for name, table in self.models.items() if table.is_demo]
-        chosen = any(not table.is_demo and not table.is_shipped for table in self.models.values())
-        return demo if chosen else []
+        """Models whose answers mean nothing for real pictures."""
+        return [name for name, table in self.models.items() if table.is_demo]

@@ -103,7 +103,9 @@ def test_words_the_demo_models_never_learnt_are_named(client):
     odd = {**items()[0], "prompt": "a red unicorn"}
     answer = client.post("/score", json={"items": [odd]}).json()
 
-    [warning] = answer["warnings"]
+    codes = [each["code"] for each in answer["warning_codes"]]
+    assert ["demo_model", "unknown_words"] == codes
+    warning = answer["warnings"][1]
     assert "unicorn" in warning
     assert "red" not in warning
     assert math.isfinite(answer["results"][0]["scores"]["vqascore"])

@@ -261,9 +261,9 @@ async def test_nothing_keeps_a_picture_once_its_request_is_answered(serve, image
     alive: list[weakref.ref[Picture]] = []
     real = Picture.__init__
 
-    def made(self, source):
+    def made(self, source, **more):
         alive.append(weakref.ref(self))
-        real(self, source)
+        real(self, source, **more)
 
     monkeypatch.setattr(Picture, "__init__", made)
     async with serve() as client:

@@ -54,12 +54,11 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     command.main()
 
     lines = capsys.readouterr().out.splitlines()
-    assert ["MODEL", "clip", "vqa", "questions", "nli", "ocr", "detector", "Threads:", "Weights:"] == [
-        line.split()[0] for line in lines if line
-    ]
+    first = ["MODEL", "clip", "vqa", "questions", "nli", "ocr", "detector", "Threads:", "Weights:", "Demo"]
+    assert first == [line.split()[0] for line in lines if line]
     assert lines[1].endswith("float32, cpu  7.6 MB")
-    assert re.fullmatch(r"Threads: \d+ for each lane decode pictures\. Batches on a CPU .*", lines[-2])
-    assert lines[-1] == "Weights: cpu 54.5 MB. Activations come on top."
+    assert re.fullmatch(r"Threads: \d+ for each lane decode pictures\. Batches on a CPU .*", lines[-3])
+    assert lines[-2] == "Weights: cpu 54.5 MB. Activations come on top."
 
 
 @pytest.mark.parametrize(
@@ -116,9 +115,9 @@ def test_each_gpu_has_a_line_of_its_own():
         _, total = checked(vqa=vqa, clip={**clip, "device": device})
         return [line.partition(" ")[0] for line in total.splitlines()]
 
-    assert ["Weights:", "cuda:1:", "cuda:0:"] == places("cuda:0")
-    assert ["Weights:", "cuda:1:"] == places("cuda:1")
-    assert ["Weights:", "cuda:1:"] == places("cpu")
+    assert ["Weights:", "cuda:1:", "cuda:0:", "Demo"] == places("cuda:0")
+    assert ["Weights:", "cuda:1:", "Demo"] == places("cuda:1")
+    assert ["Weights:", "cuda:1:", "Demo"] == places("cpu")
 
 
 def test_on_ray_each_copy_of_a_model_is_told_by_itself():

@@ -1,4 +1,4 @@
-"""Demo models beside real ones: a trap that is said aloud at the start and in every answer."""
+"""Demo models: a trap that is said aloud at the start and in every answer."""
 
 import logging
 
@@ -25,50 +25,48 @@ def settings(**models):
         ({"vqa": REAL, "clip": {"family": "fake"}, "questions": {"family": "fake"}}, ["clip", "questions"]),
         ({"clip": {**DEMO, "model": "ViT-L-14"}, "vqa": {"family": "fake"}}, ["vqa"]),
         ({"vqa": REAL}, []),
-        ({"clip": DEMO, "vqa": {"family": "fake"}}, []),
-        ({"clip": DEMO, "ocr": {"family": "rapidocr"}}, []),
-        ({"clip": DEMO, "ocr": {"family": "rapidocr"}, "vqa": REAL}, ["clip"]),
+        ({"clip": DEMO, "vqa": {"family": "fake"}}, ["clip", "vqa"]),
+        ({"clip": DEMO, "ocr": {"family": "rapidocr"}}, ["clip"]),
     ],
 )
 def test_demo_models_are_those_without_real_weights(models, demo):
-    """Shipped checkpoints under either name, and fakes; only beside real ones do they matter."""
+    """Shipped checkpoints under either name, and fakes, whatever stands beside them."""
     assert demo == settings(**models).demo_models
 
 
-def test_one_variable_makes_the_demo_profile_a_mixture():
-    """A real VQA model in the demo profile leaves the demo CLIP and the demo LLM beside it."""
-    assert [] == load_settings(DEMO_PROFILE, {}).demo_models
-    mixed = load_settings(DEMO_PROFILE, {"SCOREGATE_MODELS__VQA__CHECKPOINT": "owner/name"})
+def test_the_check_of_a_profile_names_its_demo_models():
+    """Those of the demo profile, and those that one variable leaves beside a real one."""
+    mixed = {"SCOREGATE_MODELS__VQA__CHECKPOINT": "owner/name"}
+    told = "Demo models: clip, {}questions, nli, detector. Their scores mean nothing for real pictures."
 
-    assert ["clip", "questions", "nli", "detector"] == mixed.demo_models
-    assert (
-        "Demo models stand beside real ones: clip, questions, nli, detector. Their scores mean nothing."
-        in check(mixed)
-    )
-    assert "Demo models" not in check(load_settings(DEMO_PROFILE, {}))
+    assert told.format("vqa, ") in check(load_settings(DEMO_PROFILE, {}))
+    assert told.format("") in check(load_settings(DEMO_PROFILE, mixed))
+    served = {"family": "openai_vlm", "base_url": "http://localhost:1/v1", "model": "real"}
+    assert "Demo models" not in check(settings(vqa=served))
 
 
 @pytest.mark.anyio
-async def test_a_mixture_is_said_at_the_start_and_in_each_answer_that_rests_on_it(serve, caplog):
-    """One line in the log; a warning for each demo model of an answer, and none without one."""
+@pytest.mark.parametrize("beside", [REAL, {"family": "fake"}])
+async def test_demo_models_are_said_at_the_start_and_in_each_answer_that_rests_on_them(serve, caplog, beside):
+    """Alone or beside real ones; one line in the log, and a warning for each demo model of an answer."""
     caplog.set_level(logging.WARNING)
-    models = {"vqa": REAL, "clip": DEMO, "questions": {"family": "transformers", "checkpoint": "/srv/llm"}}
+    models = {"vqa": beside, "clip": DEMO, "questions": {"family": "transformers", "checkpoint": "/srv/llm"}}
     async with serve(models=models) as client:
-        bodies = [{"items": [item()], "metrics": [name]} for name in ("vqascore", "clipscore")]
-        real, demo = [(await client.post("/score", json=body)).json() for body in bodies]
+        body = {"items": [item()], "metrics": ["vqascore", "clipscore"]}
+        answer = (await client.post("/score", json=body)).json()
 
+    demo = [name for name, table in models.items() if table in (DEMO, {"family": "fake"})]
     [line] = [record.getMessage() for record in caplog.records if record.name == "scoregate.service"]
-    assert "demo models stand beside real ones: clip; their scores mean nothing" == line
-    assert "warnings" not in real
-    assert ["clip is a demo model: scores that rest on it mean nothing for real pictures"] == demo["warnings"]
+    assert f"demo models: {', '.join(demo)}; their scores mean nothing for real pictures" == line
+    meaning = "is a demo model: scores that rest on it mean nothing for real pictures"
+    assert [f"{name} {meaning}" for name in demo] == answer["warnings"]
+    assert [{"code": "demo_model"}] * len(demo) == answer["warning_codes"]
 
 
 @pytest.mark.anyio
-async def test_a_profile_of_demo_models_alone_says_nothing(serve, caplog):
-    """Whoever runs the demo knows."""
-    caplog.set_level(logging.WARNING)
-    async with serve(models={role: {"family": "fake"} for role in ("vqa", "clip", "questions")}) as client:
-        answer = (await client.post("/score", json={"items": [item()]})).json()
+async def test_an_answer_without_a_demo_model_has_no_warning_of_one(serve):
+    """Another metric of the service may rest on one."""
+    async with serve(models={"vqa": REAL, "clip": DEMO, "questions": {"family": "fake"}}) as client:
+        answer = (await client.post("/score", json={"items": [item()], "metrics": ["vqascore"]})).json()
 
-    assert "warnings" not in answer
-    assert not [record for record in caplog.records if record.name == "scoregate.service"]
+    assert not {"warnings", "warning_codes"} & answer.keys()

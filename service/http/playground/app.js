@@ -4,7 +4,7 @@ import { Problem, call, key, setKey } from "./api.js";
 import { byId, count, el, number } from "./dom.js";
 import { Pictures, takeFiles } from "./pictures.js";
 import { clear, mark, show } from "./problems.js";
-import { asked, broken, chosen, mode, wanted } from "./request.js";
+import { asked, broken, chosen, mode, orient, wanted } from "./request.js";
 import { ranking, scores } from "./results.js";
 import { SAMPLES, drawn, file } from "./samples.js";
 import { curl, python } from "./snippets.js";
@@ -60,6 +60,7 @@ async function offer() {
     if (problem.status === 401) return askForKey("This service asks for a key.");
     return show(problem, places, offer);
   }
+  byId("upright").checked ||= limits.orient === "exif";
   const names = Object.keys(metrics);
   const whole = names.filter((name) => metrics[name].ready && !metrics[name].only);
   const before = chosen();
@@ -119,7 +120,8 @@ async function send() {
   running?.abort();
   clear(places);
   if (!complete()) return;
-  const { path, request, files } = wanted(places);
+  const { path, request, files } = wanted(places, limits.orient);
+  const seen = orient();
   const cards = pictures.list.map(({ file, url }) => ({ prompt: byId("prompt").value, url, name: file.name }));
   const form = new FormData();
   form.append("request", JSON.stringify(request));
@@ -129,6 +131,7 @@ async function send() {
   try {
     const answer = await call(path, { form, signal: mine.signal });
     byId("out").replaceChildren(...[path === "rank" ? ranking(answer, cards, metrics) : scores(answer, cards, metrics)].flat(2).filter(Boolean));
+    byId("out").dataset.orient = seen;
     said(path === "rank" ? inOrder(answer.body) : inWords(answer.body));
     if (matchMedia("(max-width: 60rem)").matches) byId("out").scrollIntoView({ block: "start" });
   } catch (error) {
@@ -167,6 +170,7 @@ const inOrder = ({ ranking: [best, ...others] }) =>
 /** What depends on what is chosen: the fields of the mode, the button, the code. */
 function refresh() {
   const rank = mode() === "rank";
+  byId("ask").dataset.orient = orient();
   document.querySelectorAll(".for-score").forEach((node) => (node.hidden = rank));
   document.querySelectorAll(".for-rank").forEach((node) => (node.hidden = !rank));
   byId("keep-field").hidden = !byId("cascade").value;
@@ -177,7 +181,7 @@ function refresh() {
   byId("code").hidden = !pictures.list.length || !byId("prompt").value || broken("options") || broken("geneval");
   if (byId("code").hidden) return;
   const language = document.querySelector('input[name="language"]:checked').value;
-  byId("snippet").textContent = (language === "curl" ? curl : python)(wanted(places));
+  byId("snippet").textContent = (language === "curl" ? curl : python)(wanted(places, limits.orient));
 }
 
 /** The fields for pictures beside the images, where a chosen metric looks at them; a ranking has none. */

@@ -12,8 +12,11 @@ export const chosen = () => [...byId("metrics").querySelectorAll("input:checked"
 /** The metrics that the request would name. */
 export const asked = () => (mode() === "rank" ? [byId("metric").value, byId("cascade").value] : chosen());
 
-/** What would be sent now: the path, the JSON, and the files of each field with the names of their parts. */
-export function wanted({ pictures, references, source }) {
+/** How pictures are looked at, as requests write it. */
+export const orient = () => (byId("upright").checked ? "exif" : "as_stored");
+
+/** What would be sent now: the path, the JSON, and the files of each field; *usual*: how pictures are looked at anyway. */
+export function wanted({ pictures, references, source }, usual) {
   const prompt = byId("prompt").value;
   const files = {
     pictures: named("picture", pictures.sent),
@@ -21,11 +24,13 @@ export function wanted({ pictures, references, source }) {
     source: named("source", source.sent),
   };
   const images = files.pictures.map(part);
-  if (mode() === "rank") return { path: "rank", files, request: { prompt, images, ...rankedBy(), ...options() } };
+  const oriented = orient() === usual ? {} : { orient: orient() };
+  if (mode() === "rank") return { path: "rank", files, request: { prompt, images, ...rankedBy(), ...options(), ...oriented } };
   const request = {
     ...itemsOf(prompt, images, files),
     metrics: chosen(),
     ...options(),
+    ...oriented,
     ...(byId("explain").checked ? { explain: true } : {}),
     timeout_ms: TIMEOUT_MS,
   };

@@ -42,8 +42,8 @@ export function python({ path, request, files }) {
 
 const paths = (list) => list.map(({ file }) => `Path(${literal(file.name)})`);
 
-function scored({ prompt, items, metrics, options, explain }, { pictures, references, source }) {
-  const more = [`metrics=${literal(metrics)}`, options && `options=${literal(options)}`, explain && "explain=True"];
+function scored({ prompt, items, metrics, options, orient, explain }, { pictures, references, source }) {
+  const more = [`metrics=${literal(metrics)}`, options && `options=${literal(options)}`, orient && `orient=${literal(orient)}`, explain && "explain=True"];
   const beside = [
     references.length > 0 && ["references", `[${paths(references).join(", ")}]`],
     source.length > 0 && ["source", paths(source)[0]],

@@ -66,7 +66,7 @@ def described(metric: Metric, service: Service) -> dict[str, Any]:
 
 
 def limits(service: Service) -> dict[str, Any]:
-    """What a request may ask for; bodies that ask for more are refused."""
+    """What a request may ask for, since bodies that ask for more are refused, and what it gets by default."""
     server, images = service.settings.server, service.settings.images
     return {
         "max_items": server.max_items,
@@ -82,6 +82,7 @@ def limits(service: Service) -> dict[str, Any]:
         "keep_alive_s": server.keep_alive_s,
         "default_timeout_ms": server.default_timeout_ms,
         "max_timeout_ms": MAX_TIMEOUT_MS,
+        "orient": images.orient,
         "max_pixels": images.max_pixels,
         "max_side": images.max_side,
         "max_image_bytes": images.max_bytes,

@@ -14,6 +14,7 @@ from service.http.requests import RankRequest
 from service.http.responses import RankAnswer
 from service.http.routing import SERVER_TIMING, json_response, requests_of, service_of, timing_header
 from service.http.translate import check_served, items_of, rule_of
+from service.http.warnings import warnings_of
 from service.ranking import Place
 from service.report import ItemReport
 
@@ -38,13 +39,13 @@ async def rank(request: Request) -> Response:
     items = items_of(wanted.to_score(), parts)
     request.state.items = len(items)
     check_served(wanted.metrics, service.engine)
-    work = ranked(service.engine, items, rule_of(wanted), context)
+    work = ranked(service.engine, items, rule_of(wanted, service.metrics), context)
     outcome = await while_connected(request.receive, work)
     report, timings = outcome.report, context.timings_ms()
     content = {
         "request_id": context.request_id,
         "ranking": [placed(place, report.items[place.index], wanted.explain) for place in outcome.places],
-        **({"warnings": report.warnings} if report.warnings else {}),
+        **warnings_of(report),
         "models": report.models,
         "timings_ms": timings,
     }

@@ -13,6 +13,7 @@ from service.http.requests import ScoreRequest
 from service.http.responses import ScoreAnswer
 from service.http.routing import SERVER_TIMING, json_response, requests_of, service_of, timing_header
 from service.http.translate import check_served, items_of
+from service.http.warnings import warnings_of
 from service.report import ItemReport
 
 router = APIRouter()
@@ -44,7 +45,7 @@ async def score(request: Request) -> Response:
         "request_id": context.request_id,
         "results": [result(index, item, wanted.explain) for index, item in enumerate(report.items)],
         "partial": report.partial,
-        **({"warnings": report.warnings} if report.warnings else {}),
+        **warnings_of(report),
         "models": report.models,
         "timings_ms": timings,
     }

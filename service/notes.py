@@ -1,0 +1,48 @@
+"""What callers should know of scores, beside their value: a stable code and a sentence for people."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """What a warning is about, for programs (`docs/api.md`)."""
+
+    IMAGE_ROTATED_BY_EXIF = "image_rotated_by_exif"
+    FRAMES_IGNORED = "frames_ignored"
+    PROMPT_TRUNCATED = "prompt_truncated"
+    QUESTION_TRUNCATED = "question_truncated"
+    UNKNOWN_WORDS = "unknown_words"
+    DEMO_MODEL = "demo_model"
+    NO_NLI_MODEL = "no_nli_model"
+    NO_OCR_MODEL = "no_ocr_model"
+    KEYWORDS_WITHOUT_QUESTION = "keywords_without_question"
+    LOW_LABEL_MASS = "low_label_mass"
+    METADATA_OF_ANOTHER_PROMPT = "metadata_of_another_prompt"
+    DECIDED_BY_CASCADE = "decided_by_cascade"
+    OF_THE_METRIC = "of_the_metric"  # a sentence of a plug-in's own
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing to know."""
+
+    code: Code
+    text: str
+
+    def of_part(self, name: str) -> "Note":
+        """The same, whose sentence says which part of a whole it is from."""
+        return Note(self.code, f"{name}: {self.text}")
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A note with what it is about; *item* and *metric* are None for one that is about a whole request."""
+
+    note: Note
+    item: int | None = None
+    metric: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The note's, which begins with what it is about."""
+        return self.note.text if self.item is None else f"item {self.item}, {self.metric}: {self.note.text}"
