@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Floats
+from scoregate.evaluation.arrays import Floats, without_noise
 
 EMPTY = "(empty)"  # stands for a cell without a name
 
@@ -105,4 +105,4 @@ class Scored:
     def worth(self, metric: str, rows: Sequence[Row]) -> Floats:
         """The scores of *rows*, turned so that a higher one is better."""
         sign = -1.0 if metric in self.lower else 1.0
-        return sign * np.array([row.scores[metric] for row in rows], dtype=np.float64)
+        return sign * without_noise(np.array([row.scores[metric] for row in rows], dtype=np.float64))
