@@ -9,6 +9,7 @@ from scoregate.aio import AsyncClient
 from scoregate.client import Client
 from scoregate.errors import (
     BadImage,
+    BadResults,
     CallRefused,
     ConnectionFailed,
     DeadlineExceeded,
@@ -23,6 +24,7 @@ from scoregate.errors import (
     Malformed,
     MethodNotAllowed,
     MissingPicture,
+    ModelChanged,
     ModelFault,
     NoMasks,
     NoQuestions,
@@ -48,8 +50,10 @@ from scoregate.errors import (
     UpstreamFailed,
     UrlFailed,
     UrlNotAllowed,
+    Warned,
 )
 from scoregate.items import Item
+from scoregate.notices import Notice, ScoregateWarning
 from scoregate.results import (
     MetricError,
     QuestionSet,
@@ -63,6 +67,7 @@ from scoregate.results import (
 __all__ = [
     "AsyncClient",
     "BadImage",
+    "BadResults",
     "CallRefused",
     "Client",
     "ConnectionFailed",
@@ -80,6 +85,7 @@ __all__ = [
     "MethodNotAllowed",
     "MetricError",
     "MissingPicture",
+    "ModelChanged",
     "ModelFault",
     "NoMasks",
     "NoQuestions",
@@ -88,6 +94,7 @@ __all__ = [
     "NotBase64",
     "NotFound",
     "NotReady",
+    "Notice",
     "Overloaded",
     "QuestionLLMFailed",
     "QuestionSet",
@@ -100,6 +107,7 @@ __all__ = [
     "Result",
     "Score",
     "ScoregateError",
+    "ScoregateWarning",
     "Timeout",
     "TooLarge",
     "Unanswered",
@@ -111,4 +119,5 @@ __all__ = [
     "UpstreamFailed",
     "UrlFailed",
     "UrlNotAllowed",
+    "Warned",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 import weakref
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -11,8 +13,10 @@ from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.client import shut
+from scoregate.direction import lower_is_better
 from scoregate.errors import Invalid, ScoregateError, Timeout, TooLarge, UnknownMetric
 from scoregate.items import Item
+from scoregate.notices import ScoregateWarning
 from scoregate.portal import Portals
 from scoregate.trainers.batches import in_batches, items_of
 from scoregate.trainers.patience import passing, pause_s
@@ -34,7 +38,7 @@ class NoScore(ScoregateError):
     missing: Mapping[int, ScoregateError] = {}
 
     @classmethod
-    def among(cls, outcomes: Sequence[Outcome]) -> NoScore:
+    def among(cls, outcomes: Sequence[float | bool | ScoregateError]) -> NoScore:
         """The error of those of *outcomes* that are errors; it tells the first."""
         missing = {index: one for index, one in enumerate(outcomes) if isinstance(one, ScoregateError)}
         index, first = next(iter(missing.items()))
@@ -60,6 +64,8 @@ class Reward:
         priority: the lane, `bulk` or `interactive`.
         timeout_s: of one call, with all that is tried again.
         batch: most pictures of a request, which also holds no more than 16 MiB of them.
+        strict: whether a score that the service warns about is an error, and not a `ScoregateWarning` at the
+            first of its kind.
         transport: of httpx, for tests.
     """
 
@@ -71,10 +77,18 @@ class Reward:
     priority: str = "bulk"
     timeout_s: float = 300.0
     batch: int = 32
+    strict: bool = False
     transport: Any = None
 
     def __post_init__(self) -> None:
         self._portals = Portals()
+        self._warned: Counter[str] = Counter()
+        self._lower: bool | None = None  # until the service was asked
+
+    @property
+    def warned(self) -> Mapping[str, int]:
+        """How often the service warned in this process, by the kind of warning."""
+        return dict(self._warned)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
@@ -129,6 +143,20 @@ class Reward:
         served = self._portals.here().run(self._client().models())["metrics"]
         if self.metric not in served:
             raise UnknownMetric(f"the service has no metric {self.metric!r}, but {', '.join(sorted(served))}")
+        if lower_is_better(served[self.metric]):
+            warnings.warn(
+                f"lower scores of {self.metric} are better, and trainers seek high rewards: give it a"
+                " negative weight",
+                ScoregateWarning,
+                stacklevel=2,
+            )
+
+    def lower_is_better(self) -> bool:
+        """Whether lower scores are the better ones, asked once of the service.  Raises `ScoregateError`."""
+        if self._lower is None:
+            served = self._portals.here().run(self._client().models()).get("metrics", {})
+            self._lower = lower_is_better(served.get(self.metric, {}))
+        return self._lower
 
     def close(self) -> None:
         """Close this process's connections; a further call opens new ones."""
@@ -138,7 +166,11 @@ class Reward:
         made: AsyncClient | None = self.__dict__.get("_made")
         if made is None:  # of two threads that are here at once, both get the first one's
             client = AsyncClient(
-                self.base_url, api_key=self.api_key, timeout_s=self.timeout_s, transport=self.transport
+                self.base_url,
+                api_key=self.api_key,
+                timeout_s=self.timeout_s,
+                strict=self.strict,
+                transport=self.transport,
             )
             made = self.__dict__.setdefault("_made", client)
             weakref.finalize(self, shut, self._portals, made)
@@ -188,6 +220,7 @@ class Reward:
                 *await self._ask(items[:half], deadline, places),
                 *await self._ask(items[half:], deadline, places),
             ]
+        self._warned.update(notice.kind for notice in report.warnings)
         return [result.errors.get(self.metric) or result.scores[self.metric] for result in report]
 
 
