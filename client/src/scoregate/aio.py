@@ -25,7 +25,6 @@ from scoregate.connection import Connection, api_key_of, base_url_of
 from scoregate.items import Files, Item
 from scoregate.many import Many
 from scoregate.multipart import form
-from scoregate.notices import warn_once
 from scoregate.progress import Progress
 from scoregate.requests import Asked, given, names_of
 from scoregate.results import QuestionSet, Ranking, Report, Result, Score
@@ -54,7 +53,6 @@ class AsyncClient:
     ) -> None:
         self.timeout_s, self.priority, self.allow_urls = timeout_s, priority, allow_urls
         self.strict = strict
-        self._told: set[str] = set()  # kinds of warnings
         self._connection = Connection(
             base_url_of(base_url), api_key_of(api_key), retries, max_connections, transport
         )
@@ -201,7 +199,6 @@ class AsyncClient:
         ranking = understood(lambda: ranking_of(raw, len(pictures)))
         if self.strict and ranking.warnings:
             raise warned(ranking.warnings, ranking.request_id)
-        warn_once(ranking.warnings, self._told)
         return ranking
 
     async def questions(
@@ -254,19 +251,15 @@ class AsyncClient:
 
         raw = await self._send("/score", files, filled, timeout_s)
         sent = [(item.prompt, files.picture(item.image)) for item in items]
-        return self._warned(report_of(raw, asked.metrics, sent))
+        return self._strictly(report_of(raw, asked.metrics, sent))
 
     async def _report_packed(self, wire: Sequence[Mapping[str, Any]], files: Files, asked: Asked) -> Report:
         """The same of items that are in *files* already, as a request names them."""
         raw = await self._send("/score", files, lambda _: asked.request(wire), None)
-        return self._warned(report_of(raw, asked.metrics, [(item["prompt"], None) for item in wire]))
+        return self._strictly(report_of(raw, asked.metrics, [(item["prompt"], None) for item in wire]))
 
-    def _warned(self, report: Report) -> Report:
-        """The report, after a Python warning of each new kind; where the client is strict, with errors."""
-        if self.strict:
-            return strictly(report)
-        warn_once(report.warnings, self._told)
-        return report
+    def _strictly(self, report: Report) -> Report:
+        return strictly(report) if self.strict else report
 
     async def _send(
         self,

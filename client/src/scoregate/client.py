@@ -33,8 +33,8 @@ class Client:
         retries: most attempts after the first one.
         priority: `interactive`, or `bulk` for work that nobody waits for.
         allow_urls: whether texts that begin with http:// or https:// are addresses that the service fetches.
-        strict: whether a score that the service warns about is an error, `Warned`.  Else a warning of each
-            kind is a `ScoregateWarning`, once, and all of them are in `warnings` of what is returned.
+        strict: whether a score that the service warns about is an error, `Warned`.  Else the warnings are in
+            `warnings` of what is returned.
         transport: of httpx, for tests: `httpx.MockTransport`, for example.
 
     Raises:

@@ -1,10 +1,9 @@
-"""The service's warnings: with each score, and once of each kind through Python's `warnings`."""
+"""The service's warnings, as the results carry them."""
 
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 PLACED = re.compile(
@@ -16,7 +15,7 @@ DEMO_TEXT = re.compile(r"\S+ is a demo model\b")  # of a service that sends no c
 
 
 class ScoregateWarning(UserWarning):
-    """The service gave a score, and warned about it."""
+    """The service warned about a score; adapters issue one for the first warning of each kind."""
 
 
 class Notice(str):
@@ -87,17 +86,3 @@ def notice_of(text: str, told: Mapping[str, Any] | None) -> Notice:
     placed = PLACED.fullmatch(text)
     code = DEMO if DEMO_TEXT.match(text) else ""
     return Notice(text, code, int(placed[1]) if placed else None, placed[2] if placed else None)
-
-
-def warn_once(notices: Iterable[Notice], told: set[str]) -> None:
-    """
-    Issue a `ScoregateWarning` for each kind that is not in *told* yet, and add it there.
-
-    Raises:
-        ScoregateWarning: Python's filters make errors of them.
-    """
-    for notice in notices:
-        if notice.kind not in told:
-            text = f"{notice.code}: {notice}" if notice.code else str(notice)
-            warnings.warn(text, ScoregateWarning, stacklevel=2)
-            told.add(notice.kind)

@@ -37,6 +37,30 @@ def test_each_kind_is_told_once_and_counted(scripted):
     assert {"prompt_truncated": 6} == reward.warned
 
 
+def test_kinds_of_a_service_without_codes_do_not_differ_by_their_numbers(scripted):
+    """Neither by what stands behind a colon, such as the words of one prompt."""
+
+    def numbered(asked, request):
+        number = asked["items"][0]["prompt"]
+        texts = [f"item 0, vqascore: {number} of it", f"words that x never learnt: {number}"]
+        return httpx.Response(200, json=answer(asked).json() | {"warnings": texts})
+
+    reward, _ = scripted(*[numbered] * 5)
+    with pytest.warns(ScoregateWarning) as caught:
+        _ = [reward([png()], [f"0.{number}"]) for number in range(5)]
+
+    assert 2 == len(caught)
+    assert [5, 5] == list(reward.warned.values())
+
+
+def test_pythons_filters_make_errors_of_them(scripted):
+    """Each time, and not the first time alone."""
+    reward, _ = scripted(*[warning] * 2)
+    for _ in range(2):
+        with pytest.raises(ScoregateWarning, match="the question was cut"):
+            reward([png()], ["0.1"])
+
+
 def test_a_strict_reward_has_no_score_for_what_is_warned_about(scripted):
     """The others have theirs, nothing stands for it, and it is not asked again."""
     reward, double = scripted(warning, warning, strict=True)

@@ -16,7 +16,7 @@ from scoregate.client import shut
 from scoregate.direction import lower_is_better
 from scoregate.errors import Invalid, ScoregateError, Timeout, TooLarge, UnknownMetric
 from scoregate.items import Item
-from scoregate.notices import ScoregateWarning
+from scoregate.notices import Notice, ScoregateWarning
 from scoregate.portal import Portals
 from scoregate.trainers.batches import in_batches, items_of
 from scoregate.trainers.patience import passing, pause_s
@@ -220,8 +220,16 @@ class Reward:
                 *await self._ask(items[:half], deadline, places),
                 *await self._ask(items[half:], deadline, places),
             ]
-        self._warned.update(notice.kind for notice in report.warnings)
+        self._warn(report.warnings)
         return [result.errors.get(self.metric) or result.scores[self.metric] for result in report]
+
+    def _warn(self, notices: Sequence[Notice]) -> None:
+        """Count each warning; the first of its kind is a `ScoregateWarning`, unless it is an error."""
+        for notice in notices:
+            if not (self.strict or self._warned[notice.kind]):
+                text = f"{notice.code}: {notice}" if notice.code else str(notice)
+                warnings.warn(text, ScoregateWarning, stacklevel=2)
+            self._warned[notice.kind] += 1
 
 
 def concerns_some(error: ScoregateError) -> bool:
