@@ -3,7 +3,7 @@
 import re
 
 from service.metrics.registry import own
-from tests.docs.pages import ROOT, named_rows, page
+from tests.docs.pages import DOCS, ROOT, named_rows, page, rows, section
 
 
 def test_the_table_of_metrics_is_what_they_declare():
@@ -37,3 +37,24 @@ def test_the_readme_names_every_metric():
     cells = [cells[0] for cells in named_rows((ROOT / "README.md").read_text("utf-8"))]
 
     assert set(own()) == set(re.findall(r"`(\w+)`", " ".join(cells)))
+
+
+def test_the_comparison_names_every_metric():
+    """In code type, in the row about other metrics; `vqascore` has a row of its own."""
+    [cells] = [cells for cells in rows(page("comparison.md")) if cells[0] == "other metrics"]
+
+    assert set(own()) - {"vqascore"} == set(re.findall(r"`(\w+)`", cells[-1]))
+
+
+def test_the_roadmap_has_nothing_to_come_that_has_a_page():
+    """What is there is documented."""
+    named = re.findall(r"^\* \*\*(.*?)\*\*", section("roadmap.md", "## Next"), re.MULTILINE)
+
+    assert named
+    assert [] == [name for name in named if (DOCS / f"{name.lower()}.md").exists()]
+
+
+def test_no_metric_claims_the_instructions_of_a_paper():
+    """What the question LLM is told is our own; the page says so of each style that has a paper's name."""
+    assert "written as in the paper" not in page("metrics.md")
+    assert "The instructions to the LLM and their examples are our own" in section("metrics.md", "## dsg")

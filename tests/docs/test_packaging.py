@@ -41,3 +41,12 @@ def test_nobody_is_told_to_install_a_name_that_is_not_ours():
 
     assert files
     assert [] == [str(path) for path in files if wrong.search(path.read_text("utf-8"))]
+
+
+def test_no_page_installs_the_client_by_its_name():
+    """It is not on the public index either: a page installs the folder of a checkout."""
+    wrong = re.compile(r"install[^\n`]*\bscoregate-client")
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("client/*.md")]
+
+    assert pages
+    assert [] == [str(path) for path in pages if wrong.search(path.read_text("utf-8"))]

@@ -9,6 +9,7 @@ from scoregate.aio import AsyncClient
 from scoregate.client import Client
 from scoregate.errors import (
     BadImage,
+    BadResults,
     CallRefused,
     ConnectionFailed,
     DeadlineExceeded,
@@ -24,6 +25,7 @@ from scoregate.errors import (
     MemoryFull,
     MethodNotAllowed,
     MissingPicture,
+    ModelChanged,
     ModelFault,
     NoMasks,
     NoQuestions,
@@ -49,8 +51,10 @@ from scoregate.errors import (
     UpstreamFailed,
     UrlFailed,
     UrlNotAllowed,
+    Warned,
 )
 from scoregate.items import Item
+from scoregate.notices import Notice, ScoregateWarning
 from scoregate.results import (
     MetricError,
     QuestionSet,
@@ -64,6 +68,7 @@ from scoregate.results import (
 __all__ = [
     "AsyncClient",
     "BadImage",
+    "BadResults",
     "CallRefused",
     "Client",
     "ConnectionFailed",
@@ -82,6 +87,7 @@ __all__ = [
     "MethodNotAllowed",
     "MetricError",
     "MissingPicture",
+    "ModelChanged",
     "ModelFault",
     "NoMasks",
     "NoQuestions",
@@ -90,6 +96,7 @@ __all__ = [
     "NotBase64",
     "NotFound",
     "NotReady",
+    "Notice",
     "Overloaded",
     "QuestionLLMFailed",
     "QuestionSet",
@@ -102,6 +109,7 @@ __all__ = [
     "Result",
     "Score",
     "ScoregateError",
+    "ScoregateWarning",
     "Timeout",
     "TooLarge",
     "Unanswered",
@@ -113,4 +121,5 @@ __all__ = [
     "UpstreamFailed",
     "UrlFailed",
     "UrlNotAllowed",
+    "Warned",
 ]

@@ -17,7 +17,9 @@ from scoregate.answers import (
     ranking_of,
     report_of,
     score_of,
+    strictly,
     understood,
+    warned,
 )
 from scoregate.connection import Connection, api_key_of, base_url_of
 from scoregate.items import Files, Item
@@ -46,9 +48,11 @@ class AsyncClient:
         max_connections: int = 64,
         priority: str = "interactive",
         allow_urls: bool = False,
+        strict: bool = False,
         transport: Any = None,
     ) -> None:
         self.timeout_s, self.priority, self.allow_urls = timeout_s, priority, allow_urls
+        self.strict = strict
         self._connection = Connection(
             base_url_of(base_url), api_key_of(api_key), retries, max_connections, transport
         )
@@ -112,10 +116,12 @@ class AsyncClient:
         batch: int = 32,
         progress: bool = False,
         resume: str | PathLike[str] | None = None,
+        allow_model_change: bool = False,
         priority: str = "bulk",
     ) -> AsyncIterator[Result]:
         """See `Client.score_many`."""
-        many = self._many(pairs, metrics, options, explain, concurrency, batch, progress, resume, priority)
+        asked = Asked(names_of(metrics), options, explain, priority)
+        many = self._many(pairs, asked, concurrency, batch, progress, resume, allow_model_change)
         pending: deque[asyncio.Task[list[Result]]] = deque()
         try:
             for each in many.batches():
@@ -135,20 +141,27 @@ class AsyncClient:
     def _many(
         self,
         pairs: Iterable[Item | tuple[Any, str]],
-        metrics: Sequence[str] | str,
-        options: Mapping[str, Any] | None,
-        explain: bool,
+        asked: Asked,
         concurrency: int,
         batch: int,
         progress: bool,
         resume: str | PathLike[str] | None,
-        priority: str,
+        allow_model_change: bool,
     ) -> Many:
         """One run of `score_many`, for whoever drives it."""
-        asked = Asked(names_of(metrics), options, explain, priority)
         shown = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
-        kept = None if resume is None else Resume(resume, asked)
-        return Many(self._report_packed, pairs, asked, concurrency, batch, shown, kept, self.allow_urls)
+        kept = None if resume is None else Resume(resume, asked, strict=self.strict)
+        return Many(
+            self._report_packed,
+            pairs,
+            asked,
+            concurrency,
+            batch,
+            shown,
+            kept,
+            self.allow_urls,
+            allow_model_change,
+        )
 
     async def rank(
         self,
@@ -183,7 +196,10 @@ class AsyncClient:
             )
 
         raw = await self._send("/rank", Files(allow_urls=self.allow_urls), filled, timeout_s)
-        return understood(lambda: ranking_of(raw, len(pictures)))
+        ranking = understood(lambda: ranking_of(raw, len(pictures)))
+        if self.strict and ranking.warnings:
+            raise warned(ranking.warnings, ranking.request_id)
+        return ranking
 
     async def questions(
         self,
@@ -234,12 +250,16 @@ class AsyncClient:
             return asked.request([files.item(item, f"/items/{index}") for index, item in enumerate(items)])
 
         raw = await self._send("/score", files, filled, timeout_s)
-        return report_of(raw, asked.metrics, [(item.prompt, files.picture(item.image)) for item in items])
+        sent = [(item.prompt, files.picture(item.image)) for item in items]
+        return self._strictly(report_of(raw, asked.metrics, sent))
 
     async def _report_packed(self, wire: Sequence[Mapping[str, Any]], files: Files, asked: Asked) -> Report:
         """The same of items that are in *files* already, as a request names them."""
         raw = await self._send("/score", files, lambda _: asked.request(wire), None)
-        return report_of(raw, asked.metrics, [(item["prompt"], None) for item in wire])
+        return self._strictly(report_of(raw, asked.metrics, [(item["prompt"], None) for item in wire]))
+
+    def _strictly(self, report: Report) -> Report:
+        return strictly(report) if self.strict else report
 
     async def _send(
         self,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from scoregate.errors import ScoregateError, error_of
+from scoregate.errors import ScoregateError, Warned, error_of
+from scoregate.notices import Notice, notices_of
 from scoregate.results import QuestionSet, Ranked, Ranking, Report, Result, Score
 
 T = TypeVar("T")
@@ -31,13 +33,19 @@ def wrong(what: str, raw: Mapping[str, Any]) -> ScoregateError:
 
 def results_of(raw: Mapping[str, Any], metrics: Sequence[str], count: int) -> list[Result]:
     """The results of `POST /score`, for *count* items.  Raises `ScoregateError`."""
-    entries = raw["results"]
+    entries, notices = raw["results"], notices_of(raw)
     if len(entries) != count:
         raise wrong(f"{len(entries)} results for {count} items", raw)
-    return [result_of(entry, metrics, index, raw) for index, entry in enumerate(entries)]
+    return [result_of(entry, metrics, index, raw, notices) for index, entry in enumerate(entries)]
 
 
-def result_of(entry: Mapping[str, Any], metrics: Sequence[str], index: int, raw: Mapping[str, Any]) -> Result:
+def result_of(
+    entry: Mapping[str, Any],
+    metrics: Sequence[str],
+    index: int,
+    raw: Mapping[str, Any],
+    notices: Sequence[Notice],
+) -> Result:
     """The result of the item at *index*.  Raises `ScoregateError`."""
     scores, errors = entry["scores"], entry.get("errors") or {}
     if entry["index"] != index:
@@ -54,7 +62,25 @@ def result_of(entry: Mapping[str, Any], metrics: Sequence[str], index: int, raw:
         dict(entry.get("details") or {}),
         dict(entry.get("cache") or {}),
         request_id,
+        dict(raw.get("models") or {}),
+        tuple(notice.of_item() for notice in notices if notice.about(index)),
     )
+
+
+def strict(result: Result) -> Result:
+    """The result with an error in place of each score that the service warned about."""
+    notices = {
+        metric: [each for each in result.warnings if each.about(result.index, metric)]
+        for metric in result.scores
+    }
+    errors = {metric: warned(found, result.request_id) for metric, found in notices.items() if found}
+    scores = {metric: score for metric, score in result.scores.items() if metric not in errors}
+    return replace(result, scores=scores, errors={**result.errors, **errors})
+
+
+def warned(notices: Sequence[Notice], request_id: str) -> Warned:
+    """The error of what the service warned about."""
+    return Warned("; ".join(notices), request_id=request_id)
 
 
 def is_number(value: Any) -> bool:
@@ -112,6 +138,11 @@ def report_of(
     return understood(lambda: Report(results_of(raw, metrics, len(sent)), raw, sent))
 
 
+def strictly(report: Report) -> Report:
+    """The report with an error in place of each score that the service warned about."""
+    return Report([strict(result) for result in report], report.raw, report.shown)
+
+
 def score_of(report: Report, metric: str) -> Score:
     """The score of a report's only item.  Raises the metric's error where it has none."""
     [result], [(prompt, picture)] = report, report.shown
@@ -126,4 +157,5 @@ def score_of(report: Report, metric: str) -> Score:
         prompt,
         result.cache.get(metric, ""),
         picture,
+        tuple(notice for notice in result.warnings if notice.about(0, metric)),
     )

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from scoregate.aio import AsyncClient
 from scoregate.items import Item
 from scoregate.portal import Portals
+from scoregate.requests import Asked, names_of
 from scoregate.results import QuestionSet, Ranking, Report, Result, Score
 
 T = TypeVar("T")
@@ -31,6 +32,8 @@ class Client:
         retries: most attempts after the first one.
         priority: `interactive`, or `bulk` for work that nobody waits for.
         allow_urls: whether texts that begin with http:// or https:// are addresses that the service fetches.
+        strict: whether a score that the service warns about is an error, `Warned`.  Else the warnings are in
+            `warnings` of what is returned.
         transport: of httpx, for tests: `httpx.MockTransport`, for example.
 
     Raises:
@@ -47,6 +50,7 @@ class Client:
         max_connections: int = 64,
         priority: str = "interactive",
         allow_urls: bool = False,
+        strict: bool = False,
         transport: Any = None,
     ) -> None:
         inner = AsyncClient(
@@ -57,6 +61,7 @@ class Client:
             max_connections=max_connections,
             priority=priority,
             allow_urls=allow_urls,
+            strict=strict,
             transport=transport,
         )
         self._begin(inner)
@@ -162,6 +167,7 @@ class Client:
         batch: int = 32,
         progress: bool = False,
         resume: str | PathLike[str] | None = None,
+        allow_model_change: bool = False,
         priority: str = "bulk",
     ) -> Iterator[Result]:
         """
@@ -177,14 +183,16 @@ class Client:
             progress: whether stderr says how far it is.
             resume: a file with a JSON line for each result, read first and added to.  A picture is told
                 from another only by its path, so the order of items must stay.
+            allow_model_change: go on where other models answer than before; the `models` of each result
+                say which.
 
         Raises:
+            ModelChanged: other models answer than before, in this run or in the file.
+            BadResults: the file is of another run, or no file of results.  It is a `ValueError`, too.
             ScoregateError: a request failed as a whole.
-            ValueError: the file is of another run.
         """
-        many = self._inner._many(
-            pairs, metrics, options, explain, concurrency, batch, progress, resume, priority
-        )
+        asked = Asked(names_of(metrics), options, explain, priority)
+        many = self._inner._many(pairs, asked, concurrency, batch, progress, resume, allow_model_change)
         pending: deque[Future[list[Result]]] = deque()
         try:
             for entries in many.batches():

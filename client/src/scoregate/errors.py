@@ -76,6 +76,24 @@ class Timeout(ScoregateError):
     code = "timeout"
 
 
+class Warned(ScoregateError):
+    """The service warned about a score, and the client is strict."""
+
+    code = "warned"
+
+
+class ModelChanged(ScoregateError):
+    """Other models answer than those that scored the items before."""
+
+    code = "model_changed"
+
+
+class BadResults(ScoregateError, ValueError):
+    """A file of results is of another run, or holds what no run writes."""
+
+    code = "bad_results"
+
+
 # --- what the service says ----------------------------------------------------------------------
 
 
@@ -312,7 +330,7 @@ def tree(root: type[ScoregateError] = ScoregateError) -> list[type[ScoregateErro
     return [root, *(kind for child in root.__subclasses__() for kind in tree(child))]
 
 
-OWN = (ConnectionFailed, Timeout)
+OWN = (ConnectionFailed, Timeout, Warned, ModelChanged, BadResults)
 KINDS = {kind.code: kind for kind in tree()}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scoregate.errors import KINDS, BadImage, Invalid, ScoregateError
+from scoregate.errors import KINDS, BadImage, Invalid, ModelChanged, ScoregateError
 from scoregate.items import Files, Item
 from scoregate.progress import Progress
 from scoregate.requests import Asked
@@ -41,6 +41,7 @@ class Many:
         send: asks the service about items that are written and encoded.
         concurrency: requests at once.
         batch: items of a request.
+        allow_model_change: whether other models may answer than those before.
     """
 
     def __init__(
@@ -53,11 +54,14 @@ class Many:
         progress: Progress | None,
         resume: Resume | None,
         allow_urls: bool,
+        allow_model_change: bool = False,
     ) -> None:
         if concurrency < 1 or batch < 1:
             raise ValueError("concurrency and batch must be at least 1")
         self._send, self._pairs, self._asked, self._batch = send, pairs, asked, batch
         self._progress, self._resume, self._allow_urls = progress, resume, allow_urls
+        self._allow_model_change = allow_model_change
+        self._models = resume.models if resume else {}  # that gave the scores so far
         self._turns = asyncio.Semaphore(concurrency)
         self.ahead = 2 * concurrency  # so that one slow request leaves work for the others
 
@@ -94,13 +98,34 @@ class Many:
                     results.update(await self._ask(wire, sent, files))
         return [result for entry in entries if (result := results.get(entry.index))]
 
-    def finish(self, results: list[Result]) -> list[Result]:
-        """Note the next results, in order; returns them."""
+    def finish(self, results: Sequence[Result]) -> Iterator[Result]:
+        """
+        The next results, in order, after all of them are noted.
+
+        Raises:
+            ModelChanged: after those that are from the same models as the results before.
+        """
+        change = None if self._allow_model_change else self._change(results)
+        same = results[:change]
         if self._resume:
-            self._resume.write(results)
+            self._resume.write(same)
         if self._progress:
-            self._progress.add(results)
-        return results
+            self._progress.add(same)
+        yield from same
+        if change is not None:
+            raise ModelChanged(
+                f"item {results[change].index}: {change_of(self._models, results[change].models)}, and their"
+                " scores are not comparable; allow_model_change=True goes on"
+            )
+
+    def _change(self, results: Sequence[Result]) -> int | None:
+        """The place of the first result whose scores are from other models than those before."""
+        for place, result in enumerate(results):
+            if result.scores and result.models:
+                self._models = self._models or result.models
+                if result.models != self._models:
+                    return place
+        return None
 
     def close(self) -> None:
         """End the file and the line of progress."""
@@ -149,6 +174,14 @@ class Many:
         error = kind(detail, status=exc.status, request_id=exc.request_id)
         errors = dict.fromkeys(self._asked.metrics, error)
         return Result(entry.index, entry.item.id, {}, errors, {}, {}, exc.request_id)
+
+
+def change_of(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Which models are others than before, in words."""
+    names = sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
+    return "; ".join(
+        f"{name} was {before.get(name, 'not there')} and is {after.get(name, 'gone')}" for name in names
+    )
 
 
 def place_of(fault: Mapping[str, Any], count: int) -> int | None:

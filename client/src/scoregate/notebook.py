@@ -12,6 +12,7 @@ from scoregate.bmp import smaller
 if TYPE_CHECKING:
     from scoregate.results import Ranking, Report, Score
 
+MOST_WARNINGS = 10
 MAX_BYTES = 2 * 2**20  # of one picture; larger ones would make the notebook's file too large
 KINDS = {
     b"\xff\xd8\xff": "jpeg",
@@ -25,7 +26,7 @@ KINDS = {
 def of_score(score: Score) -> str:
     """The picture beside prompt, score and questions."""
     head = f"<b>{escape(score.metric)} {score.value:.4f}</b><br>{escape(score.prompt)}"
-    below = f"<br><small>{escape(score.model)}</small>{questions(score.details)}"
+    below = f"<br><small>{escape(score.model)}</small>{warned(score.warnings)}{questions(score.details)}"
     return row_table([[picture(score.picture), head + below]])
 
 
@@ -38,7 +39,7 @@ def of_report(report: Report) -> str:
         asked = [questions(details) for details in result.details.values()]
         rows.append([picture(shown), "<br>".join([escape(prompt), *cells]) + "".join(asked)])
     more = len(report) - len(rows)
-    return row_table(rows) + (f"<small>and {more} more</small>" if more else "")
+    return row_table(rows) + (f"<small>and {more} more</small>" if more else "") + warned(report.warnings)
 
 
 def of_ranking(ranking: Ranking) -> str:
@@ -48,7 +49,14 @@ def of_ranking(ranking: Ranking) -> str:
         score = failed(ranked.error) if ranked.score is None else f"{ranked.score:.4f}"
         accepted = "yes" if ranked.accepted else "no"
         rows.append([str(place), str(ranked.index), score, escape(ranked.decided_by or ""), accepted])
-    return row_table(rows)
+    return row_table(rows) + warned(ranking.warnings)
+
+
+def warned(texts: Sequence[str]) -> str:
+    """A line for each warning of the service, as many as can be read."""
+    lines = [f"<br><small>warning: {escape(text)}</small>" for text in texts[:MOST_WARNINGS]]
+    more = len(texts) - len(lines)
+    return "".join(lines) + (f"<br><small>and {more} more warnings</small>" if more else "")
 
 
 def questions(details: Any) -> str:

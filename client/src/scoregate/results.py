@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 
 from scoregate import notebook
 from scoregate.errors import ScoregateError
+from scoregate.notices import Notice, notices_of
 
 T = TypeVar("T")
 SHOWN = 16  # pictures that a report keeps
@@ -25,6 +26,7 @@ class Score:
         details: what the value is made of, if `explain` was asked for.
         cache: `hit`, `miss` or `coalesced`; empty where the service says nothing.
         picture: the file that was sent, for notebooks; None where the picture was a URL.
+        warnings: what the service warns of, such as a prompt that was cut.
     """
 
     value: float
@@ -35,6 +37,7 @@ class Score:
     prompt: str
     cache: str
     picture: bytes | None = field(default=None, repr=False, compare=False)
+    warnings: Sequence[Notice] = ()
 
     def __float__(self) -> float:
         return self.value
@@ -52,6 +55,8 @@ class Result:
         index: the item's place in what was asked.
         details: what each score is made of, by metric, if `explain` was asked for.
         cache: `hit`, `miss` or `coalesced`, by metric, where the service says so.
+        models: the `id@revision` of each model that answered, by its configured name.
+        warnings: what the service warns of, such as a prompt that was cut.
     """
 
     index: int
@@ -61,6 +66,8 @@ class Result:
     details: Mapping[str, Any]
     cache: Mapping[str, str]
     request_id: str
+    models: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[Notice] = ()
 
     def score(self, metric: str) -> float:
         """The score of *metric*.  Raises its error where there is none, `KeyError` if not asked for."""
@@ -70,13 +77,21 @@ class Result:
 
 
 class Entries(Sequence[T]):
-    """A list of what an answer holds, with the rest of the answer."""
+    """
+    A list of what an answer holds, with the rest of the answer.
+
+    Attributes:
+        models: the `id@revision` of each model in use, by its configured name.
+        warnings: what the service warns of, such as a prompt that was cut.
+        raw: the service's answer.
+    """
 
     def __init__(self, entries: Sequence[T], raw: Mapping[str, Any]) -> None:
         self._entries = tuple(entries)
         self.raw = raw
         self.models: Mapping[str, str] = dict(raw.get("models") or {})
         self.timings_ms: Mapping[str, float] = dict(raw.get("timings_ms") or {})
+        self.warnings: Sequence[Notice] = notices_of(raw)
         self.request_id = str(raw.get("request_id", ""))
 
     @overload
@@ -99,9 +114,6 @@ class Report(Entries[Result]):
 
     Attributes:
         partial: whether some metric of some item has no score.
-        warnings: that a text was cut, for example.
-        models: the `id@revision` of each model in use, by its configured name.
-        raw: the service's answer.
         shown: prompt and picture of the first items, for notebooks.
     """
 
@@ -110,7 +122,6 @@ class Report(Entries[Result]):
     ) -> None:
         super().__init__(results, raw)
         self.partial = any(result.errors for result in results)
-        self.warnings: Sequence[str] = tuple(raw.get("warnings") or ())
         self.shown = tuple(sent[:SHOWN])
 
     def raise_for_errors(self) -> None:
@@ -144,7 +155,7 @@ class Ranked:
 
 
 class Ranking(Entries[Ranked]):
-    """Pictures, best first.  `raw` is the service's answer."""
+    """Pictures, best first."""
 
     @property
     def best(self) -> Ranked:

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
 
-from scoregate.errors import Invalid, NotFound, ScoregateError, TooLarge, UrlFailed, error_of
+from scoregate.answers import is_number
+from scoregate.errors import BadResults, Invalid, NotFound, ScoregateError, TooLarge, UrlFailed, error_of
 from scoregate.items import Item
+from scoregate.notices import Notice
 from scoregate.requests import Asked
 from scoregate.results import Result
 
@@ -23,14 +25,17 @@ class Resume:
     A last line that was not finished is cut off, and its item is scored again.  So is an item whose error
     may pass: it gets no line.
 
+    Args:
+        strict: whether an item that the service warned about is scored again.
+
     Raises:
         OSError: the file cannot be read or written.
-        ValueError: a line of it is none of ours.
+        BadResults: a line of it is none of ours.
     """
 
-    def __init__(self, path: str | PathLike[str], asked: Asked) -> None:
-        self._path, self._asked = path, asked
-        self._known: dict[int, Mapping[str, Any]] = {}
+    def __init__(self, path: str | PathLike[str], asked: Asked, *, strict: bool = False) -> None:
+        self._path, self._asked, self._strict = path, asked, strict
+        self._known: dict[int, tuple[str, Result]] = {}  # with the keys of their items
         self._keys: dict[int, str] = {}  # of the items that this run came to
         self._file = open(path, "a+b")  # noqa: SIM115, closed by `close`
         try:
@@ -44,20 +49,25 @@ class Resume:
         The result that an earlier run left for an item.
 
         Raises:
-            ValueError: that run had another item there, or asked something else about it.
+            BadResults: that run had another item there, or asked something else about it.
         """
         self._keys[index] = key = key_of(item, self._asked)
-        line = self._known.get(index)
-        if line is None:
+        if index not in self._known:
             return None
-        if line["key"] != key:
-            raise ValueError(
+        known, result = self._known[index]
+        if known != key:
+            raise BadResults(
                 f"{fspath(self._path)}: item {index} is another one there, or was asked something else;"
                 " name another file for another run"
             )
-        request_id = line["request_id"]
-        errors = {name: error_of(entry, request_id=request_id) for name, entry in line["errors"].items()}
-        return Result(index, line["id"], line["scores"], errors, line["details"], line["cache"], request_id)
+        if missing := set(self._asked.metrics) - {*result.scores, *result.errors}:
+            raise BadResults(f"{fspath(self._path)}: item {index} has no {', '.join(sorted(missing))}")
+        return result
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """The models of the first item with a score; empty where there is none."""
+        return next((result.models for _, result in self._known.values() if result.scores), {})
 
     def write(self, results: Sequence[Result]) -> None:
         """Add a line for each result that is new and will stay."""
@@ -79,14 +89,31 @@ class Resume:
                 break
             try:
                 entry = json.loads(line)
-                self._known[entry["index"]] = {name: entry[name] for name in FIELDS}
-            except (ValueError, LookupError, TypeError) as exc:
-                raise ValueError(f"{fspath(self._path)}, line {number}: not a line of score_many") from exc
+                key, result = str(entry["key"]), result_in(entry)
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:
+                raise BadResults(f"{fspath(self._path)}, line {number}: not a line of score_many") from exc
+            if not (self._strict and result.warnings):
+                self._known[result.index] = key, result
             whole += len(line)
         self._file.truncate(whole)
 
 
-FIELDS = ("key", "id", "scores", "errors", "details", "cache", "request_id")
+def result_in(entry: Mapping[str, Any]) -> Result:
+    """The result in a line of the file.  Raises an error of Python's where no run has written it."""
+    index, scores, request_id = entry["index"], entry["scores"], str(entry["request_id"])
+    if type(index) is not int or not all(map(is_number, scores.values())):
+        raise ValueError("an index or a score is no number")
+    return Result(
+        index,
+        entry["id"],
+        dict(scores),
+        {name: error_of(each, request_id=request_id) for name, each in entry["errors"].items()},
+        dict(entry["details"]),
+        dict(entry["cache"]),
+        request_id,
+        dict(entry.get("models", {})),  # older runs noted neither these nor warnings
+        tuple(map(Notice.of_json, entry.get("warnings", ()))),
+    )
 
 
 def key_of(item: Item, asked: Asked) -> str:
@@ -119,6 +146,8 @@ def line_of(result: Result, key: str) -> bytes:
         "errors": {name: {"code": e.code, "detail": e.detail} for name, e in result.errors.items()},
         "details": result.details,
         "cache": result.cache,
+        "models": dict(result.models),
+        "warnings": [notice.as_json() for notice in result.warnings],
         "request_id": result.request_id,
     }
     return json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"

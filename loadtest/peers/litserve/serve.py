@@ -1,8 +1,9 @@
 """
 `python -m loadtest.peers.litserve.serve ROLE PORT`: LitServe, with the batching that it has.
 
-Up to 64 requests in a batch, which waits 10 ms for more; `fast_queue`, its faster way between its two
-processes.  One worker, as there is one device.  It decodes in that worker, picture after picture.
+Up to 64 requests in a batch, which waits 10 ms for more.  One worker, as there is one device.  It decodes in
+that worker, picture after picture.  `fast_queue`, its faster way between its two processes, is set.  Version
+0.2.19 ignores it, and keeps to its multiprocessing queue (Lightning-AI/LitServe #751).
 """
 
 import sys

@@ -1,15 +1,22 @@
 """The command as a user has it, and pictures for it."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 
+import scoregate as module
+from scoregate.cli.main import main
+from tests.client.cli.served import ROWS
 from tests.conftest import png
 
 COMMAND = Path(sys.executable).with_name("scoregate")
+CLIENT = module.Client
 COLOURS = ("red", "green", "blue", "white")
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -49,3 +56,28 @@ def pictures(tmp_path: Path) -> Path:
         (folder / f"{colour}.png").write_bytes(data)
         (folder / f"{colour}.txt").write_text(f"a {colour} square\n", "utf-8")
     return folder
+
+
+Command = Callable[..., "tuple[int, str, str]"]
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command in a folder with a picture and a data set; its status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCOREGATE_BASE_URL", "http://test")
+    (tmp_path / "p.png").write_bytes(png())
+    rows = [{"image": "p.png", "prompt": f"prompt {n}", "good": n % 2} for n in range(ROWS)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+    def command(service: Callable[[httpx.Request], httpx.Response], *arguments: str) -> tuple[int, str, str]:
+        transport = httpx.MockTransport(service)
+        monkeypatch.setattr(module, "Client", partial(CLIENT, transport=transport))
+        try:
+            status = main(arguments)
+        except SystemExit as ended:  # the parser's
+            status = int(ended.code or 0)
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return command

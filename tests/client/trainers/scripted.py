@@ -18,15 +18,19 @@ class Scripted:
     Attributes:
         requests: what was asked, one dict for each request.
         sizes: the bytes of each body.
+        metrics: what `GET /models` says of them.
     """
 
     def __init__(self, script: Sequence[Step]) -> None:
         self._script = list(script)
         self.requests: list[dict[str, Any]] = []
         self.sizes: list[int] = []
+        self.metrics: dict[str, Any] = {"vqascore": {"direction": "higher is better"}}
         self.transport = httpx.MockTransport(self.answer)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/models":
+            return httpx.Response(200, json={"models": [], "metrics": self.metrics})
         asked = json.loads(re.search(rb"\r\n\r\n(\{.*?\})\r\n--", request.content, re.DOTALL)[1])
         self.requests.append(asked)
         self.sizes.append(len(request.content))

@@ -79,6 +79,9 @@ def add_options(parser: argparse.ArgumentParser, *short: str) -> None:
         metavar="JSON",
         help="options of metrics as JSON, by metric",
     )
+    parser.add_argument(
+        "--strict", action="store_true", help="a score that the service warns about is an error"
+    )
 
 
 def seconds(text: str) -> float:
@@ -153,6 +156,7 @@ def metrics_of(arguments: argparse.Namespace) -> list[str]:
 def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **more: Any) -> scoregate.Client:
     """A client of the service; a context."""
     given = vars(arguments)
+    more.setdefault("strict", given.get("strict", False))
     timeout_s = given.get("timeout", timeout_s)
     try:
         return scoregate.Client(

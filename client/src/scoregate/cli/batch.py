@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,14 @@ from scoregate.cli import sheet
 from scoregate.cli.arguments import add_metrics, connected, metrics_of, options_of, whole
 from scoregate.cli.datasets import Dataset, Row, captions_alone, digest
 from scoregate.cli.exits import NO_SCORE, OK, UsageFault
-from scoregate.cli.lines import Plan, line, unreadable
+from scoregate.cli.lines import ANY_MODELS, Plan, line, unreadable
 from scoregate.cli.progress import Progress
 from scoregate.cli.results import KINDS, Results
+from scoregate.cli.signatures import kind_of
 from scoregate.cli.text import shown
+from scoregate.cli.warned import kinds_of
+from scoregate.direction import lower_is_better
+from scoregate.many import change_of
 
 HELP = "score a data set; run it again to continue, and to ask again for what had an error"
 TIMEOUT_S = 600.0  # of a request
@@ -29,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-o", "--out", type=Path, required=True, help=f"the results, {' or '.join(KINDS)}")
     add_metrics(parser)
+    add(ANY_MODELS, dest="any_models", action="store_true", help="go on where other models answer")
     add("--explain", action="store_true", help="keep what each score is made of")
     add("--html", type=Path, metavar="FILE", help="write a page of pictures, the worst first")
     add(
@@ -51,6 +56,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     )
     add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
     add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
+    add("--any-path", action="store_true", help="read pictures outside the data set's folder, too")
     add(
         "--concurrency",
         type=whole,
@@ -62,7 +68,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0, or 1 where some row lacks a score."""
-    dataset = Dataset(arguments.dataset, arguments.image_column, arguments.prompt_column)
+    dataset = dataset_of(arguments)
     check(dataset, arguments.out, arguments.html)
     with connected(arguments, TIMEOUT_S) as client:
         served = client.models()
@@ -71,8 +77,14 @@ def run(arguments: argparse.Namespace) -> int:
             asked = score(client, dataset, results, arguments.concurrency)
             complete = tell(results, asked, arguments.out)
             if arguments.html:
-                sheet.write(arguments.html, dataset, results, served["metrics"], arguments.html_pictures)
+                sheet.write(arguments.html, dataset, results, arguments.html_pictures)
     return OK if complete else NO_SCORE
+
+
+def dataset_of(arguments: argparse.Namespace) -> Dataset:
+    """The data set that was named."""
+    named = arguments.dataset, arguments.image_column, arguments.prompt_column
+    return Dataset(*named, any_path=arguments.any_path)
 
 
 def check(dataset: Dataset, out: Path, page: Path | None) -> None:
@@ -97,14 +109,26 @@ def plan_of(arguments: argparse.Namespace, served: dict[str, Any]) -> Plan:
     metrics = metrics_of(arguments)
     if unknown := [metric for metric in metrics if metric not in served["metrics"]]:
         raise UsageFault(f"no metric {', '.join(unknown)}; the service has {', '.join(served['metrics'])}")
-    ids = {
-        model["name"]: f"{model['id']}@{model['revision']}" if model["revision"] else model["id"]
-        for model in served["models"]
-    }
+    ids = {model["name"]: label_of(model) for model in served["models"]}
     used = chain.from_iterable(served["metrics"][metric]["models"] for metric in metrics)
     models = {name: ids[name] for name in sorted(set(used))}
     uses = chain.from_iterable(served["metrics"][metric].get("uses", ()) for metric in metrics)
-    return Plan(metrics, models, options_of(arguments), arguments.explain, sorted(set(uses)))
+    return Plan(
+        metrics,
+        models,
+        options_of(arguments),
+        arguments.explain,
+        sorted(set(uses)),
+        [name for name in metrics if lower_is_better(served["metrics"][name])],
+        arguments.any_models,
+        arguments.strict,
+    )
+
+
+def label_of(model: Mapping[str, str]) -> str:
+    """The name that answers give a model of `GET /models`."""
+    plain = f"{model['id']}@{model['revision']}" if model["revision"] else model["id"]
+    return model.get("label") or plain
 
 
 def score(
@@ -114,7 +138,12 @@ def score(
     concurrency: int,
     seen: Callable[[scoregate.Result], object] = id,
 ) -> int:
-    """Score the rows that have no whole line yet, and show each answer to *seen*; how many were sent."""
+    """
+    Score the rows that have no whole line yet, and show each answer to *seen*; how many were sent.
+
+    Raises:
+        UsageFault: a score is from other models than those of the plan, which does not allow for it.
+    """
     sent: deque[tuple[Row, str]] = deque()
     asked = 0
     progress = Progress(len(dataset))
@@ -125,6 +154,7 @@ def score(
         explain=results.plan.explain,
         concurrency=concurrency,
         batch=ITEMS,
+        allow_model_change=True,  # `keep` compares with the plan
     )
     try:
         for answer in answers:
@@ -152,8 +182,8 @@ def unscored(
             why = f"row {row.number}, {row.image}: {exc.strerror or exc}"
         except ValueError as exc:
             why = f"row {row.number}, {row.image}: {exc}"
-        if not (why or data):
-            why = f"row {row.number}, {row.image}: the picture is empty"
+        if not why and (other := no_picture(data, beside)):
+            why = f"row {row.number}, {row.image}: {other}"
         if why or row.prompt is None:
             results.add(row, unreadable(results.plan, row, why))
             progress.step(failed=True, asked=False)
@@ -169,17 +199,46 @@ def unscored(
         yield scoregate.Item(row.prompt, data, references=references, source=next(iter(source), None))
 
 
+def no_picture(data: bytes, beside: Mapping[str, list[bytes]]) -> str:
+    """Why a row's files are not sent; empty where all of them are pictures by their first bytes."""
+    if not data:
+        return "the picture is empty"
+    if not kind_of(data):
+        return "the file is no picture by its first bytes"
+    wrong = [column for column, files in beside.items() if not all(map(kind_of, files))]
+    return f"column {wrong[0]}: a file is no picture by its first bytes" if wrong else ""
+
+
 def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> None:
-    """Write the answer's line; a score of an earlier run stays where there is no new one."""
-    known = results.earlier(row, sha256) or {"scores": {}}
-    scores = known["scores"] | dict(answer.scores)
+    """
+    Write the answer's line, with the models and the warnings of the answer.
+
+    A score of an earlier run stays where there is no new one and it is from the same models.
+
+    Raises:
+        UsageFault: the models are not those of the plan, which does not allow for others.
+    """
+    plan, models = results.plan, dict(answer.models)
+    if answer.scores and models != plan.models and not plan.any_models:
+        raise UsageFault(
+            f"the service has other models now: {change_of(plan.models, models)}. Name another file and"
+            f" start anew, or give {ANY_MODELS}: each line then says which models gave its scores"
+        )
+    known = results.earlier(row, sha256) or {}
+    if plan.refuses(known) or (answer.scores and known.get("models", {}) != models):
+        known = {}
+    scores = known.get("scores", {}) | dict(answer.scores)
     errors = {
         metric: {"code": error.code, "detail": error.detail}
         for metric, error in answer.errors.items()
         if metric not in scores
     }
     details = known.get("details", {}) | dict(answer.details)
-    results.add(row, line(results.plan, row, sha256, scores, errors, details))
+    noted = [notice.as_json() for notice in answer.warnings]
+    earlier = [each for each in known.get("warnings", []) if each not in noted]
+    if known.get("scores") and not answer.scores:
+        models = known.get("models", {})
+    results.add(row, line(plan, row, sha256, scores, errors, details, models, [*earlier, *noted]))
 
 
 def tell(results: Results, asked: int, out: Path) -> bool:
@@ -193,6 +252,8 @@ def tell(results: Results, asked: int, out: Path) -> bool:
     text = f"{rows - incomplete} of {rows} rows have all scores; {asked} were asked for in this run"
     if incomplete:
         text += "; without a score: " + ", ".join(f"{n} {shown(code)}" for code, n in codes.most_common())
+    for kind in kinds_of(results.lines()):
+        print(shown(f"warning: {kind}"), file=sys.stderr)
     print(f"{text}\n{shown(out)}", file=sys.stderr)
     if results.left_over:
         print(

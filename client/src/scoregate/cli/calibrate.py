@@ -2,14 +2,22 @@
 
 import argparse
 import json
+import os
+import sys
 from fractions import Fraction
 from pathlib import Path
 
+import scoregate
 from scoregate.cli import plot
+from scoregate.cli.arguments import connected
 from scoregate.cli.calibration import as_json, as_text, calibrated
-from scoregate.cli.exits import NO_SCORE, OK, UsageFault
+from scoregate.cli.exits import NO_SCORE, OK, UsageFault, described
+from scoregate.cli.origin import origin
 from scoregate.cli.samples import read_samples
+from scoregate.cli.text import shown
+from scoregate.direction import lower_is_better
 
+TIMEOUT_S = 10.0  # to hear the metric's direction
 HELP = "choose a threshold from scores: for a wanted pass rate, or with labels for a false-accept rate"
 
 
@@ -24,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("-m", "--metric", metavar="METRIC", help="the metric, or the column that holds the scores")
     add("--label", metavar="COLUMN", help="the column that says 1 or true of a good picture, else 0 or false")
+    add("--lower-is-better", action="store_true", help="of this metric; else as the file or the service says")
     goal = parser.add_mutually_exclusive_group()
     add = goal.add_argument
     add("--pass-rate", type=share, metavar="SHARE", help="the share of pictures to pass (default 0.9)")
@@ -57,8 +66,27 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.pass_rate == 0:
         raise UsageFault("--pass-rate 0 passes nothing, so there is no threshold to choose")
     samples = read_samples(arguments.scores, arguments.metric, arguments.label)
+    told = origin(arguments.scores, samples.metric)
+    samples.lower = arguments.lower_is_better or told.lower or lower_there(arguments, samples.metric)
+    for note in told.notes():
+        print(shown(f"warning: {note}"), file=sys.stderr)
     found = calibrated(samples, arguments.pass_rate, arguments.false_accept_rate)
     print(json.dumps(as_json(found)) if arguments.json else as_text(found))
     if arguments.plot:
         plot.draw(samples, found.threshold, arguments.plot)
     return OK if found.threshold is not None else NO_SCORE
+
+
+def lower_there(arguments: argparse.Namespace, metric: str) -> bool:
+    """Whether a service that was named has *metric* with lower scores as the better ones."""
+    if not ("base_url" in vars(arguments) or os.environ.get("SCOREGATE_BASE_URL")):
+        return False
+    try:
+        with connected(arguments, TIMEOUT_S, retries=0) as client:
+            return lower_is_better(client.models().get("metrics", {}).get(metric, {}))
+    except scoregate.ScoregateError as exc:
+        note = (
+            f"higher scores are taken as the better ones, since the service does not answer: {described(exc)}"
+        )
+        print(shown(f"warning: {note}"), file=sys.stderr)
+        return False

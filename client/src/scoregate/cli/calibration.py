@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.samples import Samples, noted
+from scoregate.cli.samples import Samples, noted, turned
 from scoregate.cli.text import shown, table
 from scoregate.cli.thresholds import (
     PERCENTS,
@@ -29,7 +29,7 @@ class Calibration:
 
     Attributes:
         goal: `pass_rate` or `false_accept_rate`.
-        threshold: None where even the highest score accepts more bad pictures than wanted.
+        threshold: None where even the best score accepts more bad pictures than wanted.
         rates: at the threshold, by name.
         auc: None without labels.
     """
@@ -51,9 +51,9 @@ def calibrated(
     Raises:
         UsageFault: all scores or all labels are the same.
     """
-    scores, bad, good = sorted(samples.scores), sorted(samples.of(False)), sorted(samples.of(True))
+    scores, bad, good = map(samples.worth, (samples.scores, samples.of(False), samples.of(True)))
     if scores[0] == scores[-1]:
-        alike = f"all {len(scores)} scores are {scores[0]!r}" if scores[1:] else "there is one score"
+        alike = f"all {len(scores)} scores are {samples.scores[0]!r}" if scores[1:] else "there is one score"
         raise UsageFault(f"{samples.metric}: {alike}, and a threshold needs scores that differ")
     if samples.labels and not (bad and good):
         raise UsageFault(f"all {len(scores)} labels are {'1' if good else '0'}, and both kinds are needed")
@@ -70,7 +70,8 @@ def calibrated(
         name: accepted(group, threshold) for name, group in groups.items() if group and threshold is not None
     }
     auc = roc_auc(bad, good) if samples.labels else None
-    return Calibration(samples, goal, wanted, threshold, rates, auc)
+    found = None if threshold is None else turned(threshold, samples.lower)
+    return Calibration(samples, goal, wanted, found, rates, auc)
 
 
 def as_json(found: Calibration) -> dict[str, Any]:
@@ -78,6 +79,7 @@ def as_json(found: Calibration) -> dict[str, Any]:
     samples, scores = found.samples, sorted(found.samples.scores)
     content: dict[str, Any] = {
         "metric": samples.metric,
+        "direction": f"{'lower' if samples.lower else 'higher'} is better",
         "rows": samples.rows,
         "scores": len(scores),
         "left_out": samples.left_out,
@@ -117,8 +119,10 @@ def verdict(found: Calibration) -> list[str]:
     """The threshold in full, so that it can be copied, and the rates at it."""
     if found.threshold is None:
         goal = f"{found.goal.replace('_', '-')} of {float(found.wanted):g}"
-        return [f"No threshold has a {goal}: too many bad pictures have the highest score."]
+        best = "lowest" if found.samples.lower else "highest"
+        return [f"No threshold has a {goal}: too many bad pictures have the {best} score."]
+    least = "at most" if found.samples.lower else "at least"
     return [
-        f"threshold {found.threshold!r}: a picture passes where its score is at least this",
+        f"threshold {found.threshold!r}: a picture passes where its score is {least} this",
         *(f"  {name.replace('_', ' ')} {rate}" for name, rate in found.rates.items()),
     ]

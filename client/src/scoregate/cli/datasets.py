@@ -1,8 +1,9 @@
 """Data sets of `scoregate batch`: a folder with captions, an `imagefolder`, JSON Lines, CSV or Parquet."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from errno import ENOENT
 from hashlib import sha256
 from itertools import islice
@@ -17,6 +18,7 @@ METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Fac
 BESIDE = ("references", "source")  # columns of pictures for metrics that use them
 FIRST = 100  # rows in which a column has to be seen
 MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
+OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
 UNUSABLE = re.compile("\0|[\ud800-\udfff]")
 
 
@@ -30,7 +32,8 @@ class Row:
         image: the picture's name, for people and for finding the row again.
         columns: further columns that hold a text, a number or a truth value.
         beside: the cells of the columns `references` and `source`, where they hold something.
-        folder: what paths in these cells are relative to.
+        folder: what paths in these cells are relative to, and where files are read from.
+        any_path: whether files elsewhere are read, too.
     """
 
     number: int
@@ -41,10 +44,17 @@ class Row:
     fault: str = ""
     beside: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
+    any_path: bool = False
 
     def read(self) -> bytes:
-        """The picture's bytes.  Raises `OSError` where there is no such file."""
-        return bytes_of(self.picture)
+        """
+        The picture's bytes.
+
+        Raises:
+            OSError: there is no such file.
+            ValueError: it lies outside the folder.
+        """
+        return self.bytes_of(self.picture)
 
     def read_beside(self, column: str) -> list[bytes]:
         """
@@ -56,20 +66,26 @@ class Row:
         cell = self.beside.get(column, [])
         try:
             cells = cell if isinstance(cell, list) else [cell]
-            return [bytes_of(picture_of(each, self.folder)[1]) for each in cells]
+            return [self.bytes_of(picture_of(each, self.folder)[1]) for each in cells]
         except OSError as exc:
             raise ValueError(f"column {column}: {exc.filename or cell}: {exc.strerror or exc}") from exc
         except ValueError as exc:
             raise ValueError(f"column {column} {exc}") from exc
 
+    def bytes_of(self, picture: Path | bytes) -> bytes:
+        """The bytes of one of its pictures.  Raises as `read`."""
+        if isinstance(picture, bytes):
+            return picture
+        if not picture.is_file():  # a device or a pipe may never end
+            raise FileNotFoundError(ENOENT, "no such file", picture)
+        if not (self.any_path or is_below(picture, self.folder)):
+            raise ValueError(OUTSIDE)
+        return picture.read_bytes()
 
-def bytes_of(picture: Path | bytes) -> bytes:
-    """A picture's bytes.  Raises `OSError` where there is no such file."""
-    if isinstance(picture, bytes):
-        return picture
-    if not picture.is_file():  # a device or a pipe may never end
-        raise FileNotFoundError(ENOENT, "no such file", picture)
-    return picture.read_bytes()
+
+def is_below(file: Path, folder: Path) -> bool:
+    """Whether a file lies in *folder* or below it, links followed."""
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
 
 
 @dataclass(frozen=True)
@@ -84,10 +100,11 @@ class Dataset:
     path: Path
     image_column: str | None = None  # `file_name` in metadata, else `image`
     prompt_column: str = "prompt"
+    any_path: bool = False  # whether pictures outside its folder are read
 
     def __iter__(self) -> Iterator[Row]:
         if self.table is None:
-            return captioned(self.path)
+            return captioned(self.path, self.any_path)
         return self.listed(self.table)
 
     @property
@@ -110,7 +127,8 @@ class Dataset:
     def listed(self, table: Path) -> Iterator[Row]:
         self.check_columns(table)
         for record in records(table):
-            yield listed_row(record, table.parent, self.image, self.prompt_column)
+            row = listed_row(record, table.parent, self.image, self.prompt_column)
+            yield replace(row, any_path=self.any_path)
 
     def check_columns(self, table: Path) -> None:
         """One line now instead of an error for each row."""
@@ -127,7 +145,7 @@ class Dataset:
             )
 
 
-def captioned(folder: Path) -> Iterator[Row]:
+def captioned(folder: Path, any_path: bool) -> Iterator[Row]:
     """Each picture of *folder* and the folders in it, with the text file of the same name as its prompt."""
     files = sorted(pictures(folder))
     if not files:
@@ -135,15 +153,32 @@ def captioned(folder: Path) -> Iterator[Row]:
     for number, file in enumerate(files, 1):
         name = file.relative_to(folder).as_posix()
         try:
-            prompt = file.with_suffix(".txt").read_text("utf-8-sig").strip()
-        except (OSError, UnicodeDecodeError) as exc:
-            why = exc.strerror if isinstance(exc, OSError) else "is not UTF-8"
+            prompt = caption_of(file, folder, any_path)
+        except (OSError, ValueError) as exc:
+            why = exc.strerror if isinstance(exc, OSError) else exc
             yield Row(number, name, fault=f"row {number}, {name}: its caption {file.stem}.txt: {why}")
         else:
             fault = prompt_fault(prompt)
             yield Row(
-                number, name, prompt, file, fault=fault and f"row {number}, {name}: its caption {fault}"
+                number,
+                name,
+                prompt,
+                file,
+                fault=fault and f"row {number}, {name}: its caption {fault}",
+                folder=folder,
+                any_path=any_path,
             )
+
+
+def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
+    """The text beside a picture.  Raises `OSError`, and `ValueError` where it is none of the data set's."""
+    caption = picture.with_suffix(".txt")
+    if not (any_path or is_below(caption, folder)):
+        raise ValueError(OUTSIDE)
+    try:
+        return caption.read_text("utf-8-sig").strip()
+    except UnicodeDecodeError as exc:
+        raise ValueError("is not UTF-8") from exc
 
 
 def pictures(folder: Path) -> Iterator[Path]:

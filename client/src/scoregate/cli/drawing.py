@@ -7,12 +7,12 @@ from typing import Any
 
 from scoregate.answers import is_number
 from scoregate.cli.datasets import Dataset
-from scoregate.cli.exits import UsageFault
 from scoregate.cli.facts import Facts
 from scoregate.cli.results import Results
 from scoregate.cli.runs import Run
 from scoregate.cli.sheet import bytes_of
 from scoregate.cli.thumbnails import data_uri
+from scoregate.cli.warned import notices_of
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, Row, Scored
 
@@ -25,7 +25,7 @@ def columns_of(arguments: argparse.Namespace) -> Columns:
 def drawn(
     arguments: argparse.Namespace, dataset: Dataset, results: Results, facts: Facts, runs: Sequence[Run]
 ) -> str:
-    """The page.  Raises `UsageFault` where a line holds a score that is no number."""
+    """The page."""
 
     def details_of(wanted: set[int]) -> Mapping[int, Details]:
         return {each["row"]: each.get("details", {}) for each in results.lines() if each["row"] in wanted}
@@ -43,7 +43,7 @@ def drawn(
         columns=columns_of(arguments),
         models=results.plan.models,
         options=results.plan.options,
-        lower=frozenset(runs[-1].lower) if runs else frozenset(),
+        lower=frozenset([*results.plan.lower, *(runs[-1].lower if runs else ())]),
         version=runs[-1].version if runs else "",
         out_of_scale=facts.out_of_scale,
         cost=cost_of(runs, arguments.price_per_hour),
@@ -55,8 +55,6 @@ def rows(results: Results, facts: Facts) -> Iterator[Row]:
     """A row for each line, with what the data set says of it."""
     for line in results.lines():
         scores = line["scores"]
-        if wrong := [metric for metric, score in scores.items() if not is_number(score)]:
-            raise UsageFault(f"{results.out.name}: {wrong[0]} of row {line['row']} is no finite number")
         details = line.get("details", {})
         yield Row(
             number=line["row"],
@@ -64,6 +62,8 @@ def rows(results: Results, facts: Facts) -> Iterator[Row]:
             prompt=line["prompt"] or "",
             scores=scores,
             errors=line["errors"],
+            models=line.get("models", {}) if scores else {},
+            warnings=notices_of(line),
             parts={name: parts for name in details if (parts := parts_of(details[name], scores.get(name)))},
             **vars(facts.of[line["row"]]),
         )

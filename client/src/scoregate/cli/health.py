@@ -9,6 +9,7 @@ import scoregate
 from scoregate.cli.arguments import connected
 from scoregate.cli.exits import NO_SCORE, OK, UNREACHABLE, described
 from scoregate.cli.text import shown, table
+from scoregate.cli.warned import demos
 
 HELP = "say whether the service is ready, and which models it has"
 TIMEOUT_S = 10.0
@@ -28,13 +29,16 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"scoregate: {described(exc)}", file=sys.stderr)
             return UNREACHABLE
         models = models_of(client)
+    notes = demos({model["name"]: model["id"] for model in models.get("models", [])})
     if arguments.json:
         reasons = {} if ready else {"detail": answer.get("detail", "")}
-        print(json.dumps({"ready": ready, **reasons, **models}))
+        print(json.dumps({"ready": ready, **reasons, **models, **({"warnings": notes} if notes else {})}))
     else:
         degraded = degraded_of(models)
         state = f"ready; degraded: {', '.join(degraded)}" if degraded else "ready"
         print(state if ready else f"not ready: {shown(answer.get('detail', ''))}")
+        for note in notes:
+            print(shown(f"warning: {note}"))
         if models:
             print(f"\n{as_text(models)}")
         for metric, reason in degraded.items():

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from scoregate.cli.datasets import BESIDE, Dataset, Row, digest
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.lines import Line, Plan, is_line, line, loaded, unreadable
+from scoregate.cli.lines import Line, Plan, line, loaded, unreadable
 from scoregate.cli.parquet import read_lines
 from scoregate.cli.results import KINDS, Results
 
@@ -18,7 +18,9 @@ NOT_SCORED, CHANGED = "not_scored", "picture_changed"
 
 
 @contextmanager
-def held(dataset: Dataset, file: Path, metrics: Sequence[str] | None = None) -> Iterator[Results]:
+def held(
+    dataset: Dataset, file: Path, metrics: Sequence[str] | None = None, *, any_models: bool = False
+) -> Iterator[Results]:
     """
     The results in *file* for the rows of *dataset*; a row without one has an error that says so.
 
@@ -27,8 +29,8 @@ def held(dataset: Dataset, file: Path, metrics: Sequence[str] | None = None) -> 
         OSError: it can't be read.
     """
     plan = plan_of(file)
-    plan = replace(plan, metrics=metrics or plan.metrics)
-    with TemporaryDirectory() as folder, Results(Path(shutil.copy(file, folder)), plan) as results:
+    plan = replace(plan, metrics=metrics or plan.metrics, any_models=any_models)
+    with TemporaryDirectory() as folder, Results(Path(shutil.copy(file, folder)), plan, file) as results:
         for row in dataset:
             take(results, row)
         yield results
@@ -46,16 +48,18 @@ def plan_of(file: Path) -> Plan:
             break
     if not first:
         raise UsageFault(f"{file}: there is no result")
-    return Plan([*first["scores"], *first["errors"]], first.get("models", {}), first.get("options", {}))
+    return Plan(
+        [*first["scores"], *first["errors"]],
+        first.get("models", {}),
+        first.get("options", {}),
+        lower=first.get("lower_is_better", ()),
+    )
 
 
 def lines_of(file: Path) -> Iterator[Line]:
     """The lines as they stand.  Raises `UsageFault` for one that is no result."""
     if file.suffix.lower() == ".parquet":
-        for number, each in enumerate(read_lines(file), 1):
-            if not is_line(each):
-                raise UsageFault(f"{file}, row {number} is no result of `scoregate batch`")
-            yield each
+        yield from read_lines(file)
         return
     with file.open("rb") as opened:
         for number, data in enumerate(opened, 1):

@@ -1,18 +1,23 @@
 """A line of a result of `scoregate batch`: one row of the data set, its scores and its errors."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from scoregate.answers import is_number
 from scoregate.cli.datasets import Row
 from scoregate.cli.exits import UsageFault
+from scoregate.notices import Notice
 
 Line = dict[str, Any]
 Key = tuple[str | None, str | None]
 FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
+OBJECTS = ("scores", "errors", "models", "options", "columns", "details")
+LISTS = ("warnings", "lower_is_better")
 UNREADABLE = "unreadable_row"
+ANY_MODELS = "--allow-model-change"
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,9 @@ class Plan:
 
     Attributes:
         uses: the columns of pictures that its metrics look at beside a row's own.
+        lower: the metrics whose lower scores are the better ones.
+        any_models: whether lines of other models are results of this run, too.
+        strict: whether a line with a warning is no result of this run.
     """
 
     metrics: Sequence[str]
@@ -29,29 +37,44 @@ class Plan:
     options: Mapping[str, Any]
     explain: bool = False
     uses: Sequence[str] = ()
+    lower: Sequence[str] = ()
+    any_models: bool = False
+    strict: bool = False
 
     def check(self, line: Line, place: str) -> None:
         """Raise `UsageFault` where *line*, at *place*, is of another plan: its scores are not comparable."""
         found = {"metrics": sorted({*line["scores"], *line["errors"]}), "options": line.get("options", {})}
         wanted = {"metrics": sorted(self.metrics), "options": dict(self.options)}
-        if line["scores"]:
+        if line["scores"] and not self.any_models:
             found["models"], wanted["models"] = line.get("models", {}), dict(self.models)
         for what in found:
             if found[what] != wanted[what]:
                 held, asked = json.dumps(found[what]), json.dumps(wanted[what])
                 raise UsageFault(
                     f"{place} was scored with the {what} {held}, now they are {asked}: name another file"
+                    + f", or give {ANY_MODELS}" * (what == "models")
                 )
 
     def covers(self, line: Line) -> bool:
         """Whether *line* holds all that is asked for."""
-        return not line["errors"] and (not self.explain or "details" in line)
+        return not (line["errors"] or self.refuses(line)) and (not self.explain or "details" in line)
+
+    def refuses(self, line: Line) -> bool:
+        """Whether the scores of *line* do not count, for what the service warned about."""
+        return self.strict and bool(line.get("warnings"))
 
 
 def line(
-    plan: Plan, row: Row, sha256: str | None, scores: Line, errors: Line, details: Line | None = None
+    plan: Plan,
+    row: Row,
+    sha256: str | None,
+    scores: Line,
+    errors: Line,
+    details: Line | None = None,
+    models: Mapping[str, str] | None = None,
+    warnings: Iterable[Line] = (),
 ) -> Line:
-    """What is written of a row."""
+    """What is written of a row; *models* are those that gave the scores."""
     content = {
         "row": row.number,
         "image": row.image,
@@ -59,9 +82,15 @@ def line(
         "sha256": sha256,
         "scores": scores,
         "errors": errors,
-        "models": dict(plan.models),
+        "models": dict(models or {}),
     }
-    more = {"options": dict(plan.options), "columns": finite(row.columns), "details": dict(details or {})}
+    more = {
+        "options": dict(plan.options),
+        "columns": finite(row.columns),
+        "details": dict(details or {}),
+        "warnings": list(warnings),
+        "lower_is_better": list(plan.lower),
+    }
     return content | {name: value for name, value in more.items() if value}
 
 
@@ -95,18 +124,43 @@ def loaded(data: bytes, place: str) -> Line:
         content = json.loads(data)
     except (ValueError, RecursionError):
         content = None
+    return checked(content, place)
+
+
+def checked(content: Any, place: str) -> Line:
+    """*content*, if it is a line.  Raises `UsageFault`, which begins with *place*, where it is none."""
     if not is_line(content):
         raise UsageFault(f"{place} is no result of `scoregate batch`: name another file")
     known: Line = content
+    if wrong := [metric for metric, score in known["scores"].items() if not is_number(score)]:
+        raise UsageFault(f"{place}: {wrong[0]} of row {known['row']} is no finite number")
     return known
 
 
 def is_line(content: Any) -> bool:
-    """Whether *content* has the shape of a line."""
+    """Whether *content* has the shape of a line, down to what the commands look at."""
     if not (isinstance(content, dict) and content.keys() >= FIELDS):
         return False
-    scores, errors = content["scores"], content["errors"]
-    return isinstance(scores, dict) and isinstance(errors, dict) and all(map(is_error, errors.values()))
+    if not all(isinstance(content.get(name, {}), dict) for name in OBJECTS):
+        return False
+    if not all(isinstance(content.get(name, []), list) for name in LISTS):
+        return False
+    return (
+        type(content["row"]) is int
+        and all(isinstance(content[name], str | None) for name in ("image", "prompt", "sha256"))
+        and all(map(is_error, content["errors"].values()))
+        and all(isinstance(label, str) for label in content.get("models", {}).values())
+        and all(isinstance(cell, str | int | float | None) for cell in content.get("columns", {}).values())
+        and all(isinstance(name, str) for name in content.get("lower_is_better", []))
+        and all(map(is_warning, content.get("warnings", [])))
+    )
+
+
+def is_warning(content: Any) -> bool:
+    try:
+        return bool(Notice.of_json(content))
+    except (LookupError, TypeError, ValueError):
+        return False
 
 
 def is_error(content: Any) -> bool:

@@ -1,15 +1,16 @@
 """Results of `scoregate batch` as Parquet: scores, errors, the data set's columns; all else as JSON text."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.lines import Line
+from scoregate.cli.lines import Line, checked
 from scoregate.cli.records import arrow, records
 
-TEXTS = ("models", "options", "details")  # objects whose shape differs from row to row
+# Objects and lists whose shape differs from row to row.
+TEXTS = ("models", "options", "details", "warnings", "lower_is_better")
 ROWS = 1000  # that are written together
 LARGEST = 2**63
 
@@ -73,15 +74,30 @@ def as_text(value: Any) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """The lines that `write_lines` wrote."""
+    """The lines that `write_lines` wrote.  Raises `UsageFault` for one that it did not."""
     for record in records(path):
-        line = dict(record.values)
-        for name in ("scores", "errors"):
-            line[name] = {
-                metric: value for metric, value in (line.get(name) or {}).items() if value is not None
-            }
-        for name in TEXTS:
-            text = line.pop(name, None)
-            if isinstance(text, str):
-                line[name] = json.loads(text)
-        yield line
+        place = f"{path}, row {record.number}"
+        yield checked(line_of(record.values), place)
+
+
+def line_of(values: Mapping[str, Any]) -> Line:
+    """A row as a line; a text that holds no JSON stays one, and makes it none."""
+    line = dict(values)
+    for name in ("scores", "errors"):
+        cells = line.get(name) or {}
+        if isinstance(cells, dict):
+            cells = {metric: value for metric, value in cells.items() if value is not None}
+        line[name] = cells
+    for name in TEXTS:
+        text = line.pop(name, None)
+        if text is not None:
+            line[name] = parsed(text)
+    return line
+
+
+def parsed(cell: Any) -> Any:
+    """The JSON in a cell; the cell itself where there is none."""
+    try:
+        return json.loads(cell)
+    except (ValueError, TypeError, RecursionError):
+        return cell

@@ -46,7 +46,7 @@ def draw(samples: Samples, threshold: float | None, path: Path) -> None:
     left.set_ylabel("pictures")
     left.legend()
     for axes in right:
-        axes.plot(*roc(samples.of(False), samples.of(True)))
+        axes.plot(*roc(samples.worth(samples.of(False)), samples.worth(samples.of(True))))
         axes.set_xlabel("false-accept rate")
         axes.set_ylabel("true-accept rate")
     drawn.savefig(path)

@@ -11,6 +11,7 @@ import scoregate
 from scoregate.cli.arguments import METRIC, add_options, connected, finite, options_of, read_pictures, whole
 from scoregate.cli.exits import NO_SCORE, OK, NoResult
 from scoregate.cli.text import number, shown, table
+from scoregate.cli.warned import warn
 
 OF_A_PICTURE = re.compile(r"/images/(\d+)")
 HELP = "order pictures of a prompt, the best first"
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--prompt", required=True)
     parser.add_argument("-m", "--metric", default=METRIC, help="default %(default)s")
     parser.add_argument("--top-k", type=whole, metavar="N", help="accept the best N only")
-    parser.add_argument("--threshold", type=finite, metavar="SCORE", help="accept scores from this one on")
+    parser.add_argument("--threshold", type=finite, metavar="SCORE", help="accept scores as good as this one")
     parser.add_argument(
         "--cascade",
         type=cascade,
@@ -70,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(ranking.raw))
     else:
         print(as_text(ranking, arguments.images))
+        warn(ranking)
     return NO_SCORE if any(ranked.error for ranked in ranking) else OK
 
 

@@ -14,6 +14,7 @@ from scoregate.cli.evaluate.outcome import scale, share
 from scoregate.cli.exits import NO_SCORE, OK, UsageFault
 from scoregate.cli.facts import facts
 from scoregate.cli.held import held
+from scoregate.cli.lines import ANY_MODELS
 from scoregate.cli.results import Results
 from scoregate.cli.runs import noted, runs
 from scoregate.cli.text import shown
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, what in COLUMNS.items():
         add(f"--{name}", metavar="COLUMN", help=what)
     add("--scale", type=scale, metavar="A:B", help="ratings outside are counted and left out")
+    add(ANY_MODELS, dest="any_models", action="store_true", help="scores of several models on one page")
     add("--results", type=Path, metavar="FILE", help="the scores, as of `batch` (default: beside the page)")
     add("--offline", action="store_true", help="draw what is in --results; no service is asked")
     add(
@@ -78,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         from scoregate.cli import drawing
     except ModuleNotFoundError as exc:
         raise UsageFault(f"report needs {exc.name}: pip install 'scoregate-client[evaluate]'") from exc
-    dataset = Dataset(arguments.dataset, arguments.image_column, arguments.prompt_column)
+    dataset = batch.dataset_of(arguments)
     file = arguments.results or arguments.out.with_suffix(".results.jsonl")
     batch.check(dataset, file, arguments.out)
     known = facts(dataset, drawing.columns_of(arguments), arguments.scale)
@@ -105,7 +107,7 @@ def online(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Itera
 @contextmanager
 def offline(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Iterator[tuple[Results, int]]:
     """The results in *file* as they are."""
-    with held(dataset, file, arguments.metrics) as results:
+    with held(dataset, file, arguments.metrics, any_models=arguments.any_models) as results:
         yield results, 0
 
 

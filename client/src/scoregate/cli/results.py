@@ -24,10 +24,11 @@ class Results:
         UsageFault: OUT holds something else, or scores of another plan.
     """
 
-    def __init__(self, out: Path, plan: Plan) -> None:
+    def __init__(self, out: Path, plan: Plan, name: Path | None = None) -> None:
         self.out, self.plan = out, plan
         self.parquet = out.suffix.lower() == ".parquet"
         self.journal = out.with_name(f"{out.name}.part.jsonl") if self.parquet else out
+        self.name = name or self.journal  # for people
         self.held: dict[Key, int] = {}  # where the line of each row of earlier runs begins
         self.order: dict[int, int] = {}  # where the line of each row of this run begins, by its number
         self.end = self.count = 0
@@ -50,7 +51,7 @@ class Results:
         for number, data in enumerate(self.file, 1):
             if not data.endswith(b"\n"):
                 break
-            place = f"{self.journal}, line {number}"
+            place = f"{self.name}, line {number}"
             known = loaded(data, place)
             self.plan.check(known, place)
             self.held[key(known)] = self.end
@@ -59,7 +60,7 @@ class Results:
         else:
             return
         if not self.end:  # one line without an end may be anybody's file
-            loaded(data, str(self.journal))
+            loaded(data, str(self.name))
         self.file.truncate(self.end)
 
     def earlier(self, row: Row, sha256: str) -> Line | None:
@@ -72,7 +73,7 @@ class Results:
 
     def line(self, start: int) -> Line:
         self.file.seek(start)
-        return loaded(self.file.readline(), str(self.journal))
+        return loaded(self.file.readline(), str(self.name))
 
     def keep(self, row: Row, known: Line) -> None:
         """Take over a line of an earlier run, for the place and the columns that its row has now."""

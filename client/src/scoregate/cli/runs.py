@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import scoregate
+from scoregate.direction import lower_among
 
 
 @dataclass
@@ -47,8 +48,7 @@ def noted(
     results: Path, version: str, metrics: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Run]:
     """A run, written down however it ends, unless the process is killed."""
-    lower = tuple(name for name, metric in metrics.items() if str(metric["direction"]).startswith("lower"))
-    run, begun = Run(version=version, lower=lower), clock()
+    run, begun = Run(version=version, lower=tuple(lower_among(metrics))), clock()
     try:
         yield run
     finally:
@@ -72,5 +72,5 @@ def read(line: str) -> Run | None:
         told = json.loads(line)
         counts = int(told["asked"]), int(told["cached"]), float(told["seconds"])
         return Run(*counts, str(told["version"]), tuple(map(str, told["lower"])))
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None

@@ -1,6 +1,6 @@
 """Scores and labels of a file, and what in it is neither."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from pathlib import Path
@@ -15,13 +15,19 @@ NAMED = 5  # rows without a score that are named
 
 @dataclass
 class Samples:
-    """The scores of a file, with their labels where a column of them was named."""
+    """
+    The scores of a file, with their labels where a column of them was named.
+
+    Attributes:
+        lower: whether lower scores are the better ones.
+    """
 
     metric: str
     rows: int = 0
     scores: list[float] = field(default_factory=list)
     labels: list[bool] = field(default_factory=list)
     left_out: dict[str, list[int]] = field(default_factory=dict)  # the rows, by what they lack
+    lower: bool = False
 
     def leave_out(self, why: str, row: int) -> None:
         self.left_out.setdefault(why, []).append(row)
@@ -29,6 +35,15 @@ class Samples:
     def of(self, label: bool) -> list[float]:
         """The scores with *label*; none where no column of labels was named."""
         return [score for score, each in zip(self.scores, self.labels, strict=False) if each is label]
+
+    def worth(self, scores: Iterable[float]) -> list[float]:
+        """The scores, lowest first, turned so that a higher one is better."""
+        return sorted(turned(score, self.lower) for score in scores)
+
+
+def turned(score: float, lower: bool) -> float:
+    """The score with its sign turned where *lower* ones are better; twice, it is itself."""
+    return 0.0 - score if lower else score
 
 
 def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:

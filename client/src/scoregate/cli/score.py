@@ -10,6 +10,7 @@ from scoregate.cli.arguments import add_metrics, connected, metrics_of, options_
 from scoregate.cli.exits import NO_SCORE, OK
 from scoregate.cli.explain import explained
 from scoregate.cli.text import number, shown, table
+from scoregate.cli.warned import warn
 
 HELP = "score pictures against a prompt"
 
@@ -39,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(as_text(report, arguments.images, metrics))
         complain(report, arguments.images)
+        warn(report)
     return NO_SCORE if report.partial else OK
 
 
@@ -58,9 +60,7 @@ def as_text(report: scoregate.Report, paths: list[Path], metrics: list[str]) -> 
 
 
 def complain(report: scoregate.Report, paths: list[Path]) -> None:
-    """Say on stderr which scores are missing, and what the service warns of."""
+    """Say on stderr which scores are missing."""
     for path, result in zip(paths, report, strict=True):
         for metric, error in result.errors.items():
             print(shown(f"{path}: no {metric}: {error.code}: {error.detail}"), file=sys.stderr)
-    for warning in report.warnings:
-        print(shown(f"warning: {warning}"), file=sys.stderr)

@@ -1,28 +1,28 @@
 """The contact sheet of `scoregate batch --html`: one page without another file, the worst first."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import nsmallest
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from scoregate.cli.datasets import Dataset, Row
 from scoregate.cli.lines import Line
 from scoregate.cli.results import Results
 from scoregate.cli.text import number, shown
 from scoregate.cli.thumbnails import data_uri
+from scoregate.cli.warned import Kind, kinds_of
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def write(path: Path, dataset: Dataset, results: Results, metrics: Mapping[str, Any], limit: int) -> None:
+def write(path: Path, dataset: Dataset, results: Results, limit: int) -> None:
     """Write a page of the *limit* worst rows by the first metric; those without a score come first."""
     first = results.plan.metrics[0]
-    sign = -1 if str(metrics[first]["direction"]).startswith("lower") else 1
+    sign = -1 if first in results.plan.lower else 1
     worst = nsmallest(limit, results.lines(), key=lambda line: badness(line, first, sign))
     rows = {line["row"] for line in worst}
     pictures = {row.number: data_uri(bytes_of(row)) for row in dataset if row.number in rows}
-    parts = page(worst, pictures, first, len(results.order))
+    parts = page(worst, pictures, first, len(results.order), kinds_of(results.lines()))
     path.write_text("".join(parts), "utf-8", errors="backslashreplace")
 
 
@@ -36,11 +36,13 @@ def bytes_of(row: Row) -> bytes:
     """The picture's bytes, empty where there are none."""
     try:
         return row.read()
-    except OSError:
+    except (OSError, ValueError):
         return b""
 
 
-def page(worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int) -> Iterator[str]:
+def page(
+    worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int, kinds: Sequence[Kind]
+) -> Iterator[str]:
     """The page's parts."""
     title = f"The {len(worst)} worst of {rows}" if len(worst) < rows else f"All {rows}, the worst first"
     yield (
@@ -48,8 +50,10 @@ def page(worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int)
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>Scoregate: {escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n<p>By {escape(metric)}; rows without a score come first.</p>\n<main>\n"
+        f"<h1>{escape(title)}</h1>\n<p>By {escape(metric)}; rows without a score come first.</p>\n"
     )
+    yield "".join(f'<p class="bad">{safe(str(each))}</p>\n' for each in kinds)
+    yield "<main>\n"
     for line in worst:
         yield figure(line, pictures.get(line["row"], ""))
     yield "</main>\n</body>\n</html>\n"
@@ -68,8 +72,9 @@ def figure(line: Line, picture: str) -> str:
         f'<dt>{safe(m)}</dt><dd class="bad">{safe(error["code"])}: {safe(error["detail"])}</dd>'
         for m, error in line["errors"].items()
     )
+    noted = "".join(f"<dt>warning</dt><dd>{safe(each['text'])}</dd>" for each in line.get("warnings", []))
     name = f"row {line['row']}" + (f", {safe(line['image'])}" if line["image"] else "")
-    caption = f"<b>{prompt}</b><dl>{scores}{errors}</dl><small>{name}</small>"
+    caption = f"<b>{prompt}</b><dl>{scores}{errors}{noted}</dl><small>{name}</small>"
     return f"<figure>\n{image}\n<figcaption>{caption}</figcaption>\n</figure>\n"
 
 

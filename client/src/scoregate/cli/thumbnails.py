@@ -4,24 +4,18 @@ import base64
 import io
 from importlib.util import find_spec
 
+from scoregate.cli.signatures import kind_of
+
 SIDE = 256  # pixels
 MAX_PIXELS = 100_000_000  # a larger picture is not decoded
-SIGNS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG\r\n": "png", b"GIF8": "gif", b"BM": "bmp"}
+SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
 
 
 def data_uri(picture: bytes) -> str:
     """The picture as the address of an image; empty where it can't be shown."""
     small = thumbnail(picture) if find_spec("PIL") else picture
-    return f"data:image/{kind};base64,{base64.b64encode(small).decode()}" if (kind := kind_of(small)) else ""
-
-
-def kind_of(picture: bytes) -> str:
-    """The format as browsers call it, by the first bytes; empty where they show none such."""
-    if picture[:4] == b"RIFF" and picture[8:12] == b"WEBP":
-        return "webp"
-    if picture[4:12] == b"ftypavif":
-        return "avif"
-    return next((kind for sign, kind in SIGNS.items() if picture.startswith(sign)), "")
+    kind = kind_of(small)
+    return f"data:image/{kind};base64,{base64.b64encode(small).decode()}" if kind in SHOWN else ""
 
 
 def thumbnail(picture: bytes) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import Floats, floats, varied
+from scoregate.evaluation.arrays import Floats, floats, varied, without_noise
 from scoregate.evaluation.errors import BadColumn
 
 
@@ -43,7 +43,7 @@ def auroc(metric: Any, label: Any) -> Auroc:
 
 def roc(metric: Floats, label: Floats) -> tuple[Floats, Floats]:
     """The shares of wrong and of right pictures at or above each threshold, from 0 to 1."""
-    shares = []
+    shares, metric = [], without_noise(metric)
     thresholds = np.append(np.inf, np.unique(metric)[::-1])
     for kind in (0, 1):
         scores = np.sort(metric[label == kind])

@@ -1,5 +1,6 @@
 """Tables from CSV, JSON Lines and Parquet files, also with `.gz`, read by column."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite, isnan, nan
@@ -27,16 +28,29 @@ class Table:
     Attributes:
         dropped: rows that `complete` left out, for an empty cell.
         unquoted: numbers that stood in quotes inside their cell.
+        turned: whether `worth` turned the sign of a column.
     """
 
     path: Path
     records: list[Record]
     dropped: int = 0
     unquoted: int = 0
+    turned: bool = False
 
     def numbers(self, column: str) -> Floats:
         """The column as numbers, NaN where a cell is empty or NaN.  Raises `BadInput`."""
         return np.array(self.each(column, self.number), dtype=np.float64)
+
+    def worth(self, column: str, *, lower: bool = False) -> Floats:
+        """
+        The column as numbers of which a higher one is better: the sign is turned where lower ones are.
+
+        Args:
+            lower: whether they are.  A result of `scoregate batch` says it by itself.
+        """
+        numbers = self.numbers(column)
+        self.turned = lower or any(column in listed(each.values) for each in self.records)
+        return 0.0 - numbers if self.turned else numbers
 
     def labels(self, column: str) -> Floats:
         """The same for truth values: 1 and true, 0 and false."""
@@ -93,6 +107,17 @@ class Table:
         if not isfinite(value) and not isnan(value):
             raise ValueError(f"{cell!r} is not finite")
         return value
+
+
+def listed(values: Mapping[str, Any]) -> list[Any]:
+    """The metrics of a line of `scoregate batch` whose lower scores are the better ones."""
+    cell = values.get("lower_is_better")
+    if isinstance(cell, str):  # in Parquet
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError):
+            cell = None
+    return cell if isinstance(cell, list) else []
 
 
 def read(path: Path | str) -> Table:

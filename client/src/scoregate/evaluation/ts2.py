@@ -67,9 +67,10 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
     Raises:
         BadColumn: the scores are constant, a node's name begins with no digit, or a graph is unknown.
     """
-    scores = np.asarray(metric, dtype=np.float64)
-    there = scores[~np.isnan(scores)]
-    std = float(varied(there, "metric").std(ddof=1))
+    scores = np.array(metric, dtype=np.float64)
+    there = varied(scores[~np.isnan(scores)], "metric")
+    scores[~np.isnan(scores)] = there
+    std = float(there.std(ddof=1))
     graphs = graphs_of(scores, graph, node)
     if unknown := [name for name in skip if name not in graphs]:
         raise BadColumn("graph", f"there is no graph {unknown[0]} to skip")

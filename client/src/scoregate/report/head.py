@@ -1,7 +1,9 @@
-"""What was scored, when and by which models; and every row without a score, by the code of its error."""
+"""What was scored, when, by which models and with which warnings; and every row without a score, by code."""
 
 import json
+from collections import Counter
 
+from scoregate.notices import DEMO
 from scoregate.report.html import safe, table
 from scoregate.report.rows import Scored
 
@@ -12,14 +14,46 @@ def head(scored: Scored) -> str:
     facts = {
         "drawn": scored.drawn,
         "service": f"Scoregate {scored.version}" if scored.version else "version not known",
-        "models": ", ".join(f"{name}: {label}" for name, label in scored.models.items()) or "–",
+        "models": models(scored) or "–",
         "options": json.dumps(dict(scored.options), ensure_ascii=False) if scored.options else "",
         "pictures": str(len(scored.rows)),
         "with all scores": str(whole),
         "without some score": str(len(scored.rows) - whole),
     }
     listed = "".join(f"<dt>{name}</dt><dd>{safe(text)}</dd>" for name, text in facts.items() if text)
-    return f'<dl class="facts">{listed}</dl>\n{failures(scored)}'
+    return f'<dl class="facts">{listed}</dl>\n{of_demos(scored)}{failures(scored)}{warnings(scored)}'
+
+
+def models(scored: Scored) -> str:
+    """The models that gave the scores; where a name stands for several, with the pictures of each."""
+    pictures = Counter((name, label) for row in scored.rows for name, label in row.models.items())
+    pictures = pictures or Counter(scored.models.items())
+    names = Counter(name for name, _ in pictures)
+    return ", ".join(
+        f"{name}: {label}" + (f" ({count} pictures)" if names[name] > 1 else "")
+        for (name, label), count in pictures.items()
+    )
+
+
+def of_demos(scored: Scored) -> str:
+    """A line where scores rest on demo models."""
+    rows = [row for row in scored.rows if any(notice.code == DEMO for notice in row.warnings)]
+    if not rows:
+        return ""
+    text = f"{len(rows)} of {len(scored.rows)} pictures were scored by demo models"
+    return f'<p class="bad">{text}: these scores mean nothing for real pictures.</p>\n'
+
+
+def warnings(scored: Scored) -> str:
+    """A table of the kinds of warnings, each with its first row; empty where there is none."""
+    count: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for row in scored.rows:
+        for kind, notice in {notice.kind: notice for notice in row.warnings}.items():
+            count[kind] += 1
+            first.setdefault(kind, f"row {row.number}: {notice}")
+    cells = [[safe(kind), str(n), safe(first[kind])] for kind, n in count.most_common()]
+    return table("Warnings", ["kind", "pictures", "the first"], cells) if cells else ""
 
 
 def failures(scored: Scored) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Floats
+from scoregate.evaluation.arrays import Floats, without_noise
+from scoregate.notices import Notice
 
 EMPTY = "(empty)"  # stands for a cell without a name
 
@@ -24,6 +25,8 @@ class Row:
         human: people's rating, NaN where there is none.
         item: what generators share, the prompt unless a column is named.
         parts: scores of a metric's own parts, such as skills; by metric and part.
+        models: `id@revision` of the models that gave the scores, by configured name.
+        warnings: what the service warned of.
     """
 
     number: int
@@ -36,6 +39,8 @@ class Row:
     item: str | None = None
     skill: str | None = None
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[Notice] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Scored:
     A scored data set.
 
     Attributes:
-        models: `id@revision` by configured name.
+        models: `id@revision` by configured name, where no row names those that scored it.
         lower: metrics whose lower scores are the better ones.
         version: the service's; empty where nobody told.
         drawn: the date of the page.
@@ -105,4 +110,4 @@ class Scored:
     def worth(self, metric: str, rows: Sequence[Row]) -> Floats:
         """The scores of *rows*, turned so that a higher one is better."""
         sign = -1.0 if metric in self.lower else 1.0
-        return sign * np.array([row.scores[metric] for row in rows], dtype=np.float64)
+        return sign * without_noise(np.array([row.scores[metric] for row in rows], dtype=np.float64))

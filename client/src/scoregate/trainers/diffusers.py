@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scoregate.errors import ScoregateError
+from scoregate.trainers.choice import best_first, reaching
 from scoregate.trainers.reward import NoScore, Reward
 
 ON_ERROR = ("raise", "pass", "block")
@@ -16,7 +17,7 @@ INTERACTIVE = Reward(priority="interactive", timeout_s=30.0)  # somebody waits f
 @dataclass(frozen=True)
 class Best:
     """
-    The picture with the highest score.
+    The picture with the best score: the highest one, or the lowest where the metric says so.
 
     Attributes:
         image: as the pipeline gave it.
@@ -38,15 +39,16 @@ def best_of_n(output: Any, prompt: str, *, reward: Reward = INTERACTIVE) -> Best
 
     Raises:
         NoScore: no picture has a score.  One that has none cannot win.
+        ScoregateError: the service does not say which score is the better one.
     """
     images = images_of(output)
     outcomes = reward.outcomes(images, prompts_for(images, prompt))
     scores = [None if isinstance(one, ScoregateError) else one for one in outcomes]
-    scored = {index: score for index, score in enumerate(scores) if score is not None}
-    if not scored:
+    order = best_first(reward, outcomes)
+    if not order:
         raise NoScore.among(outcomes)
-    index = max(scored, key=lambda index: scored[index])
-    return Best(images[index], index, scored[index], scores)
+    index, score = next(iter(order.items()))
+    return Best(images[index], index, score, scores)
 
 
 def gate(
@@ -58,7 +60,7 @@ def gate(
     reward: Reward = INTERACTIVE,
 ) -> list[bool]:
     """
-    Whether each picture may be shown: its score is at least *threshold*.
+    Whether each picture may be shown: its score is *threshold* or better.
 
     Args:
         output: as for `best_of_n`.
@@ -72,11 +74,11 @@ def gate(
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error is one of {', '.join(ON_ERROR)}, not {on_error!r}")
     images = images_of(output)
-    prompts = prompts_for(images, prompt)
-    if on_error == "raise":
-        return [score >= threshold for score in reward(images, prompts)]
-    outcomes = reward.outcomes(images, prompts)
-    return [on_error == "pass" if isinstance(one, ScoregateError) else one >= threshold for one in outcomes]
+    outcomes = reward.outcomes(images, prompts_for(images, prompt))
+    reached = reaching(reward, outcomes, threshold)
+    if on_error == "raise" and any(isinstance(one, ScoregateError) for one in reached):
+        raise NoScore.among(reached)
+    return [on_error == "pass" if isinstance(one, ScoregateError) else one for one in reached]
 
 
 def images_of(output: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -10,8 +12,10 @@ from typing import Any, TypeVar
 
 from scoregate.aio import AsyncClient
 from scoregate.answers import understood
+from scoregate.direction import lower_is_better
 from scoregate.errors import ConnectionFailed, Invalid, ScoregateError, Timeout, TooLarge, UnknownMetric
 from scoregate.items import Item
+from scoregate.notices import Notice, ScoregateWarning
 from scoregate.portal import Portals
 from scoregate.trainers.batches import in_batches, items_of
 from scoregate.trainers.patience import passing, pause_s
@@ -61,6 +65,8 @@ class Reward:
         priority: the lane, `bulk` or `interactive`.
         timeout_s: of one call, with all that is tried again.
         batch: most pictures of a request, which also holds no more than 16 MiB of them.
+        strict: whether a score that the service warns about is an error, and not a `ScoregateWarning` at the
+            first of its kind.
         transport: of httpx, for tests.
     """
 
@@ -72,10 +78,18 @@ class Reward:
     priority: str = "bulk"
     timeout_s: float = 300.0
     batch: int = 32
+    strict: bool = False
     transport: Any = None
 
     def __post_init__(self) -> None:
         self._portals = Portals()
+        self._warned: Counter[str] = Counter()
+        self._lower: bool | None = None  # until the service was asked
+
+    @property
+    def warned(self) -> Mapping[str, int]:
+        """How often the service warned in this process, by the kind of warning."""
+        return dict(self._warned)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
@@ -142,7 +156,21 @@ class Reward:
         served = understood(lambda: {str(name): dict(entry) for name, entry in told["metrics"].items()})
         if self.metric not in served:
             raise UnknownMetric(f"the service has no metric {self.metric!r}, but {', '.join(sorted(served))}")
+        if lower_is_better(served[self.metric]):
+            warnings.warn(
+                f"lower scores of {self.metric} are better, and trainers seek high rewards: give it a"
+                " negative weight",
+                ScoregateWarning,
+                stacklevel=2,
+            )
         return served[self.metric]
+
+    def lower_is_better(self) -> bool:
+        """Whether lower scores are the better ones, asked once of the service.  Raises `ScoregateError`."""
+        if self._lower is None:
+            served = self._portals.here().run(self._client().models()).get("metrics", {})
+            self._lower = lower_is_better(served.get(self.metric, {}))
+        return self._lower
 
     def close(self) -> None:
         """Close this process's connections; a further call opens new ones."""
@@ -152,7 +180,11 @@ class Reward:
         made: AsyncClient | None = self.__dict__.get("_made")
         if made is None:  # of two threads that are here at once, both get the first one's
             client = AsyncClient(
-                self.base_url, api_key=self.api_key, timeout_s=self.timeout_s, transport=self.transport
+                self.base_url,
+                api_key=self.api_key,
+                timeout_s=self.timeout_s,
+                strict=self.strict,
+                transport=self.transport,
             )
             made = self.__dict__.setdefault("_made", client)
             self._portals.serve(self, made.close)
@@ -202,7 +234,16 @@ class Reward:
                 *await self._ask(items[:half], deadline, places),
                 *await self._ask(items[half:], deadline, places),
             ]
+        self._warn(report.warnings)
         return [result.errors.get(self.metric) or result.scores[self.metric] for result in report]
+
+    def _warn(self, notices: Sequence[Notice]) -> None:
+        """Count each warning; the first of its kind is a `ScoregateWarning`, unless it is an error."""
+        for notice in notices:
+            if not (self.strict or self._warned[notice.kind]):
+                text = f"{notice.code}: {notice}" if notice.code else str(notice)
+                warnings.warn(text, ScoregateWarning, stacklevel=2)
+            self._warned[notice.kind] += 1
 
 
 def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:

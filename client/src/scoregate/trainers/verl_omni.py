@@ -23,6 +23,7 @@ async def compute_score(
     metric: str = "vqascore",
     logit: bool = False,
     timeout_s: float = 300.0,
+    strict: bool = False,
     **_: Any,
 ) -> dict[str, float]:
     """
@@ -34,12 +35,13 @@ async def compute_score(
         server_url: the service; by default SCOREGATE_BASE_URL.  This and what follows are keys of the reward
             function in the trainer's configuration.
         timeout_s: for this sample, with all that is tried again and the wait for a connection.
+        strict: whether a score that the service warns about is an error.
 
     Raises:
         ScoregateError: there is no score.  With `required=true` verl-omni stops; without, it counts a 0.
     """
     picture = solution_image if solution_image.ndim == 3 else list(solution_image)
-    scorer = reward(metric, logit, base_url=server_url, timeout_s=timeout_s)
+    scorer = reward(metric, logit, base_url=server_url, timeout_s=timeout_s, strict=strict)
     [outcome] = await scorer.outcomes_soon([picture], [ground_truth])
     if isinstance(outcome, ScoregateError):
         raise outcome

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
 
 HELP = "a metric against people's ratings: correlation, and pairwise accuracy with tie calibration"
 
@@ -11,6 +11,7 @@ HELP = "a metric against people's ratings: correlation, and pairwise accuracy wi
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_table(parser)
+    add_lower(parser)
     add_columns(parser, {"metric": "the scores", "human": "people's ratings"})
     parser.add_argument("--group", metavar="COLUMN", help="compare only pairs within it, such as the prompt")
 
@@ -20,7 +21,7 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
     from scoregate.evaluation import correlation, pair_accuracy, read
 
     table = read(arguments.table)
-    columns = [table.numbers(arguments.metric), table.numbers(arguments.human)]
+    columns = [table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)]
     group = [table.texts(arguments.group)] if arguments.group else []
     metric, human, *groups = table.complete(*columns, *group)
     of_pairs = pair_accuracy(metric, human, groups[0] if groups else None)

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
 
 HELP = "right pictures against wrong ones: the area under the ROC curve"
 
@@ -11,6 +11,7 @@ HELP = "right pictures against wrong ones: the area under the ROC curve"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_table(parser)
+    add_lower(parser)
     add_columns(parser, {"metric": "the scores"})
     parser.add_argument(
         "--label",
@@ -27,7 +28,9 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
     from scoregate.evaluation.auroc import roc
 
     table = read(arguments.table)
-    metric, truth = table.complete(table.numbers(arguments.metric), table.labels(arguments.label))
+    metric, truth = table.complete(
+        table.worth(arguments.metric, lower=arguments.lower_is_better), table.labels(arguments.label)
+    )
     found = auroc(metric, truth)
 
     def draw(axes: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from scoregate.cli.evaluate.outcome import (
     Outcome,
     add_columns,
+    add_lower,
     add_scale,
     add_table,
     outcome,
@@ -20,6 +21,7 @@ HELP = "generators against each other: Wilcoxon's signed-rank test for every pai
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_table(parser)
+    add_lower(parser)
     columns = {
         "value": "the scores or ratings; several of an item are averaged",
         "model": "the generator",
@@ -42,7 +44,7 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
     from scoregate.evaluation import ordering, read
 
     table = read(arguments.table)
-    columns: list[Any] = [table.numbers(arguments.value)]
+    columns: list[Any] = [table.worth(arguments.value, lower=arguments.lower_is_better)]
     columns += [table.texts(arguments.model), table.texts(arguments.item)]
     columns += [table.numbers(arguments.human)] if arguments.human else []
     value, model, item, *human = table.complete(*columns)

@@ -24,9 +24,14 @@ def outcome(table: "Table", draw: Callable[[Any], None], *figures: Any) -> Outco
     content: dict[str, Any] = {}
     for each in figures:
         content |= asdict(each)
-    return Outcome(
-        {**content, "unquoted": table.unquoted, "dropped": content.get("dropped", table.dropped)}, draw
-    )
+    content |= {"unquoted": table.unquoted, "dropped": content.get("dropped", table.dropped)}
+    return Outcome(content | ({"lower_is_better": True} if table.turned else {}), draw)
+
+
+def add_lower(parser: argparse.ArgumentParser) -> None:
+    """The direction of the scores."""
+    what = "of these scores; a result of `scoregate batch` says it by itself"
+    parser.add_argument("--lower-is-better", action="store_true", help=what)
 
 
 def add_table(parser: argparse.ArgumentParser, flag: str = "--scores") -> None:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
 
 HELP = "pairs of pictures: the share in which a metric prefers what people prefer (binary accuracy)"
 
@@ -11,6 +11,7 @@ HELP = "pairs of pictures: the share in which a metric prefers what people prefe
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_table(parser)
+    add_lower(parser)
     columns = {
         "metric": "the scores",
         "human": "a number that is larger for the picture that people prefer",
@@ -24,7 +25,7 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
     from scoregate.evaluation import preference, read
 
     table = read(arguments.table)
-    numbers = table.numbers(arguments.metric), table.numbers(arguments.human)
+    numbers = table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)
     found = preference(*table.complete(*numbers, table.texts(arguments.group)))
 
     def draw(axes: Any) -> None:

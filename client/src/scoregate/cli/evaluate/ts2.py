@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
 
 HELP = "a metric on graphs of pictures with known errors (T2IscoreScore): rank, separation, delta"
 
@@ -11,6 +11,7 @@ HELP = "a metric on graphs of pictures with known errors (T2IscoreScore): rank, 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_table(parser)
+    add_lower(parser)
     add_columns(
         parser,
         {
@@ -36,7 +37,7 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
     from scoregate.evaluation import read, ts2
 
     table = read(arguments.table)
-    scores = table.numbers(arguments.metric)
+    scores = table.worth(arguments.metric, lower=arguments.lower_is_better)
     graphs, nodes = table.names(arguments.graph), table.names(arguments.node)
     found = ts2(scores, graphs, nodes, arguments.version, arguments.skip_graph)
 

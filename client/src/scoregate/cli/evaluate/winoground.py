@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_table, label, outcome
+from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
 
 HELP = "two captions and two pictures: Winoground's text, image and group score"
 
@@ -11,6 +11,7 @@ HELP = "two captions and two pictures: Winoground's text, image and group score"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add_table(parser)
+    add_lower(parser)
     add_columns(parser, {"metric": "the scores, four for each item", "item": "the item"})
     for name, what in (("caption", "the caption"), ("image", "the picture")):
         parser.add_argument(
@@ -25,7 +26,9 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
 
     table = read(arguments.table)
     texts = [table.texts(column) for column in (arguments.item, arguments.caption, arguments.image)]
-    metric, item, caption, image = table.complete(table.numbers(arguments.metric), *texts)
+    metric, item, caption, image = table.complete(
+        table.worth(arguments.metric, lower=arguments.lower_is_better), *texts
+    )
     found = winoground(metric, item, caption, image)
 
     def draw(axes: Any) -> None:

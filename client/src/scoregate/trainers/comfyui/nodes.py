@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from scoregate.errors import ScoregateError
+from scoregate.trainers.choice import best_first, reaching
 from scoregate.trainers.reward import NoScore, Outcome, Reward
 
 COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]
@@ -27,10 +28,14 @@ def inputs(**required: Any) -> dict[str, dict[str, Any]]:
     }
 
 
+def scorer(metric: str, url: str) -> Reward:
+    """The reward of a node; somebody waits for its pictures."""
+    return reward(metric, base_url=url or None, priority="interactive", timeout_s=TIMEOUT_S)
+
+
 def outcomes_of(images: Any, prompt: str, metric: str, url: str) -> list[Outcome]:
     """The score of each picture, or its error."""
-    scorer = reward(metric, base_url=url or None, priority="interactive", timeout_s=TIMEOUT_S)
-    return scorer.outcomes(images, [prompt] * len(images), channels=COLOURS)
+    return scorer(metric, url).outcomes(images, [prompt] * len(images), channels=COLOURS)
 
 
 def table(outcomes: list[Outcome]) -> str:
@@ -61,7 +66,7 @@ class ScoregateScore:
 
 
 class ScoregateFilter:
-    """The pictures that reach the threshold, best first; where none does, the workflow stops."""
+    """The pictures that are as good as the threshold, best first; where none does, the workflow stops."""
 
     CATEGORY = "scoregate"
     FUNCTION = "filter"
@@ -88,16 +93,15 @@ class ScoregateFilter:
         url: str = "",
     ) -> tuple[Any, list[float], str]:
         outcomes = outcomes_of(images, prompt, metric, url)
-        scored = {index: one for index, one in enumerate(outcomes) if not isinstance(one, ScoregateError)}
-        if len(scored) < len(outcomes) and (on_error == "raise" or not scored):
-            raise NoScore.among(outcomes)
-        passed = sorted(
-            (index for index in scored if scored[index] >= threshold), key=lambda index: -scored[index]
-        )
+        reached = reaching(scorer(metric, url), outcomes, threshold)
+        failed = [one for one in reached if isinstance(one, ScoregateError)]
+        if failed and (on_error == "raise" or len(failed) == len(reached)):
+            raise NoScore.among(reached)
+        order = best_first(scorer(metric, url), outcomes)
+        passed = [index for index in order if reached[index] is True][:count]
         if not passed:
             raise stop(f"no picture reaches {threshold:g}\n{table(outcomes)}")
-        passed = passed[:count]
-        return images[passed], [scored[index] for index in passed], table(outcomes)
+        return images[passed], [order[index] for index in passed], table(outcomes)
 
 
 def stop(reason: str) -> BaseException:

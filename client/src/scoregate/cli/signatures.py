@@ -1,0 +1,23 @@
+"""What a file is by its first bytes, whatever its name: a format that the service reads, or no picture."""
+
+STARTS = {
+    b"\xff\xd8\xff": "jpeg",
+    b"\x89PNG\r\n": "png",
+    b"GIF8": "gif",
+    b"II*\0": "tiff",
+    b"MM\0*": "tiff",
+    b"II+\0": "tiff",
+    b"MM\0+": "tiff",
+}
+BRANDS = {"avif": (b"avif", b"avis", b"mif1", b"msf1"), "mp4": (b"iso", b"mp4", b"avc1", b"M4V ")}
+
+
+def kind_of(picture: bytes) -> str:
+    """The format as browsers call it; empty where the first bytes are no picture's and no film's."""
+    if picture[:4] == b"RIFF" and picture[8:12] == b"WEBP":
+        return "webp"
+    if picture[:2] == b"BM" and not any(picture[6:10]):  # two letters alone may begin any text
+        return "bmp"
+    if picture[4:8] == b"ftyp":
+        return next((kind for kind, brands in BRANDS.items() if picture[8:12].startswith(brands)), "")
+    return next((kind for start, kind in STARTS.items() if picture.startswith(start)), "")

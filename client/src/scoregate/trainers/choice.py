@@ -1,0 +1,39 @@
+"""Which pictures are chosen: the best ones, in the direction that the service names for the metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scoregate.errors import ScoregateError
+from scoregate.trainers.reward import Outcome, Reward
+
+
+def best_first(reward: Reward, outcomes: Sequence[Outcome]) -> dict[int, float]:
+    """
+    The scores among *outcomes* by their places, the best one first.
+
+    Raises:
+        ScoregateError: the service does not say which score is the better one.
+    """
+    scored = [(place, one) for place, one in enumerate(outcomes) if not isinstance(one, ScoregateError)]
+    sign = 1.0 if scored and reward.lower_is_better() else -1.0
+    return dict(sorted(scored, key=lambda each: sign * each[1]))
+
+
+def reaching(reward: Reward, outcomes: Sequence[Outcome], threshold: float) -> list[bool | ScoregateError]:
+    """
+    Whether each score is as good as *threshold* or better, ties included.
+
+    An outcome without a score stays its error.  Where the service does not say which score is the better
+    one, this is the error of all.
+    """
+    if all(isinstance(one, ScoregateError) for one in outcomes):
+        return [one for one in outcomes if isinstance(one, ScoregateError)]
+    try:
+        lower = reward.lower_is_better()
+    except ScoregateError as error:
+        return [one if isinstance(one, ScoregateError) else error for one in outcomes]
+    return [
+        one if isinstance(one, ScoregateError) else one <= threshold if lower else one >= threshold
+        for one in outcomes
+    ]
