@@ -8,6 +8,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import numpy as np
 import pytest
 
@@ -164,6 +165,15 @@ def test_a_service_that_is_not_ready_says_why(answered):
     assert 1 == len(asked)
 
 
+@pytest.mark.parametrize(
+    "page", [{"text": "<h1>Gateway Time-out</h1>"}, {"json": {"message": "no upstream"}}]
+)
+def test_a_proxy_s_page_is_no_word_of_the_service_s(answered, page):
+    """Nobody knows whether it is ready."""
+    with pytest.raises(ConnectionFailed, match="a proxy answered 504 in place of http://test/readyz"):
+        answered(lambda request: httpx.Response(504, **page)).ready()
+
+
 def test_threads_share_a_client(client):
     """Each gets the score of its own picture."""
     pairs = [(NOISE[number % 8], f"a square {number}") for number in range(64)]
@@ -204,7 +214,7 @@ def test_a_process_ends_although_nobody_closed_its_client(service):
     """Without a word on stderr."""
     code = f"import scoregate; client = scoregate.Client({service!r}); print(client.ready()[0])"
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, timeout=60
     )
 
     assert (0, "True\n", "") == (done.returncode, done.stdout, done.stderr)

@@ -59,13 +59,16 @@ def test_pairs_are_read_as_they_are_needed(answered):
 
 
 def test_no_more_requests_are_under_way_than_was_said(answered):
-    """Counted where they arrive."""
-    under_way, most = 0, 0
+    """Counted where they arrive; the first ones are held until there are as many."""
+    under_way, most, full = 0, 0, asyncio.Event()
 
     async def answer(request):
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
+        if under_way == 3:
+            full.set()
+        await full.wait()
         await asyncio.sleep(0)
         under_way -= 1
         return scored(request)

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from scoregate.errors import ConnectionFailed, ScoregateError, Timeout
-from scoregate.reply import ENCODING, Reply, failure, read
+from scoregate.reply import ENCODING, Reply, failure, problem_of, read
 from scoregate.waits import wait_s, worth_a_retry
 
 CONNECT_S = 10.0  # for one attempt to connect; a host that is gone does not answer at all
@@ -82,8 +82,10 @@ class Connection:
             await asyncio.sleep(wait)
 
     async def probe(self, path: str, timeout_s: float) -> tuple[bool, Any]:
-        """Whether one GET is answered with 200, and the JSON.  Raises `ConnectionFailed`, `Timeout`."""
+        """Whether one GET is answered with 200, and the JSON of the service.  Raises `ScoregateError`."""
         reply = await self._send("GET", path, timeout_s, None, {})
+        if reply.status != 200 and problem_of(reply) is None:
+            raise failure(reply)
         return reply.status == 200, reply.json()
 
     async def close(self) -> None:
@@ -107,9 +109,9 @@ class Connection:
         self, method: str, path: str, left: float, content: bytes | None, headers: Mapping[str, str]
     ) -> Reply:
         timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
+        sent = self._pool().stream(method, path, content=content, headers=headers, timeout=timeout)
 
         async def exchanged() -> Reply:
-            sent = self._pool().stream(method, path, content=content, headers=headers, timeout=timeout)
             async with sent as response:
                 return await read(response)
 
