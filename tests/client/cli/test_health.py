@@ -11,6 +11,7 @@ REASON = "the question LLM (models.questions): cannot be reached (ConnectError)"
 MODEL = {"name": "vqa", "role": "vqa", "id": "m", "revision": "", "device": "cpu", "ready": True}
 METRICS = {
     "dsg": {"models": ["vqa", "questions"], "ready": False, "degraded": REASON},
+    "gecko": {"models": ["vqa", "questions"], "ready": False, "degraded": REASON},
     "vqascore": {"models": ["vqa"], "ready": True},
 }
 
@@ -37,9 +38,9 @@ def test_a_degraded_metric_is_named_in_the_first_line_and_has_its_reason(monkeyp
     lines = told(monkeypatch, capsys, as_json=False).splitlines()
     [row] = [line for line in lines if line.startswith("dsg ") and "degraded" not in line]
 
-    assert "ready; degraded: dsg" == lines[0]
+    assert "ready; degraded: dsg, gecko" == lines[0]
     assert "no" == row.split()[-1]
-    assert f"dsg is degraded: {REASON}" == lines[-1]
+    assert f"dsg gecko degraded: {REASON}" == lines[-1]
 
 
 def test_programs_find_the_reason_with_the_metric(monkeypatch, capsys):

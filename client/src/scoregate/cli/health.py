@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from itertools import chain
 from typing import Any
 
 import scoregate
@@ -35,14 +36,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps({"ready": ready, **reasons, **models, **({"warnings": notes} if notes else {})}))
     else:
         degraded = degraded_of(models)
-        state = f"ready; degraded: {', '.join(degraded)}" if degraded else "ready"
+        state = f"ready; degraded: {', '.join(chain(*degraded.values()))}" if degraded else "ready"
         print(state if ready else f"not ready: {shown(answer.get('detail', ''))}")
         for note in notes:
             print(shown(f"warning: {note}"))
         if models:
             print(f"\n{as_text(models)}")
-        for metric, reason in degraded.items():
-            print(f"\n{metric} is degraded: {shown(reason)}")
+        for reason, metrics in degraded.items():
+            print(f"\n{' '.join(metrics)} degraded: {shown(reason)}")
     return OK if ready else NO_SCORE
 
 
@@ -56,10 +57,13 @@ def models_of(client: scoregate.Client) -> dict[str, Any]:
     return {"models": answer["models"], "metrics": answer["metrics"]}
 
 
-def degraded_of(models: dict[str, Any]) -> dict[str, str]:
-    """The metrics that ask a model that failed lately, each with the reason."""
-    metrics = models.get("metrics", {})
-    return {name: metric["degraded"] for name, metric in metrics.items() if metric.get("degraded")}
+def degraded_of(models: dict[str, Any]) -> dict[str, list[str]]:
+    """The metrics that ask a model that failed lately, by the reason."""
+    degraded: dict[str, list[str]] = {}
+    for name, metric in models.get("metrics", {}).items():
+        if reason := metric.get("degraded"):
+            degraded.setdefault(reason, []).append(name)
+    return degraded
 
 
 def as_text(models: dict[str, Any]) -> str:
