@@ -19,7 +19,7 @@ class Loose(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
-# Of lists with an entry for each picture: what is longer is refused before its entries are looked at.
+# Of lists with an entry for each picture: of one that is longer, no more entries than these are looked at.
 LISTED = Field(min_length=1, max_length=MOST_PICTURES, fail_fast=True)
 Prompts = Annotated[list[Prompt], LISTED]
 Anything = Annotated[Any, Field(default=None)]

@@ -78,6 +78,27 @@ async def test_what_cannot_be_scored_is_an_error_that_the_client_raises(dialects
     assert "rewards" not in answer.json()
 
 
+async def test_more_pictures_than_score_takes_are_worked_on_in_windows(dialects):
+    """And the rewards are in order."""
+    prompts = [f"a square {number}" for number in range(130)]
+    async with dialects() as apps:
+        answer = await apps.private.post(
+            "/compute", json=asked(prompt=prompts, image=[b64(PICTURES[0])] * 130)
+        )
+        expected = [await apps.score(PICTURES[0], prompts[n]) for n in (0, 127, 128, 129)]
+
+    assert expected == [answer.json()["rewards"][n] for n in (0, 127, 128, 129)]
+
+
+async def test_lists_that_are_too_long_are_not_read_to_their_end(dialects):
+    """290,000 entries held the service for a quarter of a second."""
+    body = asked(prompt=["a"] * 5000 + [""], image=[b64(PICTURES[0])] * 5001)
+    async with dialects() as apps:
+        answer = await apps.private.post("/compute", json=body)
+
+    assert "at most 4096" in answer.json()["error"]
+
+
 async def test_a_fault_is_a_status_after_which_the_client_tries_again(dialects, fakes):
     async with dialects() as apps:
         vqa, example = fakes["vqa"], fakes["vqa"].example()  # which works, or the device would be broken

@@ -116,6 +116,18 @@ async def test_metadata_are_scored_as_geneval_with_the_answer_of_reward_servers(
         assert [*GENEVAL] == [*answer]
 
 
+async def test_more_pictures_than_score_takes_are_worked_on_in_windows(dialects):
+    """And the scores are in order."""
+    pairs = [(PICTURES[n % 4], f"{PROMPTS[n % 4]} {n}") for n in range(130)]
+    body = {"images": [picture for picture, _ in pairs], "prompts": np.array([prompt for _, prompt in pairs])}
+    async with dialects() as apps:
+        status, answer = await apps.unpickled(body)
+        expected = [await apps.score(*pairs[n]) for n in (0, 127, 128, 129)]
+
+    assert (200, 130) == (status, len(answer["scores"]))
+    assert expected == [answer["scores"][n] for n in (0, 127, 128, 129)]
+
+
 @pytest.mark.usefixtures("seen")
 async def test_a_path_of_another_metric_is_what_counts_and_not_the_metadata(dialects):
     async with dialects() as apps:

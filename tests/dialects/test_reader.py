@@ -80,6 +80,20 @@ def test_any_opcodes_are_read_or_refused(opcodes):
     assert pickle.loads(body) == found
 
 
+CALLING = [b"cnumpy\ndtype\n", b"cnumpy\nndarray\n", b"c_codecs\nencode\n", b"c__builtin__\nbytes\n"]
+CALLING += [b"cnumpy._core.multiarray\n_reconstruct\n", b"cnumpy.core.multiarray\nscalar\n"]
+CALLING += [b"cnumpy._core.numeric\n_frombuffer\n", b"R", b"b", b"\x8c\x02U1", b"\x8c\x02O8", b"\x8c\x01<"]
+CALLING += [b"\x8c\x06latin1", b"C\x04a\0\0\0", b")"]
+
+
+@given(st.lists(st.sampled_from(OPCODES + CALLING)))
+@settings(max_examples=3000)
+def test_any_calls_are_read_or_refused(opcodes):
+    """No exception but our own, whatever is called with what."""
+    with suppress(ScoregateError):
+        read(b"".join(opcodes) + b".", LIMIT)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_values_that_stand_in_several_places_are_read(protocol):
     """A trainer repeats the same prompt and the same metadata."""
