@@ -77,7 +77,7 @@ class Image:
 
     @property
     def encoded(self) -> bytes:
-        """The bytes of the picture file."""
+        """The bytes of the picture file, in which nothing is turned."""
         return self._encoded
 
     @property

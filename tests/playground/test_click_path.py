@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import png
 from tests.playground.conftest import KEY
 from tests.playground.steps import RESULT, enter, fill, take_sample, text
+from tests.support.turned import turned
 
 FOCUS = "document.activeElement"
 
@@ -123,8 +124,10 @@ def run_as_shown(browser, language, folder):
 @pytest.mark.parametrize("language", ["curl", "python"])
 @pytest.mark.parametrize("mode", ["score", "rank"])
 def test_the_code_to_copy_runs_as_it_stands(browser, service, picture, mode, language):
-    """Names and prompts with quotes are quoted; the numbers are those of the page."""
+    """Names and prompts with quotes are quoted, pictures turned; the numbers are those of the page."""
+    picture.write_bytes(turned())
     enter(browser, service)
+    browser.run("document.querySelector('#upright').click()")
     browser.run(f"document.querySelector('[name=mode][value={mode}]').click()")
     fill(browser, [picture], 'it\'s a "red" square')
     browser.run("document.querySelector('#code').open = true")

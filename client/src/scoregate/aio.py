@@ -174,6 +174,7 @@ class AsyncClient:
         cascade: Mapping[str, Any] | None = None,
         on_error: str = "raise",
         on_deadline: str = "fail",
+        orient: str | None = None,
         options: Mapping[str, Any] | None = None,
         priority: str | None = None,
         timeout_s: float | None = None,
@@ -191,6 +192,7 @@ class AsyncClient:
                 cascade=cascade,
                 on_error=on_error,
                 on_deadline=on_deadline,
+                orient=orient,
                 options=options,
                 priority=priority or self.priority,
             )

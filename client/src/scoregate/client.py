@@ -217,6 +217,7 @@ class Client:
         cascade: Mapping[str, Any] | None = None,
         on_error: str = "raise",
         on_deadline: str = "fail",
+        orient: str | None = None,
         options: Mapping[str, Any] | None = None,
         priority: str | None = None,
         timeout_s: float | None = None,
@@ -231,6 +232,7 @@ class Client:
                 *metric* about the best of them alone.
             on_error: what becomes of a picture that fails: `raise`, or it stands last and is accepted
                 (`pass`) or not (`block`).
+            orient: `exif` turns pictures as their EXIF orientation says; by default as the service is set.
             on_deadline: `cheap` takes the order of the cheap metric where time runs out; `fail` is an error.
 
         Raises:
@@ -247,6 +249,7 @@ class Client:
                 cascade=cascade,
                 on_error=on_error,
                 on_deadline=on_deadline,
+                orient=orient,
                 options=options,
                 priority=priority,
                 timeout_s=timeout_s,

@@ -22,6 +22,8 @@ class Item:
         options: of this item alone, by metric, over those of the request.
         references: 0 to 3 other pictures, for metrics that compare with them.
         source: the picture before an edit, for metrics that look at it.
+        orient: `exif` turns its pictures as their EXIF orientation says, `as_stored` does not; by default as
+            the service is set.
     """
 
     prompt: str
@@ -30,6 +32,7 @@ class Item:
     options: Mapping[str, Any] = field(default_factory=dict)
     references: Sequence[Any] = ()
     source: Any = None
+    orient: str | None = None
 
     @classmethod
     def of(cls, pair: Item | tuple[Any, str]) -> Item:
@@ -70,6 +73,8 @@ class Files:
             wire["references"] = self.add(list(item.references), f"{place}/references")
         if item.source is not None:
             wire["source"] = self.add(item.source, f"{place}/source")
+        if item.orient is not None:
+            wire["orient"] = item.orient
         return wire
 
     def add(self, image: Any, place: str) -> Any:

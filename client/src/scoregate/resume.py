@@ -122,6 +122,8 @@ def key_of(item: Item, asked: Asked) -> str:
     said += [list(asked.metrics), dict(asked.options or {}), asked.explain]
     if item.references or item.source is not None:
         said += [[path_of(each) for each in item.references], path_of(item.source)]
+    if item.orient is not None:
+        said.append(item.orient)
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -43,12 +43,13 @@ export function python({ path, request, files }) {
 const paths = (list) => list.map(({ file }) => `Path(${literal(file.name)})`);
 
 function scored({ prompt, items, metrics, options, orient, explain }, { pictures, references, source }) {
-  const more = [`metrics=${literal(metrics)}`, options && `options=${literal(options)}`, orient && `orient=${literal(orient)}`, explain && "explain=True"];
+  const more = [`metrics=${literal(metrics)}`, options && `options=${literal(options)}`, explain && "explain=True"];
   const beside = [
     references.length > 0 && ["references", `[${paths(references).join(", ")}]`],
     source.length > 0 && ["source", paths(source)[0]],
   ].filter(Boolean);
-  const item = ["prompt", "picture", ...beside.map(([name]) => `${name}=${name}`)].join(", ");
+  const oriented = orient ? [`orient=${literal(orient)}`] : [];
+  const item = ["prompt", "picture", ...beside.map(([name]) => `${name}=${name}`), ...oriented].join(", ");
   return [
     `prompt = ${literal(prompt ?? items[0].prompt)}`,
     `pictures = [${paths(pictures).join(", ")}]`,
