@@ -17,7 +17,7 @@ from flow_factory.rewards.abc import (  # type: ignore[import-not-found]
 
 from scoregate.trainers.reward import Reward
 
-SETTINGS = ("metric", "logit", "options", "base_url", "priority", "timeout_s", "batch", "at_once", "strict")
+SETTINGS = ("metric", "logit", "options", "base_url", "priority", "timeout_s", "batch", "at_once")
 
 
 class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-Factory is not here to be read

@@ -38,7 +38,7 @@ class NoScore(ScoregateError):
     missing: Mapping[int, ScoregateError] = {}
 
     @classmethod
-    def among(cls, outcomes: Sequence[float | bool | ScoregateError]) -> NoScore:
+    def among(cls, outcomes: Sequence[Any]) -> NoScore:
         """The error of those of *outcomes* that are errors; it tells the first."""
         missing = {index: one for index, one in enumerate(outcomes) if isinstance(one, ScoregateError)}
         index, first = next(iter(missing.items()))
