@@ -61,6 +61,7 @@ FLANT5 = GOLDEN / "clip_flant5"
 FILES = sorted(FLANT5.glob("images/*.*"))
 PICTURE = Image((FLANT5 / "images" / "a1_tall_rgb.png").read_bytes())
 PHOTO = Image((GOLDEN / "tifa_pictures" / "drawbench_8.jpg").read_bytes())
+SQUARES = Image((FLANT5 / "images" / "a0_square_rgb.png").read_bytes())
 DOG, PROMPT = "Is there a red dog?", "a red dog on a blue square"
 
 
@@ -84,7 +85,7 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
         "aesthetic": aesthetic,
         "clip_flant5": family("clip_flant5", VQA_CALLS, checkpoint=str(FLANT5)),
         "imagereward": made("imagereward", imagereward, [RewardCall(PHOTO, PROMPT)]),
-        "mask2former": made("mask2former", detector_checkpoints.mask2former, [DetectCall(PICTURE, (), 0.1)]),
+        "mask2former": family("mask2former", [DetectCall(SQUARES, (), 0.3)], checkpoint="demo:detector"),
         "owlv2": made("owlv2", detector_checkpoints.owlv2, [DetectCall(PICTURE, ("dog", "red cat"), 0.1)]),
         "transformers_nli": family("transformers_nli", NLI_CALLS, checkpoint="demo:nli"),
         "transformers_nli TRUE": made("transformers_nli", nli_checkpoints.true, NLI_CALLS),
