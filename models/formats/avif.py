@@ -4,7 +4,7 @@ import re
 import struct
 from collections.abc import Mapping
 
-from models.formats.boxes import boxes, within
+from models.formats.boxes import boxes, first
 from models.formats.contract import Format, Header, ImageError, Unseen, header
 
 # Four planes of up to twelve bits, as decoded and as put together from tiles, and copies on the way to RGB.
@@ -46,13 +46,14 @@ def unseen(encoded: bytes) -> Unseen:
     An animation is a track, as in a video.
     """
     whole, properties = (0, len(encoded)), dict[bytes, int]()
-    for start, end in within(encoded, whole, b"meta"):
-        for place in within(encoded, (start + 4, end), b"iprp", b"ipco"):  # behind version and flags
-            properties |= {kind: encoded[at] for kind, at, end in boxes(encoded, *place) if end > at}
+    if meta := first(encoded, whole, b"meta"):
+        inside = meta[0] + 4, meta[1]  # behind version and flags
+        if place := first(encoded, inside, b"iprp", b"ipco"):
+            properties = {kind: encoded[at] for kind, at, end in boxes(encoded, *place) if end > at}
     axis = properties[b"imir"] & 1 if b"imir" in properties else None
-    sizes = within(encoded, whole, b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsz")
-    frames = [struct.unpack_from(">I", encoded, start + 8)[0] for start, _ in sizes]
-    return Unseen(ORIENTATIONS[axis][properties.get(b"irot", 0) & 3], max(frames, default=1) > 1)
+    sizes = first(encoded, whole, b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsz")
+    frames = struct.unpack_from(">I", encoded, sizes[0] + 8)[0] if sizes else 1
+    return Unseen(ORIENTATIONS[axis][properties.get(b"irot", 0) & 3], frames > 1)
 
 
 AVIF = Format("AVIF", begins, read, unseen=unseen)

@@ -19,6 +19,16 @@ def within(encoded: bytes, place: Range, *kinds: bytes) -> Iterator[Range]:
             yield start, end
 
 
+def first(encoded: bytes, place: Range, *kinds: bytes) -> Range | None:
+    """The same of the first box of each kind alone, which bounds the work; None where there is none."""
+    found: Range | None = place
+    for wanted in kinds:
+        if found is None:
+            return None
+        found = next(((start, end) for kind, start, end in boxes(encoded, *found) if kind == wanted), None)
+    return found
+
+
 def boxes(encoded: bytes, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
     """Kind, start and end of each box between two places.  Raises `ImageError` where there are too many."""
     for _ in range(MAX_BOXES):

@@ -14,12 +14,15 @@ class Directory:
 
     Raises `ValueError` where the file breaks off before its end.
 
+    Args:
+        most: tags that are read at most.
+
     Attributes:
         tags: the number of each tag that holds one; 0 for a tag that holds something else.
         last: whether no other directory follows.
     """
 
-    def __init__(self, encoded: bytes) -> None:
+    def __init__(self, encoded: bytes, most: int = MAX_TAGS) -> None:
         self._encoded = encoded
         self._order: Literal["little", "big"] = "little" if encoded[:2] == b"II" else "big"
         big = self._number(2, 2) == BIG
@@ -28,7 +31,7 @@ class Directory:
         start = self._number(place, width)
         entries = self._number(start, counted)
         tags = dict[int, int]()
-        for entry in range(min(entries, MAX_TAGS)):
+        for entry in range(min(entries, most)):
             at = start + counted + wide * entry
             tags[self._number(at, 2)] = self._number(at + value, BYTES.get(self._number(at + 2, 2), 0))
         self.tags: Mapping[int, int] = tags

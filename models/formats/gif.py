@@ -46,7 +46,8 @@ def film(encoded: bytes) -> Header:
 
 def unseen(encoded: bytes) -> Unseen:
     """There is no Exif; what is searched for is a second frame."""
-    descriptors = (at for kind, at in blocks(encoded, MAX_ALL_BLOCKS) if kind == DESCRIPTOR)
+    usual = len(encoded) // 64 + 100  # blocks of any encoder's, which have 255 bytes but for the last
+    descriptors = (at for kind, at in blocks(encoded, usual) if kind == DESCRIPTOR)
     return Unseen(more_frames=len([*islice(descriptors, 2)]) == 2)
 
 

@@ -6,6 +6,7 @@ from models.formats.directory import Directory
 
 TAG = 274
 PREFIX = b"Exif\0\0"  # before the directory in a JPEG, and in the files of some other writers
+MAX_TAGS = 100  # of Exif data's first directory; a camera writes some twenty
 STORED = 1  # the pixels are as they are to be shown
 
 TURNS = {
@@ -25,7 +26,7 @@ def of_exif(exif: bytes) -> int:
 
     Raises `LookupError` or `ValueError` for data that break off.
     """
-    return of_directory(Directory(exif.removeprefix(PREFIX)))
+    return of_directory(Directory(exif.removeprefix(PREFIX), MAX_TAGS))
 
 
 def of_directory(directory: Directory) -> int:

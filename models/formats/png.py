@@ -3,6 +3,7 @@
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 
 from models.formats.contract import Format, Header, ImageError, Unseen, header, starts
 from models.formats.orientation import of_exif
@@ -40,13 +41,14 @@ def plain(encoded: bytes) -> bytes:
 
 def unseen(encoded: bytes) -> Unseen:
     """Exif data are a chunk; an animation says in another how many frames it has."""
-    orientation, frames = 1, 1
-    for kind, start, end in chunks(encoded):
-        if kind == b"eXIf":
+    orientation, frames = 0, 1
+    usual = len(encoded) // 256 + 100  # chunks of any encoder's; a file of more may hold what it likes
+    for kind, start, end in islice(chunks(encoded), usual):
+        if kind == b"eXIf" and not orientation:
             orientation = of_exif(encoded[start + CHUNK.size : end - 4])
         elif kind == b"acTL":
             [frames] = struct.unpack_from(">I", encoded, start + CHUNK.size)
-    return Unseen(orientation, frames > 1)
+    return Unseen(orientation or 1, frames > 1)
 
 
 def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:

@@ -52,12 +52,12 @@ def unseen(encoded: bytes) -> Unseen:
     """Exif data are a chunk, and each frame of an animation is."""
     if encoded[12:16] != b"VP8X" or not encoded[DATA] & (MOVES | HAS_EXIF):
         return Unseen()
-    orientation, frames = 1, 0
+    orientation, frames = 0, 0
     for kind, start, end in chunks(encoded):
         frames += kind == b"ANMF"
-        if kind == b"EXIF" and encoded[DATA] & HAS_EXIF:
+        if kind == b"EXIF" and encoded[DATA] & HAS_EXIF and not orientation:
             orientation = of_exif(encoded[start:end])
-    return Unseen(orientation, frames > 1)
+    return Unseen(orientation or 1, frames > 1)
 
 
 def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:
