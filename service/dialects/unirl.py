@@ -13,11 +13,11 @@ from service.dialects.wire import LISTED, Loose, dialects_of, read
 from service.errors import Invalid, ScoregateError, UnknownMetric
 from service.fields import Name, Prompt
 from service.http.context import charge_of
+from service.http.images import Text
 from service.http.routes.health import health
 from service.http.routing import json_response, service_of
 from service.metrics.contract import Score
 from service.report import Outcome, most_telling
-from service.sources import Base64
 
 router = APIRouter(prefix="/unirl", include_in_schema=False)
 
@@ -35,7 +35,7 @@ class Turn(Loose):
     """One turn of a history: a text, and the picture that was made of it."""
 
     text: str = ""
-    image_b64: str | None = None
+    image_b64: Text | None = None
     video_b64: Any = None
     video_path: Any = None
 
@@ -60,7 +60,7 @@ class Ask(Loose):
         if turn.video_b64 is not None or turn.video_path is not None or turn.image_b64 is None:
             raise Invalid("only pictures are scored here: send image_b64")
         try:
-            return Wanted(PROMPT.validate_python(turn.text), Base64(turn.image_b64), metrics)
+            return Wanted(PROMPT.validate_python(turn.text), turn.image_b64, metrics)
         except ValidationError as exc:
             raise Invalid(f"text: {exc.errors()[0]['msg'].removeprefix('Value error, ')}") from exc
 

@@ -8,6 +8,7 @@ import pytest
 from service.context import Context
 from service.dialects import patience, waiting
 from service.dialects.patience import Patience
+from service.dialects.unheard import Unheard
 from service.dialects.waiting import AGAIN_PER_S, MAX_ITEMS, MAX_REQUESTS, WaitingRoom
 from service.errors import DeadlineExceeded, Overloaded
 from service.lanes import BULK
@@ -38,7 +39,7 @@ class Lane:
             raise self.later
         self.scored.append(items[0])
         found = SimpleNamespace(outcomes={name: Score(1.0, {}) for name in metrics})
-        return SimpleNamespace(items=[found] * len(items))
+        return SimpleNamespace(items=[found] * len(items), warnings=[])
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +52,7 @@ def impatient(monkeypatch):
 def asked(lane, room, name, metrics=METRICS, timeout_s=60, items=1):
     """A request that waits for its scores."""
     context = Context("", asyncio.get_running_loop().time() + timeout_s, BULK, None)
-    one = Patience(lane, [name] * items, [metrics] * items, context)
+    one = Patience(lane, [name] * items, [metrics] * items, context, Unheard())
     return asyncio.create_task(one.outcomes(room, 0))
 
 
