@@ -1,6 +1,5 @@
 """A request's body to a checked wire type: JSON, or the same JSON in a multipart part."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -13,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from service.concurrency.disconnect import CallerGone
 from service.errors import Malformed, TooLarge, UnsupportedMediaType
-from service.http.incoming import BODY
+from service.http.incoming import BODY, Body
 from service.http.multipart import read_multipart
 from service.http.problems import invalid
 from service.http.translate import Parts
@@ -88,12 +87,12 @@ async def parsed(request: Request, parse: Callable[[bytes], T], body: bytes, sma
     What *parse* makes of the body.
 
     Args:
-        small: bytes of a body that is parsed on the event loop.  Larger ones are on threads, few at a time.
+        small: bytes of a body that is parsed on the event loop.
     """
     if len(body) <= small:
         return parse(body)
-    async with request.scope["state"][BODY].parsing():
-        return await asyncio.get_running_loop().run_in_executor(None, parse, body)
+    held: Body = request.scope["state"][BODY]
+    return await held.parsed(parse, body)
 
 
 def parse(body: bytes, wire: type[B]) -> B:
