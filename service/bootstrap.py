@@ -8,7 +8,7 @@ from typing import Self
 
 from models.family import Loaded
 from service.byte_budget import ByteBudget
-from service.concurrency.cpu_threads import cpu_threads
+from service.concurrency.cpu_threads import FairThreads, cpu_threads
 from service.engine import Engine
 from service.items import Pictures
 from service.metrics.assignment import assign
@@ -56,6 +56,7 @@ class Service:
     Attributes:
         metrics: every metric there is, the profile's composites among them.
         memory: the bytes that all requests hold together.
+        parser: a thread that parses large bodies.
 
     Raises:
         SettingsError: the table of a metric or of a composite names what isn't there.
@@ -80,6 +81,7 @@ class Service:
             for cache, url in settings.cache.redis.items()
         }
         self.cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
+        self.parser = FairThreads(1, "parser")
         self.memory = ByteBudget(settings.server.request_bytes)
         self.instruments.request_budget.set(self.memory.total)
         self.instruments.requests_held.set_function(lambda: self.memory.held)
@@ -137,7 +139,7 @@ class Service:
         }
 
     def _stop_threads(self) -> None:
-        for pool in self.cpu.values():
+        for pool in (*self.cpu.values(), self.parser):
             pool.shutdown()
 
     async def _try_essential_calls(self) -> None:

@@ -82,7 +82,7 @@ def create_app(service: Service) -> FastAPI:
     if server.metrics_port is None:
         app.include_router(metrics.router)
     app.state.dialects = Dialects(service)
-    app.state.bodies = Bodies(server, service.memory)
+    app.state.bodies = Bodies(server, service.memory, service.parser)
     app.state.quotas = Quotas()
     keys = KeyFile(server.api_keys_file)
     app.entry = Edge(app.routed, service=service, keys=keys, bodies=app.state.bodies)

@@ -11,9 +11,8 @@ from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
 from service.concurrency.disconnect import CallerGone
-from service.concurrency.threads import on_thread
 from service.errors import Malformed, TooLarge, UnsupportedMediaType
-from service.http.incoming import BODY
+from service.http.incoming import BODY, Body, Raw
 from service.http.multipart import read_multipart
 from service.http.problems import invalid
 from service.http.translate import Parts
@@ -22,7 +21,6 @@ from service.settings.sections import Server
 
 B = TypeVar("B", bound=BaseModel)
 T = TypeVar("T")
-Raw = bytes | bytearray
 
 # Bytes that are parsed on the event loop: at most some 12 ms of it, for question sets that all
 # differ.  A body may hold tens of megabytes of base64.
@@ -90,12 +88,12 @@ async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw, small: 
     What *parse* makes of the body.
 
     Args:
-        small: bytes of a body that is parsed on the event loop.  Larger ones are on threads, few at a time.
+        small: bytes of a body that is parsed on the event loop.
     """
     if len(body) <= small:
         return parse(body)
-    async with request.scope["state"][BODY].parsing():
-        return await on_thread(parse, body)
+    held: Body = request.scope["state"][BODY]
+    return await held.parsed(parse, body)
 
 
 def parse(body: Raw, wire: type[B]) -> B:

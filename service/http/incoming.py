@@ -1,18 +1,24 @@
-"""Bodies: how many bytes of them are held, how slow each may be, and how many are parsed at a time."""
+"""Bodies: how many bytes of them are held, how slow each may be, and where it is parsed."""
 
 import asyncio
-from collections.abc import Iterator, MutableMapping
-from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from starlette.types import Message, Receive
 
 from service.byte_budget import ByteBudget, Share
 from service.concurrency.budget import Budget
+from service.concurrency.cpu_threads import FairThreads
+from service.concurrency.threads import on_thread
 from service.errors import Malformed, Overloaded, RequestTimeout, ScoregateError, TooLarge
 from service.settings.sections import Server
 
+T = TypeVar("T")
+Raw = bytes | bytearray
+
 LEAST_BYTES_PER_S = 8 * 2**10
+LARGE = 2**20  # bytes of a body
 BODY = "scoregate.body"  # where a request's state has its body
 BROKEN = "scoregate.broken"  # where a request's state says why the rest of its body cannot be read
 
@@ -51,16 +57,21 @@ class Bodies:
 
     Args:
         memory: the budget.
+        parser: a thread for large ones.
+
+    Attributes:
+        parsing: whose turn it is to have one parsed.
+        limit: bytes of one body.
+        timeout_s: how long it may make no progress.
     """
 
-    def __init__(self, limits: Server, memory: ByteBudget) -> None:
+    def __init__(self, limits: Server, memory: ByteBudget, parser: FairThreads) -> None:
         self.limit = limits.body_limit_mb * 2**20
         self.timeout_s = limits.body_timeout_s
-        self._memory = memory
+        self._memory, self.parser, self.parsing = memory, parser, Budget(1)
         self._most = max(min(limits.unfinished_bodies_mb * 2**20, memory.total // 2), self.limit)
         self._coming: dict[Body, int] = {}  # the bytes of each, in the order in which they began
         self._held = 0
-        self._parsed = Budget(self.limit)
 
     @contextmanager
     def coming(self, state: MutableMapping[str, Any]) -> Iterator["Body"]:
@@ -77,10 +88,6 @@ class Bodies:
             finally:
                 self.remove(body)
                 del state[BODY]  # or both would keep each other
-
-    def parsing(self, size: int) -> AbstractAsyncContextManager[None]:
-        """Wait for room to parse *size* bytes: what is made of them is held beside them for a while."""
-        return self._parsed.hold(min(size, self.limit))
 
     def add(self, body: "Body", size: int) -> None:
         """Count *size* bytes more of a body; another one may be refused for them."""
@@ -130,9 +137,17 @@ class Body:
         self._came(len(message.get("body", b"")), ended=not message.get("more_body"))
         return message
 
-    def parsing(self) -> AbstractAsyncContextManager[None]:
-        """Wait for room to parse it, then hold that."""
-        return self._bodies.parsing(self._share.size)
+    async def parsed(self, parse: Callable[[Raw], T], body: Raw) -> T:
+        """
+        What *parse* makes of its bytes, on a thread.
+
+        Large ones are parsed one at a time, by one thread: what is made of a body is held beside it until the
+        loop goes on with it, and each thread keeps some of the memory that it has used.
+        """
+        if len(body) > LARGE:
+            async with self._bodies.parsing.hold(1):
+                return await self._bodies.parser.run(parse, body)
+        return await on_thread(parse, body)
 
     def refuse(self, error: ScoregateError) -> None:
         """End the request with *error*, since its body has not come."""
@@ -143,15 +158,20 @@ class Body:
 
     async def _next(self, receive: Receive) -> Message:
         if self._refusal:
-            raise self._refusal
+            raise self._why()
         self._bodies.add(self, 0)
         try:
             async with asyncio.timeout_at(self._pace.deadline) as self._waiting:
                 return await receive()
         except TimeoutError as exc:
-            raise self._refusal or RequestTimeout(self._too_slow()) from exc
+            raise self._why() from exc
         finally:
             self._waiting = None
+
+    def _why(self) -> ScoregateError:
+        """Why no more comes.  It is not kept, or the error would keep its frames, and they the bytes."""
+        refusal, self._refusal = self._refusal, None
+        return refusal or RequestTimeout(self._too_slow())
 
     def _came(self, size: int, *, ended: bool) -> None:
         self._ended = ended

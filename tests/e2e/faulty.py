@@ -30,6 +30,8 @@ from fastapi import FastAPI
 from models.contract import Prepared
 from service import command, launch
 from service.bootstrap import Service
+from service.concurrency.cpu_threads import SPARE, FairThreads
+from service.concurrency.turns import one_caller
 from service.http.app import create_app
 from tests.support.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
 
@@ -98,8 +100,15 @@ class Watched(Service):
         asyncio.get_running_loop().set_default_executor(parsers)
         await fill(partial(asyncio.get_running_loop().run_in_executor, parsers), PARSERS)
         for pool in self.cpu.values():
-            await fill(pool.run, self.settings.images.decode_workers)
+            await fill(partial(by_another, pool), self.settings.images.decode_workers + SPARE)
+        await fill(self.parser.run, 1)
         return self
+
+
+def by_another(pool: FairThreads, work: Callable[[], Any]) -> asyncio.Future[Any]:
+    """Have work done for a caller of its own, for whom there is the spare thread."""
+    with one_caller():
+        return pool.run(work)
 
 
 def with_counts(service: Service) -> FastAPI:

@@ -1,10 +1,13 @@
 """How slow a body may be, and how much of all unfinished ones is held."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
 from service.byte_budget import ByteBudget
+from service.concurrency.cpu_threads import FairThreads
 from service.errors import Draining, Overloaded, RequestTimeout
 from service.http.incoming import LEAST_BYTES_PER_S, Bodies, Pace
 from service.settings.sections import Server
@@ -34,8 +37,8 @@ def test_enough_bytes_begin_the_next_window():
 
 
 def bodies_of(limits):
-    """With a budget of their own."""
-    return Bodies(limits, ByteBudget(limits.request_bytes))
+    """With a budget and a thread of their own."""
+    return Bodies(limits, ByteBudget(limits.request_bytes), FairThreads(1, "parser"))
 
 
 class Caller:
@@ -70,6 +73,33 @@ async def test_the_body_that_began_first_gives_way():
         await first
     assert not second.done()
     second.cancel()
+
+
+async def test_nothing_of_a_body_that_was_refused_is_kept():
+    """Its error holds the frames that hold its bytes, so nothing may hold the error."""
+    bodies = bodies_of(Server(body_limit_mb=1, unfinished_bodies_mb=1))
+
+    class Bytes(bytearray):
+        """Which can be referred to weakly."""
+
+    async def refused(piece):
+        try:
+            await read(bodies, Caller(piece))
+        except Overloaded:
+            return weakref.ref(piece)
+
+    gc.disable()
+    try:
+        with bodies.coming({}) as body:
+            first = asyncio.create_task(refused(Bytes(MB)))
+            await asyncio.sleep(0)
+            await body.receive(Caller(bytes(MB)).receive)
+            alive = await first
+            del first
+
+            assert alive() is None
+    finally:
+        gc.enable()
 
 
 async def test_all_that_are_coming_can_be_refused_and_those_that_have_come_are_not():

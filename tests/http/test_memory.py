@@ -6,13 +6,12 @@ import re
 import threading
 import tracemalloc
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
 
 import pytest
 
 from service.byte_budget import ByteBudget
-from service.http.body import parsed
-from service.http.incoming import BODY, Bodies
+from service.concurrency.cpu_threads import FairThreads
+from service.http.incoming import Bodies
 from service.settings.sections import Server
 from tests.conftest import item, png
 from tests.http.refusals import refused
@@ -95,9 +94,8 @@ async def test_a_request_that_waits_holds_its_picture_once(serve, fakes, sent):
     assert 6 * MB < held < 1.4 * 6 * MB
 
 
-async def test_few_large_bodies_are_parsed_at_a_time():
+async def test_large_bodies_are_parsed_one_at_a_time():
     """What is made of a body is held beside it: the second one waits until the first is done."""
-    bodies = Bodies(Server(body_limit_mb=1), ByteBudget(4 * MB))
     begun, go = [], threading.Event()
 
     def parse(body):
@@ -105,20 +103,19 @@ async def test_few_large_bodies_are_parsed_at_a_time():
         assert go.wait(10)
         return len(body)
 
-    async def one(size):
-        with bodies.coming({}) as body:
-            await body.receive(lambda: came(size))
-            return await parsed(SimpleNamespace(scope={"state": {BODY: body}}), parse, bytes(size))
+    with FairThreads(1, "parser") as parser:
+        bodies = Bodies(Server(), ByteBudget(64 * MB), parser)
 
-    async def came(size):
-        return {"type": "http.request", "body": bytes(size), "more_body": False}
+        async def one(size):
+            with bodies.coming({}) as body:
+                return await body.parsed(parse, bytes(size))
 
-    tasks = [asyncio.create_task(one(size)) for size in (MB, MB - 1)]
-    while not begun:
-        await asyncio.sleep(0.001)
-    for _ in range(20):
-        await asyncio.sleep(0)
-    assert [MB] == begun
-    go.set()
+        tasks = [asyncio.create_task(one(size)) for size in (2 * MB, 3 * MB)]
+        while not begun:
+            await asyncio.sleep(0.001)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [2 * MB] == begun
+        go.set()
 
-    assert [MB, MB - 1] == await asyncio.gather(*tasks)
+        assert [2 * MB, 3 * MB] == await asyncio.gather(*tasks)

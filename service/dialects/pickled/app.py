@@ -22,6 +22,7 @@ from service.dialects.pickled.writer import written
 from service.dialects.scoring import Dialects
 from service.errors import Draining, MethodNotAllowed, ScoregateError
 from service.http import body
+from service.http.incoming import Raw
 
 ROUTE = SimpleNamespace(path="pickle")  # in the instruments and the log
 
@@ -67,7 +68,7 @@ class PickleApp:
         work = partial(self._reward, named)
         return await body.parsed(request, work, await body.whole(request), small=0)
 
-    def _reward(self, named: str, pickled: body.Raw) -> Reward:
+    def _reward(self, named: str, pickled: Raw) -> Reward:
         value = read(pickled, self._service.settings.server.body_limit_mb * 2**20)
         keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
         return Reward(request_of(value, keys, self._dialects.check_shard), named, self._dialects)
