@@ -1,5 +1,5 @@
 """
-`python -m tests.client.trainers.checkouts FOLDER`: call trainers' own reward modules.
+`python -m tests.real_clients.checkouts FOLDER`: call trainers' own reward modules.
 
 Checkouts of the trainers lie in FOLDER.  Each module is read as it is there, and only the address in it, or
 the table of rewards that our page has people extend, is changed.  It scores the demo's pictures
@@ -26,7 +26,7 @@ from PIL import Image
 from demo.process import SERVICE, free_port, running, url, wait_until_ready
 from scoregate.trainers.flow_grpo import factory
 
-SAMPLES = Path(__file__).parents[3] / "demo" / "samples"
+SAMPLES = Path(__file__).parents[2] / "demo" / "samples"
 LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|localhost|10\.\d+\.\d+\.\d+):\d+(?=[\"'])")
 TABLE = "score_functions = {"
 SHARE = 0.7  # of the pictures whose right prompt has the higher score

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from trl import GRPOConfig, GRPOTrainer
 
-SAMPLES = Path(__file__).parents[4] / "demo" / "samples"
+SAMPLES = Path(__file__).parents[2] / "demo" / "samples"
 SPECIAL = {"unk_token": "<unk>", "pad_token": "<pad>", "eos_token": "<eos>", "bos_token": "<bos>"}
 ROWS = 2  # prompts, each with two completions: all of them in one batch
 
