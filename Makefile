@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 VLLM := .venv-vllm
 CLIENTS := .venv-clients
+PURELIB := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 TICK_S ?= 20
 HELM := v3.22.0
 IMAGE := scoregate-server:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -42,8 +43,8 @@ $(CLIENTS)/ready: requirements-clients.lock $(VENV)/dev
 	@echo "Setting up $(CLIENTS) for the tests, once: a minute, takes 0.7 GB on disk"
 	$(PYTHON) -m venv $(CLIENTS)
 	@$(call watched,$(CLIENTS)) $(CLIENTS)/bin/pip install --disable-pip-version-check --no-deps -r requirements-clients.lock
-	@$(BIN)/python -c 'import sysconfig; print(f"import site; site.addsitedir({sysconfig.get_path(\"purelib\")!r})")' \
-		> $$($(CLIENTS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of-the-service.pth
+	@echo "import site; site.addsitedir('$$($(BIN)/python -c $(PURELIB))')" \
+		> $$($(CLIENTS)/bin/python -c $(PURELIB))/of-the-service.pth
 	@touch $@
 
 demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html

@@ -1,7 +1,8 @@
 """
 TRL's real GRPOTrainer on a tiny Llama; run in the environment of real clients.
 
-Prints, as JSON, the mean reward that it logged, for each reward function of the page trl.md.
+Prints, as JSON, the mean reward that it logged, for each reward function of the page trl.md, and that of
+its pictures.
 """
 
 import importlib
@@ -16,6 +17,8 @@ from PIL import Image
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from trl import GRPOConfig, GRPOTrainer
+
+from scoregate.trainers.reward import Reward
 
 SAMPLES = Path(__file__).parents[2] / "demo" / "samples"
 SPECIAL = {"unk_token": "<unk>", "pad_token": "<pad>", "eos_token": "<eos>", "bos_token": "<bos>"}
@@ -74,12 +77,11 @@ def main(folder: str, column: str) -> None:
     sys.path.insert(0, folder)
     samples = json.loads((SAMPLES / "prompts.json").read_text("utf-8"))[:ROWS]
     pictures = [Image.open(SAMPLES / sample["file"]).convert("RGB") for sample in samples]
-    rows = Dataset.from_dict({"prompt": [sample["right"] for sample in samples], column: pictures})
-    print(
-        json.dumps(
-            {name: trained(importlib.import_module(name).reward, rows) for name in ("rewards", "masked")}
-        )
-    )
+    prompts = [sample["right"] for sample in samples]
+    rows = Dataset.from_dict({"prompt": prompts, column: pictures})
+    scores = Reward(logit=True)(pictures, prompts)
+    found = {name: trained(importlib.import_module(name).reward, rows) for name in ("rewards", "masked")}
+    print(json.dumps({**found, "expected": sum(scores) / len(scores)}))
 
 
 if __name__ == "__main__":
