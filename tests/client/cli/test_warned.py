@@ -2,6 +2,7 @@
 
 import json
 
+import httpx
 import pytest
 
 from tests.client.cli.served import ROWS, Service, lines, metric
@@ -117,6 +118,20 @@ def test_a_service_of_demo_models_alone_is_told_by_every_command(command, demo, 
     _, out, said = command(demo(), *arguments)
 
     assert MEAN_NOTHING in out + said
+
+
+def test_questions_of_a_demo_llm_are_told(command):
+    """By the model that writes them."""
+    llm = {"name": "llm", "role": "questions", "id": "scoregate-demo-questions"}
+    other = {"name": "vqa", "role": "vqa", "id": "scoregate-demo-vqa"}
+    sets = [{"prompt": "x", "style": "dsg", "id": "sha256:0", "cached": False, "questions": []}]
+
+    def service(request):
+        if request.url.path == "/models":
+            return httpx.Response(200, json={"models": [llm, other], "metrics": {}})
+        return httpx.Response(200, json={"sets": sets})
+
+    assert MEAN_NOTHING.replace("vqa", "llm") in command(service, "questions", "x")[2]
 
 
 def test_it_is_told_once_where_the_answers_warn_of_it(command):

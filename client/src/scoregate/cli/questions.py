@@ -10,7 +10,9 @@ from scoregate.cli.arguments import connected
 from scoregate.cli.exits import NO_SCORE, OK
 from scoregate.cli.explain import indented, numbers
 from scoregate.cli.text import shown, table
+from scoregate.cli.warned import demos
 
+ROLE = "questions"  # of the models that write them
 HELP = "show the questions about prompts, and store them for scoring"
 
 
@@ -25,6 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """0, or 1 where a prompt has no questions."""
     with connected(arguments) as client:
         sets = client.questions(arguments.prompts, arguments.style)
+        writers = {each["name"]: each["id"] for each in client.models()["models"] if each["role"] == ROLE}
     if arguments.json:
         print(json.dumps({"sets": [as_json(each) for each in sets]}))
     else:
@@ -32,6 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
         for each in sets:
             if each.error:
                 print(shown(f"{each.prompt}: {each.error.code}: {each.error.detail}"), file=sys.stderr)
+    for notice in demos(writers):
+        print(shown(f"warning: {notice}"), file=sys.stderr)
     return NO_SCORE if any(each.error for each in sets) else OK
 
 
