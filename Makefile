@@ -38,13 +38,10 @@ $(VLLM)/ready: requirements-vllm.lock
 	@$(call watched,$(VLLM)) $(VLLM)/bin/pip install --disable-pip-version-check --no-deps -r requirements-vllm.lock
 	@touch $@
 
-# TRL and diffusers run with the torch and transformers of $(VENV), which is found after what is installed here.
-$(CLIENTS)/ready: requirements-clients.lock $(VENV)/dev
+$(CLIENTS)/ready: requirements-clients.lock
 	@echo "Setting up $(CLIENTS) for the tests, once: a minute, takes 0.7 GB on disk"
 	$(PYTHON) -m venv $(CLIENTS)
 	@$(call watched,$(CLIENTS)) $(CLIENTS)/bin/pip install --disable-pip-version-check --no-deps -r requirements-clients.lock
-	@echo "import site; site.addsitedir('$$($(BIN)/python -c $(PURELIB))')" \
-		> $$($(CLIENTS)/bin/python -c $(PURELIB))/of-the-service.pth
 	@touch $@
 
 demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html
@@ -63,7 +60,10 @@ check: $(VENV)/dev ## Lint and types only
 
 vllm: $(VLLM)/ready ## Build the environment of the vLLM that the tests start (CPU, 6 GB)
 
-clients: $(CLIENTS)/ready ## Build the environment of the real clients that the tests run (0.7 GB)
+# TRL and diffusers run with the torch and transformers of $(VENV), which is found after what is installed here.
+clients: $(CLIENTS)/ready $(VENV)/dev ## Build the environment of the real clients that the tests run (0.7 GB)
+	@echo "import site; site.addsitedir('$$($(BIN)/python -c $(PURELIB))')" \
+		> $$($(CLIENTS)/bin/python -c $(PURELIB))/of-the-service.pth
 
 redis: ## Install the redis-server that the tests start, where there is none (Debian, as root)
 	@command -v redis-server >/dev/null || { apt-get update && apt-get install -y redis-server; } \
@@ -110,7 +110,7 @@ bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 fuzz: $(VENV)/dev ## Let schemathesis look for faults in the HTTP contract (some minutes)
 	$(BIN)/python -m tests.fuzz
 
-real-clients: $(CLIENTS)/ready ## Call the reward modules of trainers whose checkouts lie in TRAINERS=DIR, with the demo models
+real-clients: clients ## Call the reward modules of trainers whose checkouts lie in TRAINERS=DIR, with the demo models
 	$(CLIENTS)/bin/python -m tests.real_clients.checkouts "$(TRAINERS)"
 
 soak: $(VENV)/dev ## Callers who leave and ten minutes of faults, in a real process; memory to build/soak.png

@@ -35,6 +35,7 @@ LAYERS = [
         "service.frames",
         "service.views",
         "service.items",
+        "service.opening",
         "service.sources",
     ],
     ["service.metrics", "service.questions"],

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -91,7 +92,7 @@ def test_a_port_that_is_taken_ends_the_start_in_one_line(real, tmp_path, setting
     )
     lines = [line for line in done.stderr.splitlines() if not line.startswith("{")]
 
-    assert 2 == done.returncode
+    assert os.EX_TEMPFAIL == done.returncode
     assert [
         f"scoregate-server: {setting}: cannot listen on {HOST}:{real.pickled}: Address already in use"
     ] == lines

@@ -20,7 +20,7 @@ mkdir -p "$3/bin" && cp "$PIP" "$3/bin/pip"
 """
 
 
-ENVIRONMENTS = [(".venv/server", ".venv"), ("vllm", ".venv-vllm"), ("clients", ".venv-clients")]
+ENVIRONMENTS = [(".venv/server", ".venv"), ("vllm", ".venv-vllm"), (".venv-clients/ready", ".venv-clients")]
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from service.errors import ImageUndecodable, ScoregateError
 from service.http.body import parse
 from service.http.multipart import Form
 from service.http.requests import Requests
-from service.items import opened
+from service.opening import opened
 from service.metrics.registry import metrics
 from service.settings.sections import Images
 from service.sources import Base64

@@ -70,7 +70,7 @@ def test_a_cluster_that_is_not_there_is_told_in_one_line(ray_profile, tmp_path, 
     address = address.format(port=free_port(0))
     ended = started(ray_profile, tmp_path, ("address = ", f'address = "{address}" #'))
 
-    assert 2 == ended.returncode
+    assert os.EX_TEMPFAIL == ended.returncode
     assert [f"runtime.address: {address}: {reason}"] == [
         line.partition("scoregate-server: ")[2].partition(": [Errno")[0] for line in last(ended)
     ]
@@ -85,7 +85,7 @@ def test_models_that_were_not_deployed_are_told_in_one_line(ray_profile, tmp_pat
         ("[cache]", '[metrics.vqascore]\nvqa = "other"\n\n[cache]'),
     )
 
-    assert 2 == ended.returncode
+    assert os.EX_TEMPFAIL == ended.returncode
     assert "models.other: " in last(ended)[0]
     assert "deploy" in last(ended)[0]
 
