@@ -25,8 +25,8 @@ from service.errors import ImageUndecodable, ScoregateError
 from service.http.body import parse
 from service.http.multipart import Form
 from service.http.requests import Requests
-from service.opening import opened
 from service.metrics.registry import metrics
+from service.opening import opened
 from service.settings.sections import Images
 from service.sources import Base64
 
