@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import Any
 
 from models.contract import CheckpointAway, CheckpointError, Model, RemoteModel
-from models.passing import passes
 from models.settings import ModelSettings
 
 Loaded = Model | RemoteModel
@@ -99,6 +98,8 @@ def named(name: str, work: Callable[[], Any]) -> Any:
     try:
         return work()
     except Exception as exc:  # torch, a config.json that lacks something, and loaders of other packages
+        from models.passing import passes  # which imports the hub's library, as whoever loads has done
+
         known = isinstance(exc, CheckpointError | RuntimeError)
         reason = str(exc).partition("\n")[0] if known else repr(exc)
         kind = CheckpointAway if passes(exc) else CheckpointError
