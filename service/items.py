@@ -252,9 +252,13 @@ async def fetched(picture: Picture, url: str, fetcher: Fetcher, urgent: bool) ->
 
 
 def opened_source(picture: Picture) -> Source:
-    """Where the bytes of *picture* are now that it is opened: no longer in base64 text, which is let go."""
+    """
+    Where the bytes of *picture* are now: no longer in base64 text, which is let go, if it was opened.
+
+    What is too large as a film may be opened as a still picture yet.
+    """
     source, image = picture.source, picture.image
-    if not isinstance(source, Base64):
+    if not isinstance(source, Base64) or not isinstance(image, Image):
         return source
     source.let_go()
-    return Encoded(image.encoded if isinstance(image, Image) else b"")
+    return Encoded(image.encoded)

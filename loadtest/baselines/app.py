@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from service.http.requests import Requests, ScoreRequest
 from service.metrics.registry import metrics
+from service.sources import Base64
 
 SCORE = 0.8
 
@@ -42,7 +43,8 @@ def app(score: Scorer) -> FastAPI:
 
 def encoded(wanted: ScoreRequest) -> list[bytes]:
     """The picture files of a request, all of them given as plain base64."""
-    return [base64.b64decode(str(item.image)) for item in wanted.all_items()]
+    images = (item.image for item in wanted.all_items())
+    return [base64.b64decode(image.text) for image in images if isinstance(image, Base64)]
 
 
 def decode(file: bytes) -> PIL.Image.Image:

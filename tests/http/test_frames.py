@@ -119,6 +119,16 @@ async def test_metrics_of_one_request_may_treat_frames_differently(serve, fakes)
     assert "frames" not in result["details"]["clipscore"]
 
 
+async def test_what_is_too_large_as_an_animation_is_scored_as_a_picture(serve):
+    """Another metric of the request counts all frames, and has the error."""
+    async with serve(images={"max_pixels": 300}) as client:
+        asked = body(b64(film()), metrics=("vqascore", "clipscore"), frames="mean")
+        [result] = (await client.post("/score", json=asked)).json()["results"]
+
+    assert ["clipscore"] == list(result["scores"])
+    assert "image_too_large" == result["errors"]["vqascore"]["code"]
+
+
 async def test_pictures_and_animations_of_an_item_are_one_row_of_frames(serve):
     """In their order; errors name a frame by its place."""
     moving, still = b64(film()), b64(STILLS[3])
