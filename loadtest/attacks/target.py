@@ -94,15 +94,23 @@ class Target:
         finally:
             connection.close()
 
-    def at_once(self, asks: Sequence[Callable[[], tuple[int, bytes]]], wait_s: float) -> list[int]:
-        """The statuses of requests from a thread each; those not answered within *wait_s* are left out."""
+    def at_once(
+        self, asks: Sequence[Callable[[], tuple[int, bytes]]], wait_s: float, every_s: float = 0
+    ) -> list[int]:
+        """
+        The statuses of requests from a thread each; those not answered within *wait_s* are left out.
+
+        Args:
+            every_s: between the start of one and that of the next.
+        """
         statuses: list[int] = []
         threads = [
             threading.Thread(target=lambda ask=ask: statuses.append(ask()[0]), daemon=True) for ask in asks
         ]
-        until = time.monotonic() + wait_s
         for thread in threads:
             thread.start()
+            time.sleep(every_s)
+        until = time.monotonic() + wait_s
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
         return list(statuses)
@@ -159,13 +167,17 @@ class Target:
 
 @contextmanager
 def target(
-    settings: Mapping[str, str], command: Sequence[str] = SERVICE, model_ms: int = 0
+    settings: Mapping[str, str],
+    command: Sequence[str] = SERVICE,
+    model_ms: int = 0,
+    limit_bytes: int = LIMIT_BYTES,
+    profile: str = PROFILE,
 ) -> Iterator[Target]:
     """The service around fake models, with all dialects, from when it is ready."""
     port, dialects, pickles = free_port(0), free_port(0), free_port(0)
     with tempfile.TemporaryDirectory() as folder:
-        profile = Path(folder) / "fake.toml"
-        profile.write_text(PROFILE.format(model_ms))
+        file = Path(folder) / "fake.toml"
+        file.write_text(profile.format(model_ms))
         all_settings = {
             "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3",
             "SCOREGATE_DIALECTS__ENABLED": '["flow_factory", "unirl", "rerank"]',
@@ -173,7 +185,7 @@ def target(
             "SCOREGATE_DIALECTS__PICKLE_PORT": str(pickles),
             **settings,
         }
-        limited = ["prlimit", f"--as={LIMIT_BYTES}", *command, "--config", str(profile)]
+        limited = ["prlimit", f"--as={limit_bytes}", *command, "--config", str(file)]
         with running(port, limited, Path(folder) / "log", **all_settings) as process:
             wait_until_ready(process, port)
             yield Target(process.pid, port, dialects, pickles)
