@@ -5,8 +5,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
+from models.calls import LikelihoodCall
 from models.contract import ModelInfo
-from models.fake import COST, answer
+from models.fake import COST, GREY, answer
+from models.image import Image
 from service.concurrency.cpu_threads import FairThreads
 from service.lanes import LANES
 from service.serving.backends.contract import Result
@@ -125,3 +127,29 @@ async def known(backend, replicas):
     """Return when the backend knows so many replicas that it asks."""
     while len(backend._places.asked) != replicas:
         await asyncio.sleep(0)
+
+
+def about(images, questions=1):
+    """Calls about so many images, with so many questions each."""
+    pictures = [Image(GREY.encoded, f"image {n}") for n in range(images)]
+    return [LikelihoodCall(picture, f"question {n}?") for picture in pictures for n in range(questions)]
+
+
+async def sent(deployment, groups):
+    """Return when so many groups are under way."""
+    while len(deployment.under_way) < groups:
+        await asyncio.sleep(0)
+
+
+async def settled():
+    """Let everything happen that can happen now."""
+    for _ in range(50):
+        await asyncio.sleep(0.001)
+
+
+async def answered(deployment, task):
+    """The outcomes of *task*, from replicas that answer all that they are asked."""
+    while not task.done():
+        await asyncio.sleep(0)
+        deployment.answer_all()
+    return task.result()
