@@ -1,12 +1,14 @@
 """Instruments that are read when they are scraped, or that Prometheus' client has no class for."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from math import isinf
+from typing import Any
 
 from prometheus_client import Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from service.concurrency.imported import imported
 
 STEPS = 40  # buckets of a score, from its metric's least to its largest
 SPAN = 40.0  # of a range that has no end, or none on either side; log-odds rarely lie beyond 20
@@ -66,7 +68,7 @@ def gpu_memory() -> Iterable[tuple[str, str, int]]:
 
     A scrape must not initialise CUDA, nor a device that no model is on: that takes memory of its own.
     """
-    torch = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None or not torch.cuda.is_initialized():
         return
     for number in range(torch.cuda.device_count()):

@@ -5,17 +5,17 @@ Torch computes, and the models that need it bring it along: a gateway whose mode
 and runs without it.
 """
 
-import sys
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from models.contract import Model, Prepared
+from service.concurrency.imported import imported
 
 
 def loaded_torch() -> Any:
-    """The module, or None where no model needs it."""
-    return sys.modules.get("torch")
+    """The module, or None where no model needs it, or before it has been imported to its end."""
+    return imported("torch")
 
 
 def all_cores() -> int:
