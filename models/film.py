@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import PIL.Image
@@ -12,6 +11,7 @@ from models.formats.decode import decode_film
 from models.formats.orientation import turned
 from models.formats.registry import read_film
 from models.image import Image, lossless
+from models.lazily import lazily
 
 
 class Film(Image):
@@ -21,7 +21,7 @@ class Film(Image):
     All frames share the strip, and what is made of them goes when the film is released.
     """
 
-    @cached_property
+    @lazily
     def header(self) -> Header:
         """What the file says of its frames; a still picture has none.  Raises `ImageError`."""
         return read_film(self.encoded).upright(self.orientation)
@@ -58,7 +58,7 @@ class Frame(Image):
         """A file of its pixels."""
         return lossless(self.rgb)
 
-    @cached_property
+    @lazily
     def header(self) -> Header:
         """The film's, whose canvas and memory it has."""
         return self._film.header

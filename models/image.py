@@ -5,7 +5,6 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 from threading import Lock
 from time import monotonic
 from typing import Any, Self
@@ -16,6 +15,7 @@ from models.formats.contract import Header, ImageError, Unseen
 from models.formats.decode import decode
 from models.formats.orientation import turned
 from models.formats.registry import read_header, read_unseen
+from models.lazily import lazily
 
 __all__ = ["Image", "ImageError"]
 
@@ -85,12 +85,12 @@ class Image:
         """The image that keeps the pixels, to be released: itself, or the film that it is a frame of."""
         return self
 
-    @cached_property
+    @lazily
     def header(self) -> Header:
         """What the file says of itself.  Raises `ImageError`."""
         return read_header(self.encoded).upright(self.orientation)
 
-    @cached_property
+    @lazily
     def unseen(self) -> Unseen:
         """What of the file the pixels do not show."""
         unseen = read_unseen(self.encoded)
