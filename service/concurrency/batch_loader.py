@@ -35,16 +35,24 @@ class BatchLoader(Generic[A, B]):
             await self._worker
 
     async def _run(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting, []
-            futures = [future for _, future in batch]
-            try:
-                answers = await self._work([question for question, _ in batch])
-                for future, answer in zip(futures, answers, strict=True):
-                    if not future.done():  # whoever asked may have left
-                        future.set_result(answer)
-            except Exception as exc:
-                for future in futures:
-                    if not future.done():
-                        future.set_exception(exc)
-        self._worker = None
+        futures: list[asyncio.Future[B]] = []
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                futures = [future for _, future in batch]
+                await self._answer([question for question, _ in batch], futures)
+        finally:  # however it ends, nobody is left waiting
+            futures += [future for _, future in self._waiting]
+            self._waiting, self._worker = [], None
+            for future in futures:
+                future.cancel()
+
+    async def _answer(self, questions: Sequence[A], futures: "Sequence[asyncio.Future[B]]") -> None:
+        try:
+            for future, answer in zip(futures, await self._work(questions), strict=True):
+                if not future.done():  # whoever asked may have left
+                    future.set_result(answer)
+        except Exception as exc:
+            for future in futures:
+                if not future.done():
+                    future.set_exception(exc)

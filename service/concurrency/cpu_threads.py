@@ -1,6 +1,7 @@
 """The threads that decode pictures, prepare calls and run batches."""
 
 import asyncio
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from typing import Any, Self, TypeVar
 from service.concurrency.threads import finished
 from service.concurrency.turns import Turns
 from service.lanes import BULK, INTERACTIVE
+
+log = logging.getLogger("scoregate.threads")
 
 T = TypeVar("T")
 Task = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[Any, ...]]
@@ -35,7 +38,7 @@ class FairThreads:
     times as long.
 
     Args:
-        begin: what each thread does first.
+        begin: what each thread does first; where it fails, the thread works without.
         spare: threads beside the *workers*.
     """
 
@@ -58,14 +61,21 @@ class FairThreads:
         """
         Have *work* done by one of the threads, when it is the caller's turn.
 
-        A task whose future is cancelled before is dropped.  Raises `RuntimeError` after `shutdown`.
+        A task whose future is cancelled before is dropped.
+
+        Raises:
+            RuntimeError: the threads were shut down, or the system has not even one for them.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._lock:
             if self._closed:
                 raise RuntimeError("the threads have ended")
             self._turns.add((future, work, args))
-            self._hand_out()
+            try:
+                self._hand_out()
+            except RuntimeError:
+                future.cancel()
+                raise
         return future
 
     def shutdown(self) -> None:
@@ -79,10 +89,8 @@ class FairThreads:
     def _hand_out(self) -> None:
         """Give threads what may run now; end them where they are closed and nothing is left."""
         while self._turns and self._may_run(self._turns.first(self._running)[0]):
-            if len(self._threads) == self._running.total():
-                thread = Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
-                self._threads.append(thread)
-                thread.start()
+            if len(self._threads) == self._running.total() and not self._grow():
+                break
             who, task = self._turns.take(self._running)
             self._running[who] += 1
             self._handed.put((who, task))
@@ -90,12 +98,27 @@ class FairThreads:
             for _ in self._threads:
                 self._handed.put(None)
 
+    def _grow(self) -> bool:
+        """Start a thread; return whether there is one more.  Raises `RuntimeError` where there is none."""
+        thread = Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the system allows no more; those there are have its turn, too
+            if not self._threads:
+                raise
+            return False
+        self._threads.append(thread)
+        return True
+
     def _may_run(self, who: object) -> bool:
         spare = 0 if who in self._running else self._spare
         return self._running.total() < self._workers + spare
 
     def _run(self) -> None:
-        self._begin()
+        try:
+            self._begin()
+        except Exception as exc:  # whoever waits for the thread waits for a result, not for how it begins
+            log.error("a thread failed to begin", exc_info=exc)
         while handed := self._handed.get():
             who, task = handed
             do(*task)
@@ -113,7 +136,7 @@ def do(future: "asyncio.Future[T]", work: Callable[..., T], args: tuple[Any, ...
         return
     try:
         settle = partial(future.set_result, finished(work, *args))
-    except BaseException as exc:
+    except Exception as exc:
         settle = partial(future.set_exception, exc)
     with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
         future.get_loop().call_soon_threadsafe(unless_done, future, settle)

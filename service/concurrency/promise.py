@@ -1,8 +1,11 @@
 """A result that comes once."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Generator, Sequence
 from typing import Generic, TypeVar, cast
+
+log = logging.getLogger("scoregate.promise")
 
 T = TypeVar("T")
 
@@ -12,6 +15,8 @@ class Promise(Generic[T]):
     A future that tells at once: its callbacks run where its result is set, not in a turn of the loop.
 
     A result on its way through several hands takes one turn of the loop that way, instead of one for each.
+    As with a future, a callback that fails is a line in the log: the others are told, and whoever set the
+    result goes on.
     """
 
     __slots__ = ("_callbacks", "_cancelled", "_done", "_result")
@@ -72,7 +77,10 @@ class Promise(Generic[T]):
         self._done = True
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
-            callback(self)
+            try:
+                callback(self)
+            except Exception as exc:
+                log.error("a callback failed", exc_info=exc)
 
 
 async def all_done(promises: Sequence[Promise[T]]) -> None:

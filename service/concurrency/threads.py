@@ -18,10 +18,12 @@ def finished(work: Callable[..., T], *args: object) -> T:
     The result of *work*.
 
     Raises:
-        RuntimeError: *work* raised `StopIteration`.  A future refuses that one, so that whoever awaits it
-            would wait for good.
+        RuntimeError: *work* raised what is no error to whoever awaits it.  A future refuses `StopIteration`,
+            and would be awaited for ever; `SystemExit` would end the event loop, `CancelledError` a task.
     """
     try:
         return work(*args)
-    except StopIteration as exc:
-        raise RuntimeError("the work raised StopIteration") from exc
+    except BaseException as exc:
+        if isinstance(exc, Exception) and not isinstance(exc, StopIteration):
+            raise
+        raise RuntimeError(f"the work raised {type(exc).__name__}") from exc

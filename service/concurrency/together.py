@@ -24,18 +24,21 @@ async def side_by_side(
         return []
     if second is None:
         return [await first]
-    results: dict[int, T] = {}
-    begun, room = 0, asyncio.Event()
+    begun: list[asyncio.Task[T]] = []
+    ended, room = 0, asyncio.Event()
 
-    async def run(number: int, work: Coroutine[Any, Any, T]) -> None:
-        results[number] = await work
-        room.set()
+    async def run(work: Coroutine[Any, Any, T]) -> T:
+        nonlocal ended
+        try:
+            return await work
+        finally:  # cancelled, too, which a group takes for an end as any other
+            ended += 1
+            room.set()
 
     async with asyncio.TaskGroup() as group:
         for work in chain((first, second), coming):
-            group.create_task(run(begun, work))
-            begun += 1
-            while at_once and begun - len(results) >= at_once():
+            begun.append(group.create_task(run(work)))
+            while at_once and len(begun) - ended >= at_once():
                 room.clear()
                 await room.wait()
-    return [results[number] for number in range(begun)]
+    return [task.result() for task in begun]

@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic
 
 from service.concurrency.single_flight import SingleFlight
+from service.concurrency.threads import on_thread
 from service.errors import Forbidden
 from service.lanes import LANES
 from service.settings import SettingsError
@@ -172,4 +173,4 @@ class KeyFile:
 
     async def _on_a_thread(self) -> Keys:
         """The keys of the file."""
-        return await asyncio.get_running_loop().run_in_executor(None, Keys.read, self._path)
+        return await on_thread(Keys.read, self._path)

@@ -295,13 +295,13 @@ class Handle:
         shared.answer(Result(error))
 
     def _finish(self, shared: SharedCall, finished: Promise[Result]) -> None:
-        """Keep the outcome and hand it to everyone who waits."""
+        """Hand the outcome to everyone who waits, and keep it."""
         self._forget(shared)
         if finished.cancelled():
             shared.answer(Result(Draining()))
             return
         result = finished.result()
+        shared.answer(result)  # first: nobody waits for a cache
         cache = self._cache(shared.model)
         if cache is not None and shared.call.cacheable and isinstance(result.outcome, Outcome):
             cache.keep(shared.key, result.outcome)
-        shared.answer(result)

@@ -26,6 +26,7 @@ class SharedCall:
         preparing: the task that does that and starts them.
     """
 
+    answered: float
     group: Sequence["SharedCall"]
     preparing: asyncio.Task[None]
 
@@ -34,7 +35,6 @@ class SharedCall:
         self.lane, self.deadline = lane, deadline
         self.callers = 0
         self.result: Promise[Result] = Promise()
-        self.answered = 0.0
         self.started: StartedCall | None = None
 
     def answer(self, result: Result) -> None:

@@ -199,7 +199,7 @@ class Device:
         alone, cores = self._cores.unused, self._cores
         place.cores, place.since = self._cores_for(turn) if alone else 1, self._clock()
         held = place.cores if self._divides(turn.resident) else cores.all  # by one that began alone
-        with cores.taken(held if alone else min(1, cores.free)) as share:
+        with cores.taken(held if alone else cores.free) as share:  # one is, or none
             await self._score(turn, turn.batch, place, share)
             self._scheduler.end(turn, self._clock(), share)
         place.since = inf
@@ -276,8 +276,8 @@ class Device:
 
     async def _check(self, resident: LocalModel, place: Place, exc: Exception) -> None:
         """Raises `Broken` where even the example, which worked at the start, fails now."""
-        example = resident.model.prepare(resident.model.example())
         try:
+            example = resident.model.prepare(resident.model.example())
             [outcome] = await place.score(resident.model, [example])
         except Exception as worse:
             outcome = worse

@@ -178,7 +178,7 @@ class Queue:
         """Tokens of the next batch.  Where one call alone takes too long, as many as take twice its time."""
         one_s = self.cost_model.run_s(self._typical_cost)
         seconds = self._max_batch_s if one_s <= self._max_batch_s else 2 * one_s
-        return min(self._max_cost, self._memory, self.cost_model.largest_within(seconds))
+        return min(self._memory, self.cost_model.largest_within(seconds))
 
     def _leave(self, call: QueuedCall) -> None:
         """*call* has its result; it may have moved to another queue before."""
