@@ -8,7 +8,7 @@ from typing import Any
 import PIL.Image
 from fastapi import FastAPI
 
-from service.http.requests import Requests, ScoreRequest
+from service.http.requests import ScoreRequest, requests_with
 from service.metrics.registry import metrics
 from service.sources import Base64
 
@@ -31,7 +31,7 @@ def app(score: Scorer) -> FastAPI:
         ]
         return {"request_id": "", "results": results, "partial": False, "models": {}, "timings_ms": {}}
 
-    post_score.__annotations__["wanted"] = Requests(metrics()).score  # with each metric's options
+    post_score.__annotations__["wanted"] = requests_with(metrics()).score  # with each metric's options
     served.add_api_route("/score", post_score, methods=["POST"])
 
     @served.get("/readyz")

@@ -24,7 +24,7 @@ from service.http.middleware import Edge
 from service.http.openapi import KEYS, components
 from service.http.problems import problem
 from service.http.quotas import Quotas
-from service.http.requests import Requests
+from service.http.requests import Requests, requests_with
 from service.http.responses import Problem, score_answer
 from service.http.routes import health, metrics, models, playground, questions, rank, score
 
@@ -71,7 +71,7 @@ def create_app(service: Service) -> FastAPI:
     """The public API of *service*.  Raises `SettingsError` where the file of keys cannot be used."""
     app = Api(title="Scoregate", version=__version__, redirect_slashes=False, openapi_url=None)
     app.state.service = service
-    app.state.requests = Requests(service.metrics, service.settings.server.max_items)
+    app.state.requests = requests_with(service.metrics, service.settings.server.max_items)
     dialects = routers(service.settings.dialects.enabled)
     asking = [score.router, rank.router, questions.router, *dialects]
     app.busy = {route.path: route for router in asking for route in busy(router)}

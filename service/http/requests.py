@@ -7,6 +7,7 @@ schema says what generators of clients can read; rules between fields are said i
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -220,29 +221,37 @@ class QuestionsRequest(Strict):
 
 class Requests:
     """
-    The requests that can be made where there are these *metrics*.
+    The requests that can be made where there are these metrics.
 
     Args:
+        by_metric: the options of each metric.
+        default: the metrics of a request that names none; a ranking's is the first.
+        styles: of the question sets that metrics ask for.
         max_items: most items of a request, and most prompts.
 
     Attributes:
         score: `ScoreRequest` with an options field for each metric.
         rank: `RankRequest` with the same options.
-        questions: `QuestionsRequest` with the styles of question sets that metrics ask for.
+        questions: `QuestionsRequest` with those styles.
     """
 
-    def __init__(self, metrics: Mapping[str, Metric], max_items: int = MAX_ITEMS) -> None:
-        fields: dict[str, Any] = {name: (m.options, m.options()) for name, m in metrics.items()}
+    def __init__(
+        self,
+        by_metric: tuple[tuple[str, type[BaseModel]], ...],
+        default: tuple[str, ...],
+        styles: tuple[str, ...],
+        max_items: int,
+    ) -> None:
+        fields: dict[str, Any] = {name: (options, options()) for name, options in by_metric}
         options: Any = create_model("Options", __base__=Options, __doc__=Options.__doc__, **fields)
         own = Annotated[options, BeforeValidator(over_the_requests)] | None
         item = create_model("WireItem", __base__=WireItem, __doc__=WireItem.__doc__, options=(own, None))
         names = Annotated[
             list[Name],
-            Field(min_length=1, max_length=len(metrics), fail_fast=True),
+            Field(min_length=1, max_length=len(by_metric), fail_fast=True),
             AfterValidator(different),
             told(uniqueItems=True),
         ]
-        default = [name for name, metric in metrics.items() if metric.default]
         self.score: type[ScoreRequest] = create_model(
             "ScoreRequest",
             __base__=ScoreRequest,
@@ -250,7 +259,7 @@ class Requests:
             options=(Annotated[options, AfterValidator(of_the_request)], options()),
             items=(listed(item, max_items) | None, None),
             images=(listed(WireImage, max_items) | None, None),
-            metrics=(names, default),
+            metrics=(names, [*default]),
         )
         self.rank: type[RankRequest] = create_model(
             "RankRequest",
@@ -260,8 +269,6 @@ class Requests:
             images=(listed(WireImage, min(max_items, MAX_RANKED)), ...),
             metric=(Name, default[0]),
         )
-        asking = [name for m in metrics.values() if m.style for name in (m.style.name, m.name)]
-        styles = tuple(dict.fromkeys(asking))
         style: Any = Literal[styles]
         self.questions: type[QuestionsRequest] = create_model(
             "QuestionsRequest",
@@ -271,3 +278,15 @@ class Requests:
             style=(style, styles[0]),
             options=(options, options()),
         )
+
+
+# As many as a process has apps; to make them takes as long as ten small requests.
+_made = lru_cache(maxsize=8)(Requests)
+
+
+def requests_with(metrics: Mapping[str, Metric], max_items: int = MAX_ITEMS) -> Requests:
+    """The requests that can be made where there are these *metrics*; apps that have the same share them."""
+    by_metric = tuple((name, metric.options) for name, metric in metrics.items())
+    default = tuple(name for name, metric in metrics.items() if metric.default)
+    asking = [name for m in metrics.values() if m.style for name in (m.style.name, m.name)]
+    return _made(by_metric, default, tuple(dict.fromkeys(asking)), max_items)
