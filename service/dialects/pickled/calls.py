@@ -136,4 +136,4 @@ def length(shape: Any) -> int:
             return count
         case (_,):
             raise Malformed(f"the pickle holds an array of more than {MAX_STRINGS} values")
-    raise numpy_refusal("an array of other than one dimension")
+    raise numpy_refusal("arrays of other than one dimension")

@@ -44,7 +44,7 @@ def request_of(value: Any, keys: Collection[str], check_size: Callable[[int], No
         Invalid: it names the place.
     """
     if not isinstance(value, dict):
-        raise Invalid(f"the pickle holds a {kind(value)}; send a dict with images and prompts")
+        raise Invalid(f"the pickle must hold a dict with images and prompts, not {kind(value)}")
     images = listed(value.get("images"), "images")
     check_size(len(images))
     compared = "prompts" not in value and "answers" in value
