@@ -19,8 +19,10 @@ def measure(report: Report, size: Size) -> None:
         report.add(
             "null_over_bare_512", median(rates), note="the same with 512² JPEG, decoded by one of them"
         )
-        added = [latency(null, size, seed) - latency(bare, size, seed) for seed in range(size.rounds)]
-        report.add("added_latency_ms", 1000 * median(added), "ms", "one request at a time")
+        pairs = [(latency(null, size, seed), latency(bare, size, seed)) for seed in range(size.rounds)]
+        added, over = median(a - b for a, b in pairs), median(a / b for a, b in pairs)
+        report.add("added_latency_ms", 1000 * added, "ms", "one request at a time")
+        report.add("latency_over_bare", over, note="the same two as a ratio")
 
 
 def ratio(null: Server, bare: Server, picture: str, size: Size, seed: int) -> float:
