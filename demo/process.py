@@ -17,6 +17,7 @@ from demo.progress import progress
 SERVICE = (sys.executable, "-m", "service")
 HOST = "127.0.0.1"
 START_S = 240  # two busy cores need a while to import torch; shipped models come from the disk
+LOOK_S = 0.1  # between two looks at whether it is ready
 TOLD_S = 30  # a line that stays, for logs
 STOP_S = 40  # the service finishes what it has begun
 
@@ -88,27 +89,28 @@ def wait_until_ready(process: subprocess.Popen[bytes], port: int, limit_s: float
     """
     begun, told, fetched = time.monotonic(), 0, fetched_bytes()
     progress(f"starting the service on port {port}\n")
-    while (waited := time.monotonic() - begun) < limit_s:
-        try:
-            status = process.wait(0.3)
-        except subprocess.TimeoutExpired:
-            missing = waits_for(port, fetched_bytes() - fetched)
-            if not missing:
-                progress(f"the service is ready after {waited:.0f} s\n")
-                return
-            line = f"{waited:.0f} s, waiting for {missing}"
-            if waited >= told + TOLD_S:
-                line, told = line + "\n", told + TOLD_S
-            progress(line)
-        else:
-            raise Failed(f"the service ended with status {status} before it was ready")
+    with httpx.Client(base_url=url(port), timeout=5, trust_env=False) as client:
+        while (waited := time.monotonic() - begun) < limit_s:
+            try:
+                status = process.wait(LOOK_S)
+            except subprocess.TimeoutExpired:
+                missing = waits_for(client, fetched_bytes() - fetched)
+                if not missing:
+                    progress(f"the service is ready after {waited:.0f} s\n")
+                    return
+                line = f"{waited:.0f} s, waiting for {missing}"
+                if waited >= told + TOLD_S:
+                    line, told = line + "\n", told + TOLD_S
+                progress(line)
+            else:
+                raise Failed(f"the service ended with status {status} before it was ready")
     raise Failed(f"the service was not ready after {limit_s:.0f} s")
 
 
-def waits_for(port: int, fetched: int) -> str:
-    """What the service on *port* lacks, with *fetched* bytes of weights so far; empty when it is ready."""
+def waits_for(client: httpx.Client, fetched: int) -> str:
+    """What the service of *client* lacks, with *fetched* bytes of weights so far; empty when it is ready."""
     try:
-        answer = httpx.get(f"{url(port)}/readyz", timeout=5, trust_env=False)
+        answer = client.get("/readyz")
     except httpx.TransportError:  # its port opens when its models are loaded
         return "models to load" + (f", {fetched / 1e6:.0f} MB of weights fetched so far" if fetched else "")
     return "" if answer.status_code == 200 else str(answer.json()["detail"])
