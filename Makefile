@@ -1,14 +1,17 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
+.PHONY: help demo serve quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 VLLM := .venv-vllm
 CLIENTS := .venv-clients
+MUTANTS := .venv-mutants
 PURELIB := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 TICK_S ?= 20
+WORKERS ?= 2
+PARALLEL := --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 HELM := v3.22.0
 IMAGE := scoregate-server:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
@@ -16,6 +19,10 @@ IMAGE := scoregate-server:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.
 # work goes on, also where there is no terminal: every TICK_S seconds the size of the folder.
 watched = while sleep $(TICK_S) >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \
 	echo "  $(1): $$(du -sh $(1) | cut -f1) so far"; done & trap "kill $$!" EXIT;
+
+# $(call finds_ours,FOLDER) has the environment there find the packages of $(VENV) after its own.
+finds_ours = echo "import site; site.addsitedir('$$($(BIN)/python -c $(PURELIB))')" \
+	> $$($(1)/bin/python -c $(PURELIB))/of-the-service.pth
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,14 +51,29 @@ $(CLIENTS)/ready: requirements-clients.lock
 	@$(call watched,$(CLIENTS)) $(CLIENTS)/bin/pip install --disable-pip-version-check --no-deps -r requirements-clients.lock
 	@touch $@
 
+# mutmut runs our tests with what $(VENV) has, as the clients do.
+$(MUTANTS)/ready: requirements-mutants.lock | $(VENV)/dev
+	@echo "Setting up $(MUTANTS): seconds, takes 50 MB"
+	$(PYTHON) -m venv $(MUTANTS)
+	$(MUTANTS)/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-mutants.lock
+	@$(call finds_ours,$(MUTANTS))
+	@touch $@
+
 demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html
 	$(BIN)/python -m demo.show
 
 serve: $(VENV)/server ## Serve the demo models, or CONFIG=profile.toml, on 127.0.0.1:8000
 	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)")
 
-test: check vllm clients redis prometheus nginx chromium helm ## Lint, types, all tests
-	$(BIN)/pytest
+quick: $(VENV)/dev ## Pure tests and the app in process: they start nothing and load no checkpoint
+	$(BIN)/pytest tests/unit tests/app $(PARALLEL)
+
+test: check vllm clients redis prometheus nginx chromium helm costs ## Lint, types, all tests
+	$(BIN)/pytest --ignore tests/costs $(PARALLEL) --durations 15
+
+costs: $(VENV)/dev ## Tests of CPU time and memory, and the short benchmark: let nothing else run beside them
+	$(BIN)/pytest tests/costs
+	$(BIN)/python -m loadtest --set bench
 
 check: $(VENV)/dev ## Lint and types only
 	$(BIN)/ruff format --check .
@@ -62,8 +84,7 @@ vllm: $(VLLM)/ready ## Build the environment of the vLLM that the tests start (C
 
 # TRL and diffusers run with the torch and transformers of $(VENV), which is found after what is installed here.
 clients: $(CLIENTS)/ready $(VENV)/dev ## Build the environment of the real clients that the tests run (0.7 GB)
-	@echo "import site; site.addsitedir('$$($(BIN)/python -c $(PURELIB))')" \
-		> $$($(CLIENTS)/bin/python -c $(PURELIB))/of-the-service.pth
+	@$(call finds_ours,$(CLIENTS))
 
 redis: ## Install the redis-server that the tests start, where there is none (Debian, as root)
 	@command -v redis-server >/dev/null || { apt-get update && apt-get install -y redis-server; } \
@@ -82,7 +103,7 @@ chromium: ## Install the Chromium that the tests drive, where there is none (Deb
 		|| { echo "make chromium: the tests need chromium, and apt-get can't install it here" >&2; exit 1; }
 
 screenshots: $(VENV)/dev chromium ## Draw the pictures of the playground anew, to docs/images
-	$(BIN)/python -m tests.playground.screenshots
+	$(BIN)/python -m tests.external.chromium.screenshots
 
 helm: ## Build the helm that the tests run, where there is none (with Go; some minutes)
 	@command -v build/bin/helm >/dev/null || command -v helm >/dev/null \
@@ -107,20 +128,24 @@ quality: $(VENV)/dev ## Measure which metric to trust: rank and separation on se
 bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 	$(BIN)/python -m benchmarks.forward
 
-fuzz: $(VENV)/dev ## Let schemathesis look for faults in the HTTP contract (some minutes)
-	$(BIN)/python -m tests.fuzz
+fuzz: $(VENV)/dev ## Look for faults in the HTTP contract and in the reader of pickles (some minutes)
+	$(BIN)/python -m tests.process.fuzz
+	$(BIN)/pytest tests/unit/dialects --hypothesis-profile=thorough
+
+mutants: $(MUTANTS)/ready ## Change the code in thousands of places, and count what the tests notice (resumable; an hour)
+	$(MUTANTS)/bin/python -m tests.mutants $(AREA)
 
 real-clients: clients ## Call the reward modules of trainers whose checkouts lie in TRAINERS=DIR, with the demo models
-	$(CLIENTS)/bin/python -m tests.real_clients.checkouts "$(TRAINERS)"
+	$(CLIENTS)/bin/python -m tests.process.real_clients.checkouts "$(TRAINERS)"
 
 soak: $(VENV)/dev ## Callers who leave and ten minutes of faults, in a real process; memory to build/soak.png
-	$(BIN)/python -m tests.e2e.soak
+	$(BIN)/python -m tests.process.soak
 
 attack: $(VENV)/dev ## Attack the service on loopback, print what its neighbours feel; exit 1 if a bound is missed (some minutes)
 	$(BIN)/python -m loadtest.attacks $(if $(ONLY),--only $(ONLY))
 
 ray-chaos: $(VENV)/dev ## Kill replicas and a node of a Ray cluster, and update it, under load; print how long recovery takes
-	$(BIN)/python -m tests.e2e.ray_chaos
+	$(BIN)/python -m tests.external.ray.chaos
 
 loadtest: $(VENV)/dev ## Measure the service under load; exit 1 where a target is missed (some minutes)
 	$(BIN)/python -m loadtest

@@ -1,12 +1,23 @@
-"""A machine without a network, and an architecture that open_clip knows by name."""
+"""One thread, a machine without a network, and an architecture that open_clip knows by name."""
 
 import json
 import socket
+from collections.abc import Iterator
 
 import open_clip
 import pytest
+import torch
 
 from tests.support.clip_checkpoints import PLAIN, TINY
+
+
+@pytest.fixture(scope="package", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Torch computes in one thread: the networks are small, and other tests run beside these."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture

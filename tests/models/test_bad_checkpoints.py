@@ -2,9 +2,7 @@
 
 import io
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import sentencepiece
@@ -156,25 +154,3 @@ def test_a_bad_checkpoint_ends_the_start_with_one_line(tmp_path, monkeypatch, ca
     assert told in line
     assert len(line) < 500
     assert "weights_only" not in line
-
-
-@pytest.mark.integration
-def test_a_pickle_with_code_is_refused_by_the_real_process(tmp_path):
-    """One line on stderr behind the log, status 2, and nothing was run."""
-    ran = tmp_path / "ran"
-
-    class Payload:
-        def __reduce__(self):
-            return Path.touch, (ran,)
-
-    save({HEAD: Payload()}, golden_copy(tmp_path / "c"), "bin")
-    profile = tmp_path / "profile.toml"
-    profile.write_text(f'{OWN}[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{tmp_path / "c"}"\n')
-    store = f"SCOREGATE_CACHE__QUESTIONS=sqlite:///{tmp_path}/questions.sqlite3"
-    command = ["env", store, sys.executable, "-m", "service", "--config", str(profile)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-    assert 2 == ended.returncode
-    assert "nothing else is unpickled" in ended.stderr.splitlines()[-1]
-    assert "Traceback" not in ended.stderr
-    assert not ran.exists()

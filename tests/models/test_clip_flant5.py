@@ -18,8 +18,9 @@ from models.clip_flant5.model import ClipFlanT5
 from models.contract import CheckpointError
 from models.image import Image
 from models.pixels import CLIP_MEAN, Pixels, pad_and_resize
+from tests.support.paths import GOLDEN
 
-DIRECTORY = Path(__file__).parents[1] / "golden" / "clip_flant5"
+DIRECTORY = GOLDEN / "clip_flant5"
 GOLDEN = json.loads((DIRECTORY / "golden.json").read_text())
 PAIRS = GOLDEN["pairs"]
 SHOWS = GOLDEN["templates"]["default"]["question_template"]

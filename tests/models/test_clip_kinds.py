@@ -1,5 +1,7 @@
 """CLIPs of many kinds: what `Clip` computes is what open_clip's documented use computes."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -58,9 +60,16 @@ KINDS = {
 }
 
 
-def cosines(directory, **more):
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """The checkpoint of a kind, made once."""
+    return cache(lambda kind: save_own(tmp_path_factory.mktemp("clip"), *KINDS[kind]))
+
+
+@cache
+def cosines(directory, dtype="float32", **more):
     """Each image's cosine with each text by `Clip`, all in one batch, and which texts were cut."""
-    model = Clip(str(directory), dtype="float32", device="cpu", **more)
+    model = Clip(str(directory), dtype=dtype, device="cpu", **more)
     calls = [ImageCall(Image.of(noise(*size), str(size))) for size in SIZES] + [TextCall(t) for t in TEXTS]
     outcomes = model.score([model.prepare(call) for call in calls])
     seen, read = outcomes[: len(SIZES)], outcomes[len(SIZES) :]
@@ -69,9 +78,9 @@ def cosines(directory, **more):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_cosines_are_open_clips_own(tmp_path, kind):
+def test_cosines_are_open_clips_own(checkpoint, kind):
     """Within 2e-5, for images of odd sizes and a text longer than the context."""
-    directory = save_own(tmp_path / "clip", *KINDS[kind])
+    directory = checkpoint(kind)
     expected = plain_cosines(directory, [noise(*size) for size in SIZES], TEXTS)
     found, cut = cosines(directory)
 
@@ -82,9 +91,9 @@ def test_cosines_are_open_clips_own(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_text_is_said_to_be_cut_from_the_first_word_that_the_tower_does_not_see(tmp_path, kind):
+def test_a_text_is_said_to_be_cut_from_the_first_word_that_the_tower_does_not_see(checkpoint, kind):
     """A last word is lost where another one in its place gives the same tokens."""
-    model = Clip(str(save_own(tmp_path / "clip", *KINDS[kind])), dtype="float32", device="cpu")
+    model = Clip(str(checkpoint(kind)), dtype="float32", device="cpu")
     length, told, lost = model.tokenizer.context_length, [], []
     for words in range(length - 5, length + 2):
         one, other = ["red " * words + last for last in ("circle", "blue")]
@@ -119,9 +128,9 @@ def test_weights_may_lie_in_any_file_that_open_clip_takes(tmp_path, weights):
     assert np.abs(expected - cosines(directory)[0]).max() <= 2e-5
 
 
-def test_another_resize_mode_can_be_asked_for(tmp_path):
+def test_another_resize_mode_can_be_asked_for(checkpoint):
     """As HPSv2 needs it: the longer side is resized, the rest is black."""
-    directory = save_own(tmp_path / "clip")
+    directory = checkpoint("a ViT")
     images = [noise(*size) for size in SIZES]
     expected = plain_cosines(directory, images, TEXTS, image_resize_mode="longest")
 
@@ -129,15 +138,9 @@ def test_another_resize_mode_can_be_asked_for(tmp_path):
     assert np.abs(expected - cosines(directory)[0]).max() > 1e-3
 
 
-def test_bfloat16_is_near_float32_whatever_the_towers(tmp_path):
+@pytest.mark.parametrize("kind", KINDS)
+def test_bfloat16_is_near_float32_whatever_the_towers(checkpoint, kind):
     """Cosines within 0.02 of the exact ones."""
-    for number, kind in enumerate(KINDS):
-        directory = save_own(tmp_path / str(number), *KINDS[kind])
-        assert np.abs(cosines(directory)[0] - half_cosines(directory)).max() < 0.02, kind
+    directory = checkpoint(kind)
 
-
-def half_cosines(directory):
-    model = Clip(str(directory), dtype="bfloat16", device="cpu")
-    calls = [ImageCall(Image.of(noise(*size), str(size))) for size in SIZES] + [TextCall(t) for t in TEXTS]
-    vectors = [outcome.vector for outcome in model.score([model.prepare(call) for call in calls])]
-    return np.array([[image @ text for text in vectors[len(SIZES) :]] for image in vectors[: len(SIZES)]])
+    assert np.abs(cosines(directory)[0] - cosines(directory, "bfloat16")[0]).max() < 0.02

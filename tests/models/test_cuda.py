@@ -5,11 +5,13 @@ PyTorch follows the devices of all tensors without computing.  A tensor that was
 as it does on a GPU.  Speed, kernels and numbers are not seen.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import open_clip
 import PIL.Image
 import pytest
 import torch
@@ -36,7 +38,6 @@ from models.nli.model import Nli
 from models.outcomes import Choices, Embedding, Entailment, FirstToken, Likelihood
 from models.question_llm.model import QuestionLLM
 from tests.support import real_sizes
-from tests.support.flant5_checkpoints import configure
 
 ON_A_GPU = {"device": "cuda", "revision": "-"}
 PICTURES = [
@@ -61,45 +62,63 @@ CLIP_CALLS = [*map(ImageCall, PICTURES), TextCall("a circle"), TextCall("a squar
 PAIRS = [EntailmentCall("a red circle " * 300, "red"), EntailmentCall("a dog", "a cat")]
 
 
-@pytest.fixture
-def made(tmp_path) -> Callable[[str], Any]:
-    """The model of a name, without weights, within a dry run."""
-    file = tmp_path / "weights.pt"
-    file.touch()
+@pytest.fixture(scope="module", autouse=True)
+def dry() -> Iterator[None]:
+    """One dry run for all tests, since a tensor of one is none of another."""
+    with dry_run():
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Callable[[str], Any]:
+    """The model of a name, made once, without weights, with few layers unless its name says how many."""
     flant5 = partial(ClipFlanT5, dtype="bfloat16", features_mb=8, **ON_A_GPU)
-    clip = partial(Clip, pretrained=str(file), dtype="bfloat16", **ON_A_GPU)
     nli = partial(Nli, dtype="bfloat16", **ON_A_GPU)
-    directory = tmp_path / "checkpoint"
+    directory = tmp_path_factory.mktemp("real")
+    file = directory / "weights.pt"
+    file.touch()
+
+    def few(kind: Callable[..., Path], *sizes: Any) -> Path:
+        return real_sizes.few_layers(
+            kind(directory / f"{kind.__name__} {len([*directory.iterdir()])}", *sizes)
+        )
+
+    def clip(name: str) -> Clip:
+        known = open_clip.factory._MODEL_CONFIGS
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(known, name, real_sizes.shallow(known[name]))
+            return Clip(name, pretrained=str(file), dtype="bfloat16", **ON_A_GPU)
+
     kinds: dict[str, Callable[[], Any]] = {
-        "xl": lambda: flant5(real_sizes.flant5(directory, "xl")),
-        "xxl": lambda: flant5(real_sizes.flant5(directory, "xxl")),
-        "xl of two layers": lambda: flant5(
-            configure(real_sizes.flant5(directory, "xl"), num_layers=2, num_decoder_layers=2)
-        ),
+        "xl": lambda: flant5(few(real_sizes.flant5, "xl")),
+        "xl of 24 layers": lambda: flant5(real_sizes.flant5(directory / "xl", "xl")),
+        "xxl": lambda: flant5(few(real_sizes.flant5, "xxl")),
         "ViT-L-14-336": lambda: clip("ViT-L-14-336-quickgelu"),
         "ViT-L-14": lambda: clip("ViT-L-14-quickgelu"),
         "ViT-H-14": lambda: clip("ViT-H-14"),
         "ViT-H-14 of transformers": lambda: Clip(
-            str(real_sizes.without_weights(directory, real_sizes.VIT_H_14)), dtype="float32", **ON_A_GPU
+            str(few(real_sizes.without_weights, real_sizes.VIT_H_14)), dtype="float32", **ON_A_GPU
         ),
-        "deberta": lambda: nli(real_sizes.nli(directory, real_sizes.DEBERTA)),
-        "true": lambda: nli(real_sizes.nli(directory, real_sizes.TRUE)),
-        "llm": lambda: QuestionLLM(real_sizes.question_llm(directory), dtype="bfloat16", **ON_A_GPU),
+        "deberta": lambda: nli(few(real_sizes.nli, real_sizes.DEBERTA)),
+        "true": lambda: nli(few(real_sizes.nli, real_sizes.TRUE)),
+        "llm": lambda: QuestionLLM(few(real_sizes.question_llm), dtype="bfloat16", **ON_A_GPU),
     }
-    return lambda name: kinds[name]()
+    held = cache(lambda name: kinds[name]())
 
+    def fresh(name: str) -> Any:
+        model = held(name)
+        if isinstance(model, ClipFlanT5):
+            model._scorer._seen = FeatureCache(8 * 2**20)  # or a picture would pass by the vision tower
+        return model
 
-@pytest.fixture(autouse=True)
-def meter():
-    with dry_run() as meter:
-        yield meter
+    return fresh
 
 
 def scored(model: Any, calls: list[Any]) -> list[Any]:
     return model.score([model.prepare(call) for call in calls])
 
 
-@pytest.mark.parametrize("size", ["xl", "xxl"])
+@pytest.mark.parametrize("size", ["xl of 24 layers", "xxl"])
 def test_clip_flant5_answers_every_kind_of_call(made, size):
     """Likelihoods with short and long answers, choices and first tokens, in one batch."""
     model = made(size)
@@ -149,16 +168,16 @@ def put(part: Any, name: str, tensor: torch.Tensor) -> None:
         part._line.cache_clear()
 
 
-def test_a_weight_of_clip_flant5_on_the_cpu_raises(made):
+def test_a_weight_of_clip_flant5_on_the_cpu_raises(made, monkeypatch):
     """Each kind of tensor that its forward pass holds, one at a time; without that the batch is answered."""
-    model = made("xl of two layers")
+    model = made("xl")
     calls, places = VQA_CALLS[:4], {}
     for part, name in tensors_of(model.forward):
         places[type(part), name] = part
 
     assert len(places) > 15
     scored(model, calls)
-    model._scorer._seen = FeatureCache(0)  # or a picture that was seen before would pass by the vision tower
+    monkeypatch.setattr(model._scorer, "_seen", FeatureCache(0))  # see `fresh`
     for (_, name), part in places.items():
         kept = getattr(part, name)
         put(part, name, kept.cpu())
@@ -170,7 +189,7 @@ def test_a_weight_of_clip_flant5_on_the_cpu_raises(made):
 
 def test_token_ids_that_are_not_brought_to_the_device_raise(made, monkeypatch):
     """What a forward pass uploads."""
-    model = made("xl of two layers")
+    model = made("xl")
     monkeypatch.setattr(model.forward, "_upload", torch.tensor)
 
     with pytest.raises(RuntimeError, match="device"):
@@ -193,9 +212,12 @@ def test_a_module_on_the_cpu_raises(made, name, calls):
     network = getattr(network, "_network", network)
     [*_, last] = [m for m in network.modules() if isinstance(m, torch.nn.Linear | torch.nn.LayerNorm)]
     last.to("cpu")
-
-    with pytest.raises(RuntimeError, match="device"):
-        scored(model, calls)
+    try:
+        with pytest.raises(RuntimeError, match="device"):
+            scored(model, calls)
+    finally:
+        last.to("cuda")
+    scored(model, calls)
 
 
 # --- waiting for the device ---------------------------------------------------------------------
@@ -229,13 +251,13 @@ def test_a_batch_is_queued_whole_before_a_number_is_read(made, name, calls):
         model.score(ready)
 
     first = order.said.index("read")
-    assert first > 70  # three products or more in each of 24 layers
+    assert first > 3 * real_sizes.FEW  # three products or more in each layer
     assert {"read"} == {*order.said[first:]}
 
 
 def test_reading_in_between_is_seen(made, monkeypatch):
     """The test above can fail."""
-    model = made("xl of two layers")
+    model = made("xl")
     encode = model.forward.encode
 
     def waiting(features, texts):
@@ -249,23 +271,8 @@ def test_reading_in_between_is_seen(made, monkeypatch):
     assert "product" in order.said[order.said.index("read") :]
 
 
-# --- the meter ----------------------------------------------------------------------------------
-
-
-def test_the_meter_counts_what_lives_at_once(meter):
-    """Views and what is changed in place take nothing, and what is dropped no longer counts."""
-    kept = torch.zeros(1000, device="cuda")
-    other = kept + 1
-    other.mul_(2)[10:].view(-1)
-    del other
-    torch.zeros(500, dtype=torch.bfloat16, device="cuda")
-    torch.zeros(10**9)
-
-    assert (4000, 8000) == (meter.held, meter.peak)
-
-
 def test_the_encoder_s_mask_is_one_that_fused_kernels_take(made, monkeypatch):
-    """They would copy another one in each of 24 layers, and it is the largest tensor of a batch."""
+    """They would copy another one in each layer, and it is the largest tensor of a batch."""
     model, seen = made("xl"), []
     attend = torch.nn.functional.scaled_dot_product_attention
 
@@ -277,31 +284,5 @@ def test_the_encoder_s_mask_is_one_that_fused_kernels_take(made, monkeypatch):
     scored(model, VQA_CALLS[:1] + VQA_CALLS[4:5])  # two questions of different length
     encoder = [mask for mask in seen if mask is not None and mask.shape[-1] > 600]
 
-    assert len(encoder) == 24
+    assert len(encoder) == real_sizes.FEW
     assert all(map(is_aligned, encoder))
-
-
-@torch.inference_mode()
-def test_a_mask_that_lies_otherwise_is_copied(meter):
-    """Across, or with rows of 1,001 numbers: once more its size."""
-    attend = torch.nn.functional.scaled_dot_product_attention
-    across = torch.zeros(1, 1, 1008, 1008, device="cuda").transpose(2, 3)
-    odd = torch.zeros(1, 1, 1001, 1001, device="cuda")
-
-    for mask in (across, odd):
-        states = torch.zeros(1, 1, len(mask[0, 0]), 64, device="cuda")
-        held = meter.peak = meter.held
-        attend(states, states, states, attn_mask=mask)
-        assert meter.peak - held == 4 * len(mask[0, 0]) * 1008 + states.nbytes
-
-
-@torch.inference_mode()
-def test_fused_attention_holds_no_scores(meter):
-    """1,000 x 1,000 scores of a head would be 4 MB; a mask on another device raises."""
-    states = torch.zeros(1, 1, 1000, 64, device="cuda")
-    attend = torch.nn.functional.scaled_dot_product_attention
-    assert attend(states, states, states).nbytes == states.nbytes
-    assert meter.peak == 2 * states.nbytes
-
-    with pytest.raises(RuntimeError, match="several devices: cpu, cuda:0"):
-        attend(states, states, states, attn_mask=torch.zeros(1, 1, 1000, 1000))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 from transformers import (
@@ -12,20 +13,29 @@ from models.contract import CheckpointError
 from models.detector.mask2former import Mask2Former
 from models.detector.owlv2 import Owlv2
 from models.detector.plan import mask2former_batches, owlv2_batches
+from models.dry_run import dry_run
 from models.memory import measured
 from models.registry import families
 from models.settings import Batch
-from tests.docs.pages import section
 from tests.support import real_sizes
 from tests.support.detector_checkpoints import mask2former, mask2former_config, owlv2
+from tests.support.pages import section
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
 
 
+@pytest.fixture(scope="module")
+def detectors(tmp_path_factory):
+    """A checkpoint of each family, to be read only."""
+    directory = tmp_path_factory.mktemp("detectors")
+    return {make.__name__: make(directory / make.__name__) for make in (mask2former, owlv2)}
+
+
 @pytest.fixture
-def segmenter(tmp_path):
-    return mask2former(tmp_path / "detector")
+def segmenter(detectors, tmp_path):
+    """A Mask2Former of one's own, to be spoiled."""
+    return shutil.copytree(detectors["mask2former"], tmp_path / "detector")
 
 
 def configured(directory, name, **values):
@@ -74,17 +84,17 @@ def test_a_checkpoint_that_cannot_be_used_is_one_line_that_names_the_file(segmen
         Mask2Former(segmenter, **ON_THE_CPU)
 
 
-@pytest.mark.parametrize(("family", "make"), [("mask2former", mask2former), ("owlv2", owlv2)])
-def test_a_plan_counts_the_numbers_and_predicts_the_memory(tmp_path, family, make):
+@pytest.mark.parametrize("family", ["mask2former", "owlv2"])
+def test_a_plan_counts_the_numbers_and_predicts_the_memory(detectors, family):
     """On a GPU that need not be there; more pictures in a batch take more."""
-    declared, directory = families()[family], make(tmp_path / "detector")
+    declared = families()[family]
     plans = [
         declared.plan(
             "ours",
             declared.settings(
                 family=family,
                 role="detector",
-                checkpoint=str(directory),
+                checkpoint=str(detectors[family]),
                 device="cuda",
                 batch=Batch(max_items=items),
             ),
@@ -98,12 +108,12 @@ def test_a_plan_counts_the_numbers_and_predicts_the_memory(tmp_path, family, mak
     assert two.activations > one.activations
 
 
-@pytest.mark.parametrize(("family", "make"), [("mask2former", mask2former), ("owlv2", owlv2)])
-def test_a_family_loads_what_a_table_names(tmp_path, family, make):
+@pytest.mark.parametrize("family", ["mask2former", "owlv2"])
+def test_a_family_loads_what_a_table_names(detectors, family):
     """With its id and revision."""
     declared = families()[family]
     settings = declared.settings(
-        family=family, role="detector", checkpoint=str(make(tmp_path / "it")), id="ours", revision="7"
+        family=family, role="detector", checkpoint=str(detectors[family]), id="ours", revision="7"
     )
 
     assert "ours@7" == declared.load("left", settings).info.label
@@ -134,20 +144,21 @@ def test_the_memory_that_the_documents_tell_is_predicted(tmp_path):
     """Of the published sizes, in float32."""
     segmenter = real_sizes.mask2former(tmp_path / "segmenter")
     told = real_sizes.owlv2(tmp_path / "told")
-    one, four = (
-        measured(
-            "cuda",
-            lambda: Mask2Former(segmenter, dtype="float32", device="cuda", revision="-"),
-            lambda model, items=items: mask2former_batches(model, Batch(max_items=items)),
-        )
-        for items in (1, 4)
-    )
+    with dry_run() as meter:
+        model = Mask2Former(segmenter, dtype="float32", device="cuda", revision="-")
+        weights = meter.held
+        activations = []
+        for items in (1, 4):
+            meter.peak = meter.held
+            for batch in mask2former_batches(model, Batch(max_items=items)):
+                model.score(batch)
+            activations.append(meter.peak - weights)
     base = measured(
         "cuda",
         lambda: Owlv2(told, dtype="float32", device="cuda", revision="-"),
         lambda model: owlv2_batches(model, Batch()),
     )
-    sizes = one.weights, one.activations, four.activations, base.weights, base.activations
+    sizes = weights, *activations, base.weights, base.activations
 
     memory = section("models.md", "## Detectors").partition("**Memory.**")[2]
     assert [f"{size / 1e9:.1f}" for size in sizes] == re.findall(r"([\d.]+) GB", memory)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from models.contract import CheckpointError, RemoteModel
-from models.family import Plan
+from models.contract import CheckpointError
 from models.registry import families
 
 DEMO = {
@@ -12,7 +11,6 @@ DEMO = {
     "transformers": "question_llm",
     "mask2former": "detector",
 }
-REMOTE = {"base_url": "http://127.0.0.1:1/v1", "model": "owner/name", "extra_body": {"a": 1}}
 
 
 def table(name, **values):
@@ -41,19 +39,6 @@ def test_a_shipped_model_is_labelled_as_the_demos(name):
     label = "clip" if name == "open_clip" else f"scoregate-demo-{DEMO[name].replace('_', '-')}"
     assert label in info.id
     assert 12 == len(info.revision)
-
-
-@pytest.mark.parametrize("name", ["openai", "openai_vlm"])
-def test_a_family_of_served_models_asks_no_server(name):
-    """Neither to load one nor to plan it; an LLM generates, and answers otherwise when asked again."""
-    family, settings = table(name, **REMOTE)
-    model = family.load("left", settings)
-
-    assert isinstance(model, RemoteModel)
-    assert (family.role, name, "owner/name") == (model.info.role, model.info.family, model.info.label)
-    assert (name == "openai") == model.info.generates
-    assert not model.info.repeatable
-    assert Plan("owner/name", "http://127.0.0.1:1/v1", remote=True) == family.plan("left", settings)
 
 
 @pytest.mark.parametrize("name", DEMO)

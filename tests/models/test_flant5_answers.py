@@ -2,7 +2,6 @@
 
 import math
 from functools import cache
-from pathlib import Path
 
 import PIL.Image
 import pytest
@@ -11,8 +10,9 @@ from models.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.clip_flant5.model import ClipFlanT5
 from models.contract import ModelError
 from models.image import Image
+from tests.support.paths import GOLDEN
 
-DIRECTORY = Path(__file__).parents[1] / "golden" / "clip_flant5"
+DIRECTORY = GOLDEN / "clip_flant5"
 PICTURE = Image.of(PIL.Image.linear_gradient("L").convert("RGB"), "gradient")
 QUESTION = "What is it?"
 WORDS = ("Yes", "a red circle", "Yes", "the star")

@@ -1,6 +1,7 @@
 """ImageReward: the numbers of its authors' package, on a small random checkpoint in the published layout."""
 
 import re
+import shutil
 
 import pytest
 import torch
@@ -16,7 +17,6 @@ from models.imagereward.words import LENGTH
 from models.outcomes import Reward
 from models.registry import families
 from models.settings import Batch
-from tests.docs.pages import section
 from tests.support.imagereward_checkpoints import (
     GOLDEN,
     as_safetensors,
@@ -27,6 +27,7 @@ from tests.support.imagereward_checkpoints import (
     tensors,
 )
 from tests.support.nli_checkpoints import save_words
+from tests.support.pages import section
 
 SAID = golden()
 PROMPTS = [prompt["text"] for prompt in SAID["prompts"]]
@@ -36,13 +37,20 @@ ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return ImageReward(imagereward(tmp_path_factory.mktemp("golden")), **ON_THE_CPU)
+def whole(tmp_path_factory):
+    """The checkpoint, to be read only."""
+    return imagereward(tmp_path_factory.mktemp("golden"))
+
+
+@pytest.fixture(scope="module")
+def model(whole):
+    return ImageReward(whole, **ON_THE_CPU)
 
 
 @pytest.fixture
-def checkpoint(tmp_path):
-    return imagereward(tmp_path / "reward")
+def checkpoint(whole, tmp_path):
+    """A copy of one's own, to be spoiled."""
+    return shutil.copytree(whole, tmp_path / "reward")
 
 
 def rewards(model, *calls):

@@ -38,10 +38,10 @@ from models.question_llm.model import QuestionLLM
 from models.question_llm.plan import largest
 from models.registry import families
 from models.settings import Batch
-from tests.docs.pages import rows, section
 from tests.support import real_sizes
+from tests.support.pages import rows, section
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "deploy" / "profiles"
 
 
@@ -49,6 +49,12 @@ def memory(family: str, **table: Any) -> Memory | None:
     declared = families()[family]
     settings = declared.settings(family=family, **{"role": declared.role, "device": "cuda", **table})
     return declared.plan("left", settings).memory
+
+
+@cache
+def of_demo(family: str, name: str, **table: Any) -> Memory | None:
+    """What a shipped model takes."""
+    return memory(family, checkpoint=f"demo:{name}", **table)
 
 
 def gb(size: int) -> str:
@@ -138,12 +144,19 @@ def test_a_profile_adds_up_what_is_predicted(profile):
 # --- what it depends on -------------------------------------------------------------------------
 
 
-def activations(batches: list[list[Prepared]], more_layers: int = 0) -> int:
-    """Of CLIP-FlanT5-XL with as few layers as the prediction takes, or some more."""
+def activations(*batches: list[Prepared], more_layers: int = 0) -> list[int]:
+    """Of each batch alone in CLIP-FlanT5-XL with as few layers as the prediction takes, or some more."""
     settings = ClipFlanT5Settings(role="vqa", family="clip_flant5", device="cuda", dtype="bfloat16")
     config = XL.config | {name: few + more_layers for name, few in FEW.items()}
     vision = VIT_L_14_336 | {name: few + more_layers for name, few in FEW_OF_VISION.items()}
-    return measured("cuda", lambda: scorer(config, vision, settings), lambda _: batches).activations
+    found = []
+    with dry_run() as meter:
+        model = scorer(config, vision, settings)
+        for batch in batches:
+            held = meter.peak = meter.held
+            model.score(batch)
+            found.append(meter.peak - held)
+    return found
 
 
 def calls(number: int, call: Prepared) -> list[Prepared]:
@@ -152,17 +165,17 @@ def calls(number: int, call: Prepared) -> list[Prepared]:
 
 def test_layers_leave_nothing_behind():
     """To the byte, for each of the largest batches: what the prediction rests on, and the tests below."""
-    for batch in full_batches(VIT_L_14_336, Batch(max_items=4, max_cost_tokens=16_384)):
-        assert activations([batch]) == activations([batch], more_layers=3)
+    batches = [*full_batches(VIT_L_14_336, Batch(max_items=4, max_cost_tokens=16_384))]
+
+    assert activations(*batches) == activations(*batches, more_layers=3)
 
 
 def test_activations_grow_with_the_calls_of_a_batch():
     """24 calls take 24 times what one takes."""
     ordinary = prepared(VIT_L_14_336, AFTER, ANSWER)
 
-    assert activations([calls(24, ordinary)]) == pytest.approx(
-        24 * activations([calls(1, ordinary)]), rel=0.01
-    )
+    many, one = activations(calls(24, ordinary), calls(1, ordinary))
+    assert many == pytest.approx(24 * one, rel=0.01)
 
 
 def test_a_long_question_among_others_takes_no_more_than_long_ones():
@@ -173,17 +186,18 @@ def test_a_long_question_among_others_takes_no_more_than_long_ones():
     batch = Batch(max_items=24, max_cost_tokens=16_384)
 
     assert sum(call.cost for call in mixed) <= batch.max_cost_tokens
-    assert activations([mixed]) < max(activations([one]) for one in full_batches(VIT_L_14_336, batch))
+    of_mixed, *of_full = activations(mixed, *full_batches(VIT_L_14_336, batch))
+    assert of_mixed < max(of_full)
 
 
 def test_features_that_are_kept_count():
-    """A cache of 1,000 MiB more."""
-    table = {"checkpoint": "demo:clip_flant5", "dtype": "bfloat16"}
-    less, more = (memory("clip_flant5", **table, features_mb=mb) for mb in (0, 1000))
+    """A cache of 744 MiB more than the default's."""
+    less = of_demo("clip_flant5", "clip_flant5")
+    more = of_demo("clip_flant5", "clip_flant5", features_mb=1000)
 
     assert less
     assert more
-    assert more.activations - less.activations == 1000 * 2**20
+    assert more.activations - less.activations == (1000 - 256) * 2**20
 
 
 # --- where there is none ------------------------------------------------------------------------
@@ -200,14 +214,14 @@ def test_features_that_are_kept_count():
 )
 def test_a_checkpoint_that_is_here_is_measured_on_a_gpu_only(family, name):
     """Its weights as many bytes as its files hold numbers, but for what is not kept or kept in float32."""
-    found = memory(family, checkpoint=f"demo:{name}")
+    found = of_demo(family, name)
     files = [open_clip_weights(DEMO / name)] if name == "clip" else weight_files(DEMO / name)
     held = 4 * sum(parameters(files).values())
 
     assert found
     assert 0.85 * held < found.weights < 1.1 * held
     assert found.activations > 0
-    assert memory(family, checkpoint=f"demo:{name}", device="cpu") is None
+    assert of_demo(family, name, device="cpu") is None
 
 
 def test_what_a_dry_run_cannot_follow_is_unknown():

@@ -2,11 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from models.calls import GenerateCall
 from models.checkpoints.locate import DEMO
@@ -43,11 +41,8 @@ FOREIGN = [
 
 
 @pytest.fixture(scope="module")
-def llm() -> Iterator[QuestionLLM]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield QuestionLLM(WEIGHTS, dtype="float32", device="cpu")
-    torch.set_num_threads(threads)
+def llm() -> QuestionLLM:
+    return QuestionLLM(WEIGHTS, dtype="float32", device="cpu")
 
 
 def ask(llm: QuestionLLM, *prompts: str) -> list[Text | ModelError]:

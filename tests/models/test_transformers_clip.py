@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -33,9 +34,9 @@ def checkpoints(tmp_path_factory):
 
 
 @pytest.fixture
-def own(tmp_path):
+def own(checkpoints, tmp_path):
     """A SigLIP that a test may spoil."""
-    return save("siglip", tmp_path / "clip")
+    return shutil.copytree(checkpoints["siglip"], tmp_path / "clip")
 
 
 def clip(directory, dtype="float32"):
@@ -104,9 +105,9 @@ def test_a_siglip_never_sees_a_capital(own):
 @pytest.mark.parametrize(
     ("kind", "name"), [("siglip", "logit_scale"), ("siglip2", "logit_scale"), ("align", "temperature")]
 )
-def test_the_scale_is_the_checkpoints_own(tmp_path, kind, name):
+def test_the_scale_is_the_checkpoints_own(checkpoints, tmp_path, kind, name):
     """What its training multiplied cosines by: exp of one number, or 1 over another."""
-    directory = save(kind, tmp_path / "clip")
+    directory = shutil.copytree(checkpoints[kind], tmp_path / "clip")
     change(directory, lambda tensors: tensors.update({name: torch.full_like(tensors[name], 0.01)}))
 
     assert clip(directory).info.logit_scale == pytest.approx(100 if kind == "align" else np.exp(0.01))

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.docs.pages import ROOT
+from tests.support.paths import ROOT
 
 FOLDER = ROOT / ".venv-clients" / "bin"
 LIMIT_S = 120

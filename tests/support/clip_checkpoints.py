@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -84,6 +85,7 @@ def plain_cosines(directory: Path, images: list[PIL.Image.Image], texts: list[st
         return (seen @ read.T).numpy()
 
 
+@cache
 def published_tokenizer() -> CLIPTokenizer:
     """CLIP's tokenizer as transformers has it, made of the pieces that open_clip ships."""
     words = open_clip.SimpleTokenizer()

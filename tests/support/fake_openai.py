@@ -1,4 +1,8 @@
-"""A fake OpenAI-compatible server on a real socket, for the faults that a sound one doesn't have."""
+"""
+A fake OpenAI-compatible server on a real socket, for the faults that a sound one doesn't have.
+
+What it answers and keeps depends on the body: pytest-httpserver could replace its socket and nothing else.
+"""
 
 import json
 import threading

@@ -9,7 +9,7 @@ from models.calls import GenerateCall
 from models.contract import Prepared
 from models.outcomes import Text
 
-HELD_S = 10  # at most, so that a test that fails ends
+HELD_S = 100  # at most, so that a test that fails ends
 
 
 class FakeModel(fake.FakeModel):
@@ -103,3 +103,8 @@ class FakeQuestionLLM(FakeModel):
     def answer(self, call: GenerateCall) -> Text:
         prompt = call.user.split("prompt: ", 1)[1]
         return Text(self.texts[prompt]) if prompt in self.texts else super().answer(call)
+
+
+def new_fakes() -> dict[str, FakeModel]:
+    """A model for each role that most tests ask, by its configured name."""
+    return {"clip": FakeClip(), "vqa": FakeVqa(), "questions": FakeQuestionLLM()}

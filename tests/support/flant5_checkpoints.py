@@ -16,8 +16,9 @@ from models.calls import LikelihoodCall
 from models.clip_flant5.model import ClipFlanT5
 from models.image import Image
 from models.outcomes import Likelihood
+from tests.support import paths
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "clip_flant5"
+GOLDEN = paths.GOLDEN / "clip_flant5"
 NUMBERS = json.loads((GOLDEN / "golden.json").read_text())
 SHOWS = NUMBERS["templates"]["default"]["question_template"]
 

@@ -52,8 +52,8 @@ from models.registry import families
 from tests.support import detector_checkpoints, nli_checkpoints, transformers_clips
 from tests.support.films import film
 from tests.support.imagereward_checkpoints import imagereward
+from tests.support.paths import GOLDEN
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 RECORDED = GOLDEN / "arithmetic.json"
 DIGITS = 4
 

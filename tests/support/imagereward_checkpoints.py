@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "imagereward"
+from tests.support import paths
+
+GOLDEN = paths.GOLDEN / "imagereward"
 EMBEDDINGS = "blip.text_encoder.embeddings.word_embeddings.weight"
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from demo.process import HOST, free_port, stop
-from tests.docs.pages import ROOT
+from tests.support.paths import ROOT
 
 CONFIGURATION = ROOT / "deploy" / "nginx.conf"
 STARTED_WITHIN_S = 30

@@ -1,16 +1,14 @@
-"""An OpenTelemetry collector on a real socket, which keeps what it is sent."""
+"""An OpenTelemetry collector on the server of pytest-httpserver, which keeps what it is sent."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 
 @dataclass(frozen=True)
@@ -39,39 +37,27 @@ class Collector:
         status: what it answers with.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, server: HTTPServer) -> None:
         self.spans: list[Received] = []
         self.services: set[str] = set()
         self.bodies: list[bytes] = []
         self.status = 200
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        self.url = f"http://{server.host}:{server.port}"
+        server.expect_request("/v1/traces", "POST").respond_with_handler(self.take)
 
     def named(self, name: str) -> list[Received]:
         """The spans of that name."""
         return [span for span in self.spans if span.name == name]
 
-    def take(self, body: bytes) -> None:
+    def take(self, request: Request) -> Response:
         """Decode one request."""
-        self.bodies.append(body)
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+        self.bodies.append(request.data)
+        for resource in ExportTraceServiceRequest.FromString(request.data).resource_spans:
             self.services.add(attributes(resource.resource)["service.name"])
             for scope in resource.scope_spans:
                 self.spans += map(received, scope.spans)
-
-    @contextmanager
-    def running(self) -> Iterator["Collector"]:
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._server.shutdown()
-            self._server.server_close()
-            thread.join()
+        reply = ExportTraceServiceResponse().SerializeToString()
+        return Response(reply, self.status, content_type="application/x-protobuf")
 
 
 def received(span: Any) -> Received:
@@ -92,21 +78,3 @@ def received(span: Any) -> Received:
 def attributes(of: Any) -> dict[str, Any]:
     """Attributes by name."""
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in of.attributes}
-
-
-def handler(collector: Collector) -> type[BaseHTTPRequestHandler]:
-    """The request handler of *collector*."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            assert "/v1/traces" == self.path
-            collector.take(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response(collector.status)
-            self.send_header("content-type", "application/x-protobuf")
-            self.end_headers()
-            self.wfile.write(ExportTraceServiceResponse().SerializeToString())
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    return Handler

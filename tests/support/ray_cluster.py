@@ -35,14 +35,20 @@ class Profile:
 
 
 class Cluster:
-    """One or more nodes on this machine, each with a raylet of its own."""
+    """
+    One or more nodes on this machine, each with a raylet of its own.
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
-        self.address = f"{HOST}:{free_port(0)}"
+    Args:
+        address: of a cluster that another process has started in that directory.
+    """
+
+    def __init__(self, directory: str, address: str = "") -> None:
+        self.directory = directory
+        self.address = address or f"{HOST}:{free_port(0)}"
         self.nodes: list[subprocess.Popen[bytes]] = []
         token = Path(directory, "token")
-        token.write_text(uuid4().hex)
+        if not address:
+            token.write_text(uuid4().hex)
         self._environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
 
     def profile(self, path: Path) -> Profile:
@@ -55,11 +61,11 @@ class Cluster:
         joins = (
             ["--address", self.address]
             if self.nodes
-            else ["--head", "--port", port, "--temp-dir", self._directory, "--include-dashboard=false"]
+            else ["--head", "--port", port, "--temp-dir", self.directory, "--include-dashboard=false"]
         )
         command = [*self.profile(Path()).env, str(RAY), "start", *joins, f"--num-cpus={cpus}"]
         command += ["--disable-usage-stats", "--object-store-memory=100000000", "--block"]
-        log = Path(self._directory, f"node-{len(self.nodes)}.log")
+        log = Path(self.directory, f"node-{len(self.nodes)}.log")
         with log.open("wb") as output:
             node = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
         self.nodes.append(node)

@@ -5,8 +5,10 @@ Configurations are those that the models are published with.  Tokenizers are sma
 only the number of tokens counts.
 """
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from transformers import (
     CLIPConfig,
@@ -24,10 +26,13 @@ from transformers import (
 from models.checkpoints.locate import DEMO
 from models.clip_flant5.published import XL, XXL
 from models.clip_flant5.tokenizer import Tokenizer
+from models.clip_flant5.tower import VIT_L_14_336
 from tests.support import detector_checkpoints
 from tests.support.flant5_checkpoints import GOLDEN, configure
 from tests.support.nli_checkpoints import LABELS, save_words
 
+LAYERS = {"layers", "num_layers", "num_decoder_layers", "num_hidden_layers"}
+FEW = 3  # the last of CLIP-FlanT5's vision tower is not run
 FLANT5 = {"xl": XL.config, "xxl": XXL.config}
 DEBERTA = DebertaV2Config(
     architectures=["DebertaV2ForSequenceClassification"],
@@ -141,3 +146,21 @@ def without_weights(directory: Path, config: PretrainedConfig) -> Path:
     config.save_pretrained(directory)
     (directory / "model.safetensors").touch()
     return directory
+
+
+def few_layers(directory: Path) -> Path:
+    """The same checkpoint with few layers in each of its stacks."""
+    if (directory / "spiece.model").exists():  # of CLIP-FlanT5, whose tower is known by name
+        tower = directory / "vision_tower"
+        tower.mkdir()
+        (tower / "config.json").write_text(json.dumps(shallow(VIT_L_14_336)))
+    config = json.loads((directory / "config.json").read_text())
+    return configure(directory, **{**shallow(config), "layer_types": None})
+
+
+def shallow(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration, and those within it, with few layers."""
+    return {
+        name: FEW if name in LAYERS else shallow(value) if isinstance(value, dict) else value
+        for name, value in config.items()
+    }

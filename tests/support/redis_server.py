@@ -1,4 +1,8 @@
-"""A real redis-server as a process: on a port of its own, and with nothing on disk."""
+"""
+A real redis-server as a process: on a port of its own, and with nothing on disk.
+
+pytest-redis starts one, too, but cannot kill, stop or restart it, nor give it TLS, users and a Unix socket.
+"""
 
 import shutil
 import signal
@@ -10,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
+import trustme
 
 from demo.process import HOST, free_port
 
@@ -73,6 +78,14 @@ class RedisServer:
         except redis.ConnectionError:
             return False
         return True
+
+
+def tls_options(directory: Path, certificate: trustme.LeafCert, port: int) -> list[str]:
+    """Return the options of a port for TLS with *certificate*, where clients need none."""
+    file = directory / "server.pem"
+    certificate.private_key_and_cert_chain_pem.write_to_path(file)
+    own = ("--tls-cert-file", str(file), "--tls-key-file", str(file))
+    return ["--tls-port", str(port), *own, "--tls-auth-clients", "no"]
 
 
 @contextmanager

@@ -11,7 +11,11 @@ from demo.process import url
 
 def series(port: int, name: str) -> float:
     """The value of a Prometheus series; 0 where it has none yet."""
-    shown = httpx.get(f"{url(port)}/metrics", timeout=60, trust_env=False).text
+    return value_of(httpx.get(f"{url(port)}/metrics", timeout=60, trust_env=False).text, name)
+
+
+def value_of(shown: str, name: str) -> float:
+    """The value of a series in what `/metrics` shows; 0 where it has none yet."""
     found = re.search(rf"^{re.escape(name)} (\S+)$", shown, re.MULTILINE)
     return float(found[1]) if found else 0.0
 

@@ -1,0 +1,59 @@
+"""docs/api.md: every endpoint and option, and examples that are answered as stated."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from service import telemetry
+from tests.support.pages import page, requests, rows
+
+PAGE = "api.md"
+
+ONE_QUESTION = json.dumps(
+    {"questions": [{"id": 1, "kind": "entity - whole", "text": "Is there a circle?", "depends_on": []}]}
+)
+
+
+def endpoints(app: FastAPI) -> set[str]:
+    """METHOD and path of every route, those that FastAPI adds among them."""
+    added = {f"GET {route.path}" for route in app.routes if isinstance(route, Route)}
+    described = app.openapi()["paths"]
+    return added | {f"{method.upper()} {path}" for path, methods in described.items() for method in methods}
+
+
+def test_every_endpoint_is_documented_and_no_other(app):
+    """The first table of docs/api.md lists what the app routes."""
+    table = page(PAGE).split("\n## ", 1)[0]
+    cells = " ".join(cells[0] for cells in rows(table))
+
+    assert endpoints(app) == set(re.findall(r"`((?:GET|POST) [^`]+)`", cells))
+
+
+def test_every_route_has_a_label_of_its_own(app):
+    """A described route is never counted as "other"."""
+    assert set(app.openapi()["paths"]) <= set(telemetry.ROUTES)
+
+
+def examples() -> list[Any]:
+    """The requests of the pages: ```json ROUTE STATUS."""
+    return [
+        pytest.param(route, status, text, id=f"{n}-{route}")
+        for n, (route, status, text) in enumerate([*requests(PAGE), *requests("filtering.md")])
+    ]
+
+
+@pytest.mark.shared
+@pytest.mark.anyio
+@pytest.mark.parametrize(("route", "status", "text"), examples())
+async def test_the_requests_shown_are_answered_as_stated(serve, fakes, route, status, text):
+    """Each example of docs/api.md and docs/filtering.md, sent to the app around fake models."""
+    async with serve() as client:
+        fakes["questions"].texts["a red circle left of a blue square"] = ONE_QUESTION
+        answer = await client.post(f"/{route}", json=json.loads(text))
+
+    assert status == answer.status_code
+    assert not answer.json().get("partial")

@@ -1,0 +1,35 @@
+"""What requests hold while they are answered: one budget of bytes."""
+
+import asyncio
+import re
+
+import pytest
+
+from tests.support.large_bodies import built, form, request, waiting
+from tests.support.refusals import refused
+
+pytestmark = pytest.mark.anyio
+LIMITS = {"body_limit_mb": 2, "requests_mb": 4}  # room for one large body, and for small ones beside it
+LARGE = 1_450_000  # bytes of a file; as base64 almost 2 MB
+
+
+@pytest.mark.parametrize("sent", [{"json": request(LARGE)}, {"files": form(2_000_000)}])
+async def test_what_has_arrived_counts_until_it_is_answered(serve, fakes, sent):
+    """The next large body is refused with a time to wait, a small one is not.  In the end nothing is held."""
+    async with serve(server=LIMITS) as client:
+        service = client._transport.app.state.service
+        async with waiting(client, fakes, built(client, **sent)) as first:
+            held = service.memory.held
+            answer = await client.post("/score", json=request(LARGE))
+            metrics = (await client.get("/metrics")).text
+            small = asyncio.create_task(client.post("/score", json=request(100)))
+            while service.memory.held == held:
+                await asyncio.sleep(0.001)
+
+    problem = refused(answer, 429, "memory_full")
+    assert problem["retry_after_s"] <= int(answer.headers["Retry-After"])
+    assert (200, 200) == ((await first).status_code, (await small).status_code)
+    assert held > LARGE
+    assert held == float(re.search(r"^scoregate_requests_held_bytes (\S+)$", metrics, re.MULTILINE)[1])
+    assert 'scoregate_rejections_total{reason="memory_full"} 1.0' in metrics
+    assert 0 == service.memory.held

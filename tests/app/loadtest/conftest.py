@@ -1,0 +1,5 @@
+"""A small corpus."""
+
+from tests.unit.loadtest.conftest import folder
+
+__all__ = ["folder"]

@@ -1,0 +1,87 @@
+"""VQ²: pairs of a question and an answer, each put to the model as one question."""
+
+import math
+
+import pytest
+
+from models.calls import LikelihoodCall
+from models.outcomes import Likelihood
+from tests.support.pictures import item
+from tests.support.questions import scored, written
+
+pytestmark = pytest.mark.anyio
+
+PROMPT = "a red dog and a cat"
+PAIRS = [
+    {"id": 1, "text": "What is there?", "expected": "a red dog"},
+    {"id": 2, "text": "What is there?", "expected": "a cat"},
+]
+
+
+def answer(call):
+    """A dog is likelier than a cat, and a good part of the mass is on neither yes nor no."""
+    yes, no = (0.6, 0.2) if "dog" in call.question else (0.1, 0.4)
+    return Likelihood((math.log(yes),), math.log(yes), math.log(no))
+
+
+async def test_each_pair_counts_p_yes_over_the_vocabulary_or_among_yes_and_no(serve, fakes):
+    """The paper's is over the vocabulary."""
+    fakes["vqa"].answer = answer
+    async with serve() as client:
+        plain = await scored(client, "vq2", item(PROMPT), question_set=PAIRS)
+        shares = await scored(client, "vq2", item(PROMPT), question_set=PAIRS, normalization="yes_no")
+
+    assert 0.35 == pytest.approx(plain["scores"]["vq2"])
+    assert (0.75 + 0.2) / 2 == pytest.approx(shares["scores"]["vq2"])
+    dog, cat = plain["details"]["vq2"]["questions"]
+    assert [0.6, 0.8] == pytest.approx([dog["score"], dog["label_mass"]])
+    assert [0.1, 0.5] == pytest.approx([cat["score"], cat["label_mass"]])
+
+
+async def test_a_pair_is_asked_in_the_papers_words_or_in_the_requests(serve, fakes):
+    """What a question or an answer says is never taken for a place in the template."""
+    tricky = [{"id": 1, "text": "Is {answer} it?", "expected": "{question}"}]
+    async with serve() as client:
+        await scored(client, "vq2", item(PROMPT), question_set=PAIRS[:1])
+        await scored(client, "vq2", item(PROMPT), question_set=tricky, question="Q: {question} A: {answer}")
+
+    assert [
+        'is "a red dog" true for "What is there?" in this image?',
+        "Q: Is {answer} it? A: {question}",
+    ] == [call.question for call in fakes["vqa"].calls]
+    assert {LikelihoodCall} == {type(call) for call in fakes["vqa"].calls}
+
+
+@pytest.mark.parametrize("template", ["{}", "{answer}?", "{question}?", ""])
+async def test_a_template_without_both_places_is_refused(serve, template):
+    """The refusal names the field."""
+    body = {"items": [item()], "metrics": ["vq2"], "options": {"vq2": {"question": template}}}
+    async with serve() as client:
+        refused = await client.post("/score", json=body)
+
+    assert 422 == refused.status_code
+    assert "/options/vq2/question" in refused.text
+
+
+async def test_a_question_may_have_two_answers_and_a_pair_not_be_there_twice(serve):
+    """ "What is there?" is another question for a cat."""
+    twice = [{**PAIRS[0], "id": n} for n in (1, 2)]
+    body = {"items": [item()], "metrics": ["vq2"], "options": {"vq2": {"question_set": twice}}}
+    async with serve() as client:
+        both = await scored(client, "vq2", item(PROMPT), question_set=PAIRS)
+        refused = await client.post("/score", json=body)
+
+    assert "vq2" in both["scores"]
+    assert (422, True) == (refused.status_code, "asked twice" in refused.text)
+
+
+async def test_the_spans_of_a_written_set_are_the_words_that_it_covers(serve):
+    """Each is the expected answer, and the phrase of the prompt that it is about."""
+    async with serve() as client:
+        made = (await written(client, "vq2", "a red dog")).json()["sets"][0]
+        result = await scored(client, "vq2", item("a red dog"))
+
+    assert [("What is there?", "red dog", "red dog")] == [
+        (q["text"], q["expected"], q["phrase"]) for q in made["questions"]
+    ]
+    assert ["a"] == result["details"]["vq2"]["uncovered"]

@@ -1,0 +1,262 @@
+"""Question sets as files: what goes out comes back; what others published is taken, repaired or refused."""
+
+import gzip
+import json
+import sys
+
+import pytest
+
+from service import command
+from service.questions.exchange import dsg, jsonl
+from service.questions.exchange.contract import made
+from service.questions.sets import Question, QuestionSet, check
+from service.questions.stores.contract import content_of
+from tests.support.dsg import CHAIN
+from tests.support.paths import GOLDEN
+
+ANNOTATIONS = GOLDEN / "tifa160" / "dsg_anns.csv"
+SETS = [
+    QuestionSet("a dog – été 🐕", "dsg", CHAIN, {"llm": "x"}),
+    QuestionSet("a red fox", "dsg", (Question(1, "Is there a fox?", "entity", phrase="fox"),)),
+    QuestionSet("a red dog", "tifa", (Question(7, "Color?", "", (), "red", ("red", "blue")),), {}, ("dog",)),
+]
+
+
+@pytest.fixture
+def questions(monkeypatch, capsys, tmp_path):
+    """`scoregate-server questions …` on a store of its own: what it printed last, its stderr, its status."""
+    monkeypatch.setattr(command, "configure_logging", lambda: None)
+    monkeypatch.setattr(command, "load_models", None)  # nothing may be loaded
+
+    def run(*arguments, store="store", place=None):
+        place = place or f"sqlite:///{tmp_path}/{store}.sqlite3"
+        monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", place)
+        monkeypatch.setattr(sys, "argv", ["scoregate-server", "questions", *map(str, arguments)])
+        status = 0
+        try:
+            command.main()
+        except SystemExit as ended:
+            status = ended.code
+        said = capsys.readouterr()
+        return json.loads(said.out.splitlines()[-1]) if said.out else None, said.err, status
+
+    return run
+
+
+def lines(*sets):
+    return b"".join(map(jsonl.line_of, sets))
+
+
+@pytest.mark.parametrize("name", ["sets.jsonl", "sets.jsonl.gz"])
+def test_what_is_exported_is_imported_with_the_same_ids(questions, tmp_path, name):
+    """Into a store in a file; once more into the same one changes nothing."""
+    given, file, again = tmp_path / "given.jsonl", tmp_path / name, tmp_path / "again.jsonl"
+    given.write_bytes(lines(*SETS))
+    first = questions("import", given)
+    out = questions("export", file)
+    twice = [questions("import", file, store="other") for _ in range(2)]
+    questions("export", again, store="other")
+
+    everything = {"imported": 3, "repaired": 0, "refused": 0}
+    assert [(everything, 0)] * 3 == [(done, status) for done, _, status in (first, *twice)]
+    assert {"exported": 3} == out[0]
+    content = gzip.decompress(file.read_bytes()) if name.endswith(".gz") else file.read_bytes()
+    assert content == again.read_bytes()
+    assert sorted(lines(*SETS).splitlines()) == sorted(content.splitlines())
+
+
+def changed(**fields):
+    return json.dumps({**content_of(SETS[1]), **fields}).encode()
+
+
+BAD = {
+    b"no JSON": "Invalid JSON",
+    b"\xff\xfe": "Invalid JSON",
+    b"[]": "Input should be",
+    changed(id="sha256:0"): f"the id is sha256:0, but that of its content is {SETS[1].id}",
+    changed(id=SETS[1].id, prompt="another"): f"the id is {SETS[1].id}, but",
+    changed(prompt=" "): "prompt: Value error, is empty",
+    changed(prompt=7): "prompt: Input should be a valid string",
+    changed(style="poetry"): "no metric has the style poetry; there are dsg",
+    changed(questions=[]): "it has no questions",
+    changed(questions=[{"id": 1, "text": "a", "depends_on": [1]}]): "cycle",
+    changed(questions=[{"id": "1", "text": "a"}]): "questions.0.id: Input should be a valid integer",
+    changed(questions=[{"id": 1, "text": "a" * 1001}]): "question 1 is longer than 1000 characters",
+    changed(questions=[{"id": 10**30, "text": "a"}]): "the id of a question is above 9007199254740991",
+    changed(questions=[{"id": 1, "text": "a", "depends_on": [10**30]}]): "which does not exist",
+    changed(other=1): "other: Extra inputs are not permitted",
+    b'{"prompt": "' + b"a" * 2**20 + b'"}': "the line is longer than",
+}
+
+
+@pytest.mark.parametrize("id", [{}, {"id": ""}])
+def test_an_id_may_be_left_out(questions, tmp_path, id):
+    """For sets that people write by hand."""
+    file = tmp_path / "sets.jsonl"
+    file.write_bytes(json.dumps({**content_of(SETS[1]), **id}).encode())
+
+    assert {"imported": 1, "repaired": 0, "refused": 0} == questions("import", file)[0]
+
+
+def test_bad_lines_are_named_and_harm_no_other(questions, tmp_path):
+    """Each with its number; the status says that not everything was taken."""
+    file = tmp_path / "sets.jsonl"
+    file.write_bytes(b"\n".join([*BAD, b"", lines(SETS[0])]))
+    done, said, status = questions("import", file)
+    told = said.splitlines()
+
+    assert ({"imported": 1, "repaired": 0, "refused": len(BAD)}, 1) == (done, status)
+    assert len(BAD) == len(told)
+    for number, (line, reason) in enumerate(zip(told, BAD.values(), strict=True), 1):
+        assert line.startswith(f"refused: line {number}: ")
+        assert reason in line
+
+
+def test_an_item_that_no_store_can_hold_is_refused_and_harms_no_other(questions, tmp_path):
+    """A number that JSON has no room for, in a CSV file."""
+    rows = ["dsg_1,a dog,dog,1" + 30 * "0" + ",0,entity (dog),Is there a dog?"]
+    rows += ["dsg_2,a fox,fox,1,0,entity (fox),Is there a fox?"]
+    file = tmp_path / "sets.csv"
+    file.write_text("\n".join([",".join(dsg.COLUMNS), *rows]))
+    done, said, status = questions("import", file, "--format", "dsg")
+
+    assert ({"imported": 1, "repaired": 0, "refused": 1}, 1) == (done, status)
+    assert said.startswith("refused: line 2, dsg_1: the id of a question is above")
+
+
+def test_what_has_no_bytes_in_utf_8_makes_no_set():
+    """Also where it only says where the set comes from."""
+    with pytest.raises(ValueError, match="cannot be stored"):
+        made("a dog", "dsg", CHAIN, {"item": "\udcff"})
+
+
+def test_a_file_that_breaks_off_is_taken_as_far_as_it_goes(questions, tmp_path):
+    """A gzip file without its end: the sets before it are there, and the fault is told."""
+    file = tmp_path / "sets.jsonl.gz"
+    file.write_bytes(gzip.compress(lines(*SETS))[:-8])
+    done, said, status = questions("import", file)
+
+    assert (3, 1, 1) == (done["imported"], done["refused"], status)
+    assert "is no whole gzip file" in said
+
+
+def test_a_file_that_is_not_there_ends_the_command_in_one_line(questions, tmp_path):
+    """With the status of a wrong setting; nor can a file be made where there is no folder."""
+    place = tmp_path / "nowhere" / "sets.jsonl"
+
+    for direction in ("import", "export"):
+        done, said, status = questions(direction, place)
+        assert (None, 2) == (done, status)
+        assert said.startswith("scoregate-server: ")
+        assert str(place) in said
+
+
+REPAIRED = {
+    "tifa160_110": "asked twice",
+    "tifa160_134": "parent is missing",
+    "tifa160_5": "asked twice",
+    "tifa160_67": "not a number",
+    "tifa160_89": "cycle",
+    "tifa160_69": "cycle",
+    "tifa160_13": "cycle",
+    "tifa160_144": "cycle",
+}
+
+
+def test_the_faults_of_tifa160_are_repaired_and_reported(questions):
+    """The eight items of 160 that no set may be like, and one that is sound; none other is in the file."""
+    done, said, status = questions("import", ANNOTATIONS, "--format", "dsg", "--only", "tifa160")
+    told = dict(line.split(", ", 1)[1].split(": repaired: ") for line in said.splitlines())
+
+    assert ({"imported": 9, "repaired": 8, "refused": 0}, 0) == (done, status)
+    assert REPAIRED.keys() == told.keys()
+    assert [True] * 8 == [reason in told[item] for item, reason in REPAIRED.items()]
+
+
+def test_other_items_than_the_wanted_ones_are_left_out(questions):
+    """A name that only begins alike is another."""
+    done, _, _ = questions("import", ANNOTATIONS, "--format", "dsg", "--only", "tifa16")
+
+    assert {"imported": 0, "repaired": 0, "refused": 0} == done
+
+
+def test_a_repair_changes_nothing_else():
+    """The word among the parents costs all of them, a parent that is the question itself only that one."""
+    found = {entry.item: dsg.read(entry) for entry in dsg.entries(ANNOTATIONS)}
+    own = found["tifa160_69"].questions.questions
+
+    assert {()} == {q.depends_on for q in found["tifa160_67"].questions.questions}
+    assert (1,) == next(q.depends_on for q in own if q.id == 3)
+    assert () == found["tifa160_0"].repairs
+    assert "repaired" not in found["tifa160_0"].questions.provenance
+    for each in found.values():
+        check(each.questions.questions)
+
+
+def test_a_longer_cycle_loses_the_parent_that_comes_later():
+    """A child usually follows its parents."""
+    questions = [Question(1, "a", depends_on=(2,)), Question(2, "b", depends_on=(1,)), Question(3, "c")]
+    kept, _ = dsg.without_cycles(questions)
+
+    assert [(), (1,), ()] == [q.depends_on for q in kept]
+
+
+def test_equal_questions_become_one_with_the_children_of_both():
+    """And no child has a parent twice."""
+    kept, _ = dsg.asked_once([Question(1, "A?"), Question(2, "a? "), Question(3, "c", depends_on=(1, 2))])
+
+    assert [(1, ()), (3, (1,))] == [(q.id, q.depends_on) for q in kept]
+
+
+def test_of_questions_with_one_number_the_second_gets_a_new_one():
+    """The first keeps it, and its children."""
+    kept, _ = dsg.numbered_once([Question(5, "a"), Question(5, "b"), Question(6, "c", depends_on=(5,))])
+
+    assert [(5, "a", ()), (7, "b", ()), (6, "c", (5,))] == [(q.id, q.text, q.depends_on) for q in kept]
+
+
+def test_pairs_of_question_and_answer_become_sets_that_soft_tifa_scores(questions, tmp_path):
+    """GenEval 2's shape; the skill is the question's kind."""
+    file, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
+    pairs = [["How many dogs are there?", "four"], ["Is the dog red?", "yes"]]
+    good = {"prompt": "four red dogs", "atom_count": 2, "vqa_list": pairs, "skills": ["count", "color"]}
+    bad = [{**good, "vqa_list": [["Is it?", 4]]}, {**good, "vqa_list": [["Is it?", " "]]}, {"prompt": "a"}]
+    file.write_text("\n".join(map(json.dumps, [good, *bad])), "utf-8")
+    done, said, _ = questions("import", file, "--format", "geneval2")
+    questions("export", out)
+    [line] = out.read_text("utf-8").splitlines()
+
+    assert {"imported": 1, "repaired": 0, "refused": 3} == done
+    assert "line 2: vqa_list.0.1: Input should be a valid string" in said
+    assert ["four", "yes"] == [q["expected"] for q in json.loads(line)["questions"]]
+    assert ["count", "color"] == [q["kind"] for q in json.loads(line)["questions"]]
+    assert "tifa" == json.loads(line)["style"]
+
+
+def test_what_is_stored_and_is_not_a_set_is_left_out_and_told(questions, tmp_path):
+    """The others are exported."""
+    import sqlite3
+
+    given, file = tmp_path / "given.jsonl", tmp_path / "sets.jsonl"
+    given.write_bytes(lines(*SETS))
+    questions("import", given)
+    with sqlite3.connect(tmp_path / "store.sqlite3") as connection:
+        connection.execute("UPDATE sets SET content = x'00' WHERE id = ?", (SETS[0].id,))
+    connection.close()
+    done, said, _ = questions("export", file)
+
+    assert {"exported": 2} == done
+    assert f"left out: what is stored as {SETS[0].id} is not a question set" in said
+
+
+def test_a_second_set_of_a_prompt_is_stored_by_its_id(questions, tmp_path):
+    """The first one imported stays the prompt's own."""
+    other = QuestionSet("a red fox", "dsg", (Question(1, "Is a dog there?"),))
+    file, out = tmp_path / "sets.jsonl", tmp_path / "out.jsonl"
+    file.write_bytes(lines(SETS[1], other))
+    _, said, status = questions("import", file)
+    questions("export", out)
+
+    assert 0 == status
+    assert f"its prompt keeps the imported set {SETS[1].id}" in said
+    assert 2 == len(out.read_bytes().splitlines())

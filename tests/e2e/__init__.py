@@ -1,1 +1,0 @@
-"""The service as a process of its own, under faults."""

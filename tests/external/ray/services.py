@@ -1,0 +1,68 @@
+"""A service around timed fakes, and what tests ask of it."""
+
+import io
+from typing import Any
+
+import httpx
+import PIL.Image
+
+from demo.process import url
+from tests.support.pictures import b64
+from tests.support.service import series
+
+# A batch of 8 takes 100 ms; a cached score would prove nothing.
+PROFILE = """
+{runtime}
+
+[cache]
+questions = "sqlite:///{folder}.sqlite3"
+scores = "off"
+
+[server]
+grace_s = 30
+
+[models.vqa]
+family = "fake"
+fixed_ms = 20
+per_call_ms = 10
+batch = {{ max_items = 8, max_batch_ms = 1000 }}
+{placed}
+
+[models.clip]
+family = "fake"
+{placed}
+
+[models.questions]
+family = "fake"
+{placed}
+"""
+
+
+class Served:
+    """A running one."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def get(self, path: str) -> httpx.Response:
+        return httpx.get(f"{url(self.port)}{path}", timeout=60, trust_env=False)
+
+    def score(self, items: list[dict[str, Any]], *metrics: str, **more: Any) -> httpx.Response:
+        body = {"items": items, "metrics": metrics or ["vqascore"], "timeout_ms": 60_000} | more
+        return httpx.post(f"{url(self.port)}/score", json=body, timeout=120, trust_env=False)
+
+    def waiting(self, lane: str = "bulk") -> float:
+        """Calls that wait for the VQA model."""
+        return series(self.port, f'scoregate_queue_depth{{lane="{lane}",model="vqa"}}')
+
+
+def picture(number: int) -> bytes:
+    """A picture of a colour of its own."""
+    buffer = io.BytesIO()
+    PIL.Image.new("RGB", (8, 8), (number % 256, number // 256, 7)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def items(count: int, first: int = 0, prompt: str = "a red square") -> list[dict[str, Any]]:
+    """Items with so many different pictures."""
+    return [{"prompt": prompt, "image": b64(picture(number))} for number in range(first, first + count)]

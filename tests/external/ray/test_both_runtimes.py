@@ -1,0 +1,105 @@
+"""What callers see is the same whether models run in the service's process or on Ray."""
+
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from tests.external.ray.services import Served, items
+from tests.support.pictures import b64
+from tests.support.ray_cluster import gateway
+from tests.support.service import until
+
+METRICS = ("vqascore", "clipscore", "dsg")
+
+
+def test_scores_do_not_depend_on_the_runtime(local, ray):
+    asked = items(20)
+    ours, theirs = (
+        [result["scores"] for result in each.score(asked, *METRICS).json()["results"]]
+        for each in (local, ray)
+    )
+
+    assert ours == theirs
+    assert all(0 < scores["vqascore"] < 1 for scores in theirs)
+
+
+def test_models_and_readiness_are_told_the_same_way(local, ray):
+    ours, theirs = (each.get("/models").json() for each in (local, ray))
+
+    assert ours["models"] == theirs["models"]
+    assert all(model["ready"] for model in theirs["models"])
+    assert [200, 200] == [each.get("/readyz").status_code for each in (local, ray)]
+
+
+def test_a_deadline_that_passes_is_told_with_the_stage(served):
+    with ThreadPoolExecutor(1) as pool:
+        bulk = pool.submit(served.score, items(64, 1000), priority="bulk")
+        until(lambda: served.waiting() > 0)
+        late = served.score(items(8, 2000), timeout_ms=150, priority="bulk")
+        assert 200 == bulk.result().status_code
+
+    assert 504 == late.status_code
+    assert "deadline_exceeded" == late.json()["code"]
+    assert late.json()["detail"].endswith(("in the stage queue", "in the stage model"))
+
+
+def test_interactive_work_does_not_wait_for_the_bulk_before_it(served):
+    with ThreadPoolExecutor(1) as pool:
+        bulk = pool.submit(served.score, items(128, 3000), priority="bulk")
+        until(lambda: served.waiting() > 4)
+        urgent = served.score(items(1, 4000))
+        still = bulk.done()
+        answers = bulk.result()
+
+    assert 200 == urgent.status_code
+    assert not still
+    assert not answers.json()["partial"]
+
+
+def test_what_could_not_be_done_in_time_is_refused_with_a_time_to_come_back(served):
+    with ThreadPoolExecutor(4) as pool:
+        before = [pool.submit(served.score, items(128, 5000 + 128 * n)) for n in range(4)]
+        until(lambda: served.waiting("interactive") > 30)
+        refused = served.score(items(64, 6000), timeout_ms=500)
+        assert all(each.result().status_code == 200 for each in before)
+
+    assert 429 == refused.status_code
+    assert "lane_full" == refused.json()["code"]
+    assert int(refused.headers["retry-after"]) >= 1
+
+
+def test_callers_who_leave_leave_no_work_behind(served):
+    before = served.waiting("interactive")
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(
+            f"http://127.0.0.1:{served.port}/score",
+            json={"items": items(128, 7000), "metrics": ["vqascore"], "timeout_ms": 60_000},
+            timeout=0.5,
+            trust_env=False,
+        )
+    until(lambda: served.waiting("interactive") <= before)
+
+    assert 200 == served.score(items(1, 8000)).status_code
+
+
+def test_a_broken_picture_is_its_items_fault_and_no_neighbours(served):
+    broken = {"prompt": "a red square", "image": b64(b"\x89PNG\r\n\x1a\n" + b"\0" * 100)}
+    answer = served.score([*items(3, 9000), broken]).json()
+
+    assert "image_undecodable" == answer["results"][3]["errors"]["vqascore"]["code"]
+    assert all("vqascore" in result["scores"] for result in answer["results"][:3])
+
+
+def test_sigterm_answers_what_was_accepted(profile, tmp_path):
+    with gateway(profile, tmp_path / "log") as (process, port), ThreadPoolExecutor(4) as pool:
+        service = Served(port)
+        asked = [pool.submit(service.score, items(32, 10_000 + 32 * n)) for n in range(4)]
+        until(lambda: service.waiting("interactive") > 40)
+        process.send_signal(signal.SIGTERM)
+        answers = [each.result() for each in asked]
+
+        assert {200} == {answer.status_code for answer in answers}
+        assert not any(answer.json()["partial"] for answer in answers)
+        assert 0 == process.wait(60)

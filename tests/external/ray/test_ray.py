@@ -1,0 +1,175 @@
+"""What only Ray does: replicas that die, updates, several gateways, and clusters that cannot be used."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from demo.process import HOST, SERVICE, free_port
+from tests.external.ray.services import Served, items
+from tests.support.ray_cluster import STARTED_WITHIN_S, Profile, gateway, kill, listening, replicas
+from tests.support.service import series, until
+
+
+def test_a_killed_replica_costs_no_answer_and_is_replaced(ray):
+    before = replicas("vqa")
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(ray.score, items(64, 64 * n), priority="bulk") for n in range(4)]
+        until(lambda: ray.waiting() > 16)
+        kill(before[0])
+        answers = [each.result() for each in asked]
+
+    assert {200} == {answer.status_code for answer in answers}
+    assert not any(answer.json()["partial"] for answer in answers)
+    until(lambda: bool(set(replicas("vqa")) - set(before)), STARTED_WITHIN_S)
+
+
+def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profile, cluster):
+    text = ray_profile.path.read_text().replace("[models.vqa]", "[models.vqa]\nreplicas = 2")
+    two, newer = (ray_profile.path.with_name(f"{name}.toml") for name in ("two", "newer"))
+    two.write_text(text)
+    newer.write_text(text.replace("[models.vqa]", '[models.vqa]\nid = "newer"'))
+    try:
+        cluster.deploy(two)
+        until(lambda: asked(ray) == 2, STARTED_WITHIN_S)
+        with ThreadPoolExecutor(2) as pool:
+            update = pool.submit(cluster.deploy, newer)
+            answers = [ray.score(items(16, 20_000))]
+            while not update.done():
+                answers.append(ray.score(items(16, 20_000 + len(answers))))
+            update.result()
+        until(lambda: name_asked(ray).startswith("newer"), STARTED_WITHIN_S)
+    finally:
+        cluster.deploy(ray_profile.path)
+        until(lambda: asked(ray) == 1 and name_asked(ray).startswith("fake-vqa"), STARTED_WITHIN_S)
+
+    assert {200} == {answer.status_code for answer in answers}
+    assert not any(answer.json()["partial"] for answer in answers)
+
+
+def test_gateways_share_the_replicas(ray, ray_profile, tmp_path):
+    with gateway(ray_profile, tmp_path / "log") as (_, port), ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(each.score, items(40)) for each in (ray, Served(port))]
+        first, second = ([r["scores"] for r in each.result().json()["results"]] for each in both)
+
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1:{port}", "nothing answers there"),
+        ("ray://127.0.0.1:{port}", "nothing answers there"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_told_in_one_line(ray_profile, tmp_path, address, reason):
+    address = address.format(port=free_port(0))
+    ended = started(ray_profile, tmp_path, ("address = ", f'address = "{address}" #'))
+
+    assert os.EX_TEMPFAIL == ended.returncode
+    assert [f"runtime.address: {address}: {reason}"] == [
+        line.partition("scoregate-server: ")[2].partition(": [Errno")[0] for line in last(ended)
+    ]
+
+
+def test_models_that_were_not_deployed_are_told_in_one_line(ray_profile, tmp_path):
+    ended = started(
+        ray_profile,
+        tmp_path,
+        ("[models.clip]", '[models.other]\nrole = "vqa"\nfamily = "fake"\n\n[models.clip]'),
+        ("[runtime]", "[runtime]\nstart_timeout_s = 5"),
+        ("[cache]", '[metrics.vqascore]\nvqa = "other"\n\n[cache]'),
+    )
+
+    assert os.EX_TEMPFAIL == ended.returncode
+    assert "models.other: " in last(ended)[0]
+    assert "deploy" in last(ended)[0]
+
+
+def test_what_fits_on_no_node_is_refused_before_anything_is_deployed(ray_profile, tmp_path):
+    change = ("[models.clip]", '[models.clip]\ndevice = "cuda"\nnum_gpus = 0.5')
+    ended = started(ray_profile, tmp_path, change, command=(*SERVICE, "deploy"))
+
+    assert 2 == ended.returncode
+    assert "models.clip: no node of the cluster has 0.5 GPU" in last(ended)[0]
+
+
+ALONE = """
+[runtime]
+kind = "ray"
+
+[cache]
+questions = "sqlite:///{folder}/questions.sqlite3"
+
+[models.vqa]
+family = "fake"
+num_cpus = 0.5
+"""
+
+# A call of the port that Ray Serve opens for each replica, as somebody makes it who has no token.
+STRANGER = """
+import sys, grpc
+from ray.serve.generated import serve_pb2, serve_pb2_grpc
+stub = serve_pb2_grpc.ASGIServiceStub(grpc.insecure_channel(f"127.0.0.1:{sys.argv[1]}"))
+try:
+    stub.HandleRequest(serve_pb2.ASGIRequest(), timeout=20)
+except grpc.RpcError as error:
+    print(error.code().name)
+"""
+
+
+def test_a_cluster_of_its_own_is_closed_to_other_machines(tmp_path):
+    """But for one port of each replica, which Serve opens everywhere: it asks for a token."""
+    profile = Profile(tmp_path / "alone.toml")
+    profile.path.write_text(ALONE.format(folder=tmp_path))
+    with gateway(profile, tmp_path / "log") as (process, port):
+        score = Served(port).score(items(1)).json()["results"][0]["scores"]
+        open_to_all = [each for each in listening(process.pid) if not each.address.is_loopback]
+        without_token = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+        answers = [
+            subprocess.run(
+                [sys.executable, "-c", STRANGER, str(each.port)],
+                env=without_token,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            ).stdout.strip()
+            for each in open_to_all
+        ]
+
+    assert "vqascore" in score
+    assert all("ServeReplica" in each.command for each in open_to_all)
+    assert ["UNAUTHENTICATED"] * len(open_to_all) == answers
+
+
+def asked(served):
+    """How many copies of the VQA model the gateway asks."""
+    return series(served.port, 'scoregate_replicas{model="vqa"}')
+
+
+def name_asked(served):
+    """The label of the VQA model that answers."""
+    return served.score(items(1)).json()["models"]["vqa"]
+
+
+def started(profile, folder, *changes, command=SERVICE):
+    """The service with a changed profile, which is expected to end by itself."""
+    text = profile.path.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "changed.toml"
+    path.write_text(text)
+    return subprocess.run(
+        [*profile.env, f"SCOREGATE_SERVER__HOST={HOST}", *command, "--config", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def last(ended):
+    """The last line that it wrote to stderr."""
+    return ended.stderr.strip().splitlines()[-1:]

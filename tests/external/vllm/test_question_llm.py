@@ -1,0 +1,94 @@
+"""The service with a real vLLM behind it that serves the shipped question LLM."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from models.checkpoints.locate import DEMO
+from models.question_llm.model import QuestionLLM
+from service.questions.sets import QuestionSet
+from service.questions.styles.dsg import DSG as STYLE
+from tests.external.vllm.services import LISTED, scored, server, service
+
+
+@pytest.fixture(scope="module")
+def llm():
+    """The server of the question LLM, killed in the end, since a test starts it anew in this process."""
+    with server("llm") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def with_llm(llm, tmp_path_factory):
+    """A client of the demo service, whose question LLM is served by vLLM."""
+    tables = f"""
+        [models.clip]
+        family = "open_clip"
+        checkpoint = "demo:clip"
+        [models.vqa]
+        family = "clip_flant5"
+        checkpoint = "demo:clip_flant5"
+        [models.questions]
+        family = "openai"
+        base_url = "{llm.base_url}"
+        model = "m"
+    """
+    with service(tmp_path_factory.mktemp("with-llm"), tables) as client:
+        yield client
+
+
+def written(client, prompts):
+    """The answer of `/questions`."""
+    return client.post("/questions", json={"prompts": prompts, "timeout_ms": 170_000})
+
+
+def test_vllm_writes_the_sets_that_the_embedded_llm_writes(with_llm):
+    """One checkpoint, one schema, two engines: the same questions, so the same ids."""
+    prompts = [sample["right"] for sample in LISTED]
+    embedded = QuestionLLM(DEMO / "question_llm", dtype="float32", device="cpu")
+    written_here = embedded.score([embedded.prepare(STYLE.call(prompt)) for prompt in prompts])
+    expected = [
+        QuestionSet(prompt, "dsg", STYLE.parse(outcome.text)).id
+        for prompt, outcome in zip(prompts, written_here, strict=True)
+    ]
+
+    assert expected == [made["id"] for made in written(with_llm, prompts).json()["sets"]]
+
+
+def test_dsg_is_scored_with_questions_from_vllm(with_llm):
+    """The right prompt of a sample scores above its wrong one."""
+    sample = LISTED[1]
+    right, wrong = scored(with_llm, [sample["right"], sample["wrong"]], "dsg")
+
+    assert right["scores"]["dsg"] > wrong["scores"]["dsg"]
+
+
+def test_a_killed_vllm_gives_explicit_errors_and_is_found_again(with_llm, llm):
+    """kill -9 under load: every prompt gets a set or an error, stored sets stay, and it comes back."""
+    stored, fresh = "a white ring", [f"{n} {shape}s" for n in ("two", "four") for shape in ("star", "square")]
+    assert 200 == written(with_llm, [stored]).status_code
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(written, with_llm, [prompt]) for prompt in fresh]
+        llm.kill()
+        outcomes = {answer.result().status_code for answer in answers}
+    after = written(with_llm, ["three hearts"])
+    kept = written(with_llm, [stored])
+    wait_for(lambda: "cannot be reached" in with_llm.get("/readyz").json()["models"]["questions"])
+    llm.start()
+    llm.wait()
+    wait_for(lambda: "ready" == with_llm.get("/readyz").json()["models"]["questions"])
+    again = written(with_llm, ["three hearts"])
+
+    assert outcomes <= {200, 502}
+    assert (502, "question_llm_failed") == (after.status_code, after.json()["code"])
+    assert (200, True) == (kept.status_code, kept.json()["sets"][0]["cached"])
+    assert 200 == again.status_code
+
+
+def wait_for(true, seconds=60):
+    """Until the service has noticed."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

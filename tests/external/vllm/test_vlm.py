@@ -1,0 +1,149 @@
+"""The service with a real vLLM behind it that serves a VLM: a tiny random LLaVA."""
+
+import base64
+import io
+
+import PIL.Image
+import pytest
+
+from demo.samples import FOLDER
+from models.openai.answers import BY_LETTER
+from service.metrics.rubrics.rubric import RUBRICS, VALUES
+from tests.external.vllm.services import LISTED, PICTURE, scored, server, service
+from tests.support.tiny_llava import label_probabilities
+
+EIGHT = [
+    f"a {colour} {shape}" for colour in ("red", "blue") for shape in ("circle", "square", "star", "ring")
+]
+
+
+@pytest.fixture(scope="module")
+def vlm():
+    """The server of the LLaVA."""
+    with server("vlm") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def llava(vlm):
+    """The checkpoint's directory."""
+    return vlm.checkpoint
+
+
+@pytest.fixture(scope="module")
+def with_vlm(vlm, tmp_path_factory):
+    """A client of a service whose one model is a VLM served by vLLM."""
+    tables = f"""
+        [models.vqa]
+        family = "openai_vlm"
+        base_url = "{vlm.base_url}"
+        model = "m"
+        timeout_s = 170
+    """
+    with service(tmp_path_factory.mktemp("with-vlm"), tables) as client:
+        yield client
+
+
+def test_a_vlm_gives_the_probabilities_that_transformers_computes(with_vlm, llava):
+    """Of "Yes" and "No" as the first token, to 1e-5 in float32."""
+    rgb = PIL.Image.open(io.BytesIO(PICTURE)).convert("RGB")
+    for prompt, result in zip(EIGHT, scored(with_vlm, EIGHT, "vqascore"), strict=True):
+        yes, no = label_probabilities(
+            llava, rgb, f'Does this figure show "{prompt}"? Please answer yes or no.'
+        )
+        details = result["details"]["vqascore"]
+
+        assert result["scores"]["vqascore"] == pytest.approx(yes, abs=1e-5)
+        assert (details["p_yes"], details["p_no"]) == pytest.approx((yes, no), abs=1e-5)
+        assert details["label_mass"] == pytest.approx(yes + no, abs=2e-5)
+
+
+SHAPE = {"id": 1, "text": "What is it?", "choices": ["a ring", "a star", "a heart"], "expected": "a star"}
+
+
+def test_a_vlm_gives_its_choices_the_probabilities_that_transformers_computes(with_vlm, llava):
+    """Of the letters as the first token, each among all of them."""
+    rgb = PIL.Image.open(io.BytesIO(PICTURE)).convert("RGB")
+    asked = "What is it?\nA. a ring\nB. a star\nC. a heart\n" + BY_LETTER
+    exact = label_probabilities(llava, rgb, asked, ("A", "B", "C"))
+    [result] = scored(with_vlm, ["a star"], "tifa", question_set=[SHAPE])
+    [question] = result["details"]["tifa"]["questions"]
+
+    shares = [p / sum(exact) for p in exact]
+    assert list(question["probabilities"].values()) == pytest.approx(shares, abs=1e-5)
+    assert question["answer"] == SHAPE["choices"][shares.index(max(shares))]
+
+
+def test_a_vlm_gives_first_tokens_the_probabilities_that_transformers_computes(with_vlm, llava):
+    """Of the first letter, small or large: to this model every letter is a token, and so is a space."""
+    rgb = PIL.Image.open(io.BytesIO(PICTURE)).convert("RGB")
+    exact = label_probabilities(llava, rgb, "What is it? Answer in one word.", ("s", "S"))
+    star = {**SHAPE, "choices": [], "expected": "star"}
+    [result] = scored(with_vlm, ["a star"], "soft_tifa", question_set=[star])
+
+    assert result["scores"]["soft_tifa"] == pytest.approx(sum(exact), abs=1e-5)
+
+
+@pytest.mark.parametrize(("template", "labels"), [("semantic_consistency", "1-5"), ("editing", "A-E")])
+def test_a_vlm_grades_by_the_probabilities_that_transformers_computes(with_vlm, llava, template, labels):
+    """Σ p·value / Σ p of its labels, to 1e-5; the picture before an edit stands before the one after it."""
+    rubric, values = RUBRICS[template], VALUES[labels]
+    after, source = pixels(PICTURE), (FOLDER / LISTED[2]["file"]).read_bytes()
+    edited = template == "editing"
+    before = [rubric.pictures["source"], pixels(source), rubric.pictures["image"]] if edited else []
+    exact = label_probabilities(llava, after, rubric.text("a red star", labels), (*values,), before)
+    beside = {"source": base64.b64encode(source).decode()} if edited else {}
+    [result] = scored(with_vlm, ["a red star"], "judge", beside=beside, template=template, labels=labels)
+
+    expected = sum(p * value for p, value in zip(exact, values.values(), strict=True)) / sum(exact)
+    told = result["details"]["judge"]
+    assert result["scores"]["judge"] == pytest.approx(expected, abs=1e-5)
+    assert told["probabilities"] == pytest.approx(dict(zip(values, exact, strict=True)), abs=1e-5)
+    assert told["label_mass"] == pytest.approx(sum(exact), abs=2e-5)
+
+
+def test_a_vlm_compares_with_three_references_in_their_order(with_vlm, llava):
+    """Four pictures in one message; other references are another grade."""
+    rubric, labels = RUBRICS["anchored_likeness"], tuple(VALUES["1-5"])
+    files = [(FOLDER / sample["file"]).read_bytes() for sample in LISTED[2:5]]
+    introduced = [rubric.pictures["references"].replace("{}", str(n)) for n in (1, 2, 3)]
+    pairs = zip(introduced, map(pixels, files), strict=True)
+    before = [*(each for pair in pairs for each in pair), rubric.pictures["image"]]
+    exact = label_probabilities(llava, pixels(PICTURE), rubric.text("a star", "1-5"), labels, before)
+    sent = [base64.b64encode(file).decode() for file in files]
+    [result], [turned] = (
+        scored(with_vlm, ["a star"], "judge", beside={"references": order}, template="anchored_likeness")
+        for order in (sent, sent[::-1])
+    )
+
+    told = result["details"]["judge"]
+    assert told["probabilities"] == pytest.approx(dict(zip(labels, exact, strict=True)), abs=1e-5)
+    assert told["probabilities"] != pytest.approx(turned["details"]["judge"]["probabilities"], abs=1e-5)
+
+
+def pixels(file):
+    """A picture file's, in RGB."""
+    return PIL.Image.open(io.BytesIO(file)).convert("RGB")
+
+
+def test_questions_about_one_image_share_its_prefix(with_vlm, vlm):
+    """Eight that arrive together: vLLM computes the image's part of the prompt once, and reads it once."""
+    picture = (FOLDER / LISTED[0]["file"]).read_bytes()
+    names = ("vllm:prefix_cache_hits_total", "vllm:mm_cache_hits_total")
+    before = [vlm.counter(name) for name in names]
+    results = scored(with_vlm, EIGHT, "vqascore", picture)
+    prefix, images = (vlm.counter(name) - old for name, old in zip(names, before, strict=True))
+
+    assert all(result["scores"] for result in results)
+    assert prefix >= 128
+    assert images >= 7
+
+
+def test_an_answer_of_several_tokens_is_refused_by_name(with_vlm):
+    """The tokenizer that decides is the server's own."""
+    image = base64.b64encode(PICTURE).decode()
+    body = {"items": [{"prompt": "a", "image": image}], "options": {"vqascore": {"answer": "Yes it does"}}}
+    error = with_vlm.post("/score", json=body).json()["results"][0]["errors"]["vqascore"]
+
+    assert "call_refused" == error["code"]
+    assert "it must have one" in error["detail"]

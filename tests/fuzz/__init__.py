@@ -1,1 +1,0 @@
-"""The contract as a machine reads it: schemathesis against the service around fake models."""

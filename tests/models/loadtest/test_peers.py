@@ -1,0 +1,314 @@
+"""The service beside its peers: turns, ratios, the table; and that both are asked the same."""
+
+import base64
+import io
+import json
+import pickle
+import subprocess
+from dataclasses import replace
+from math import exp, inf
+
+import httpx
+import numpy as np
+import PIL.Image
+import pytest
+
+from loadtest.generator.wires import WIRES
+from loadtest.peers import environments
+from loadtest.peers.environments import python_of
+from loadtest.peers.fastapi.serve import create as bare
+from loadtest.peers.flask.serve import Plain, create
+from loadtest.peers.peer import PEERS, Peer
+from loadtest.peers.plot import plot
+from loadtest.peers.rounds import Result, Run, alternate, merged, run_of
+from loadtest.peers.rows import ROWS
+from loadtest.peers.scoring import Scorer
+from loadtest.peers.table import EVERY, IN_PROCESS, cell, details, keep, read, table
+from loadtest.workloads.named import WORKLOADS, plan
+from loadtest.workloads.questions import ASKED
+from loadtest.workloads.spec import Spec
+from models.calls import ImageCall, LikelihoodCall, TextCall
+from models.checkpoints.locate import locate
+from models.clip.model import Clip
+from models.clip_flant5.model import ClipFlanT5
+from models.contract import QUESTION
+from models.demo.evaluation import cases
+from models.image import Image
+from tests.unit.loadtest.conftest import outcome
+
+
+def runs(*values):
+    return [Run(value, 10, 20) for value in values]
+
+
+def test_the_two_take_turns_and_get_the_same_rounds():
+    """Ours first; both are told the round, which is the seed of what they are sent."""
+    asked = []
+
+    def side(name):
+        return lambda number: asked.append((name, number)) or Run(number, 0, 0)
+
+    ours, theirs = alternate(3, side("ours"), side("theirs"))
+
+    assert [("ours", 0), ("theirs", 0), ("ours", 1), ("theirs", 1), ("ours", 2), ("theirs", 2)] == asked
+    assert [0, 1, 2] == [run.value for run in ours] == [run.value for run in theirs]
+
+
+def test_the_ratio_is_the_median_of_the_rounds_ratios():
+    """Not the ratio of the medians, which here is 1."""
+    assert 2 == Result("burst", "mosec", "1", runs(10, 20, 30), runs(20, 10, 10)).ratio
+
+
+@pytest.mark.parametrize(("row", "nothing"), [("burst", 0), ("under-bulk", inf)])
+def test_rounds_in_which_a_peer_failed_are_told_and_not_compared(row, nothing):
+    """It scored nothing, or a request never ended; the ratio would be infinite, or 0."""
+    some = Result(row, "mosec", "1", runs(1, 1, 1), runs(nothing, 0.8, nothing))
+    all = Result(row, "mosec", "1", runs(1), runs(nothing))
+
+    assert (1.25, 2) == (some.ratio, some.unanswered)
+    assert "1.25, it failed 2×" == cell(ROWS[row], some).replace("*", "")
+    assert "it failed" == cell(ROWS[row], all)
+
+
+def test_a_run_tells_the_latency_of_those_who_wait():
+    """Of all, where nobody is interactive; a failed request was never answered."""
+    bulk, waited = outcome(done=9.0, lane="bulk"), outcome(done=0.5)
+
+    assert 500 == run_of([bulk, waited], 1).p50_ms
+    assert 9000 == run_of([bulk], 1).p50_ms
+    assert Run(1, inf, inf, 1) == run_of([outcome(status=500, scored=0)], 1)
+    assert Run(2, 10, 20) == merged(runs(1, 2, 9))
+
+
+def test_a_p99_must_stay_below_its_target_and_a_rate_above():
+    """Rows without a target are met by anything."""
+    assert ROWS["burst"].met(1.1)
+    assert not ROWS["burst"].met(1.09)
+    assert ROWS["under-bulk"].met(0.5)
+    assert not ROWS["under-bulk"].met(0.51)
+    assert ROWS["corrupt"].met(0)
+
+
+def test_each_figure_is_taken_from_the_outcomes():
+    """Images a second, the p99 of those who wait, and what was scored."""
+    outcomes = [outcome(done=2.0, lane="bulk"), outcome(done=0.5), outcome(done=1.0, scored=0)]
+
+    assert 1 == ROWS["burst"].value(outcomes)
+    assert inf == ROWS["under-bulk"].value(outcomes)
+    assert 500 == ROWS["under-bulk"].value(outcomes[:2])
+    assert 2 == ROWS["corrupt"].value(outcomes)
+
+
+def test_the_table_has_a_column_for_each_peer_and_marks_what_is_missed():
+    """With its version; of the corrupt picture both numbers stand there."""
+    results = [
+        Result("burst", "litserve", "0.2", runs(100), runs(80)),
+        Result("burst", "flask", "3", runs(100), runs(125)),
+        Result("corrupt", "litserve", "0.2", runs(127), runs(96)),
+        Result("loop-8-calls", IN_PROCESS, "", runs(50), runs(10)),
+    ]
+
+    assert [
+        "| ours over theirs | litserve 0.2 | flask 3 | in process | target |",
+        "|---|---|---|---|---|",
+        "| 512 single requests at once | 1.25 | **0.80** |  | ≥ 1.1 |",
+        "| one corrupt picture in 128: others scored | 127 / 96 |  |  |  |",
+        "| 8 questions, over a loop of single calls |  |  | 5.00 | ≥ 4 |",
+    ] == list(table(results))
+    assert "| burst | flask | images/s | 100.0 | 125.0 | 10 / 10 | 20 / 20 | 0 / 0 | 1 rounds |" in [
+        *details(results)
+    ]
+
+
+def test_what_is_measured_anew_takes_the_place_of_what_was_there(tmp_path):
+    """Rows measured alone keep the others; requests never answered are read as they were written."""
+    file = tmp_path / "build" / "peers.json"
+    one, other = (
+        Result("4x128", "flask", "3", runs(1), runs(1)),
+        Result("burst", "flask", "3", runs(1), runs(1)),
+    )
+    keep([one, other], file)
+    late = replace(one, theirs=[Run(1, 5, inf, 3)])
+
+    assert [other, late] == keep([late], file)
+    assert [other, late] == read(file)
+    assert [] == read(tmp_path / "nothing.json")
+
+
+def test_the_table_is_drawn(tmp_path):
+    """A bar for each ratio, none for the corrupt picture."""
+    results = [
+        Result(row, "flask", "3", runs(3, 4), runs(2, 8)) for row in ("burst", "under-bulk", "corrupt")
+    ]
+    plot(results, tmp_path / "peers.png")
+
+    with PIL.Image.open(tmp_path / "peers.png") as picture:
+        assert "PNG" == picture.format
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_sends_a_workload_that_there_is_to_peers_that_there_are(name):
+    """And asks each for what its format knows."""
+    row = ROWS[name]
+
+    assert row.spec.workload in WORKLOADS
+    assert set(row.peers) <= set(PEERS)
+    assert row.role == ("clip" if row.metric == "clipscore" else "vqa")
+    assert {"infinity"} != set(row.peers)
+    assert row is EVERY[name]
+
+
+def test_the_peers_versions_are_those_of_their_locks():
+    """What the table shows is what is installed."""
+    assert all(f"{peer.package}=={peer.version}" in peer.lock.read_text("utf-8") for peer in PEERS.values())
+
+
+# --- the same question to both -------------------------------------------------------------------
+
+
+@pytest.fixture
+def request_of_33(folder):
+    """A request of ours, larger than what infinity takes at once."""
+    spec = Spec("whole-64", scale=33 / 512, metric="clipscore")
+    [arrival] = plan(spec, folder).arrivals
+    return arrival.body
+
+
+def test_a_peer_gets_the_same_pictures_and_the_same_words(request_of_33):
+    """In JSON and as a pickle."""
+    items = json.loads(request_of_33)["items"]
+    texts = [[item["prompt"]] for item in items]
+    [as_json], [pickled] = (WIRES[name].written(request_of_33) for name in ("json", "pickle"))
+
+    assert {"images": [item["image"] for item in items], "texts": texts} == json.loads(as_json)
+    files = [base64.b64decode(item["image"]) for item in items]
+    assert {"images": files, "texts": texts} == pickle.loads(pickled)
+    assert [request_of_33] == WIRES["scoregate"].written(request_of_33)
+
+
+@pytest.mark.parametrize(
+    ("spec", "texts"),
+    [
+        (Spec("one-by-one", rate=1, seconds=1), None),
+        (Spec("one-by-one", rate=1, seconds=1, metric="dsg", questions=True), ASKED),
+    ],
+)
+def test_a_vqa_model_is_asked_in_full(spec, texts, folder):
+    """The question around the prompt, or the eight questions as dsg asks them."""
+    [arrival] = plan(spec, folder).arrivals
+    [item] = json.loads(arrival.body)["items"]
+    [body] = WIRES["json"].written(arrival.body)
+
+    assert [texts or [QUESTION.replace("{}", item["prompt"])]] == json.loads(body)["texts"]
+
+
+def test_infinity_is_asked_in_parts_and_its_caller_makes_the_cosines(request_of_33):
+    """32 pictures, one picture, 33 texts; embeddings come back in that order."""
+    *pictures, words = map(json.loads, WIRES["infinity"].written(request_of_33))
+    seen, read = np.eye(3), np.array([[1, 0, 0], [0.6, 0.8, 0], [0, 0, -1]])
+    answers = [
+        json.dumps({"data": [{"embedding": list(row)} for row in rows]}).encode()
+        for rows in (seen[:2], seen[2:], read)
+    ]
+
+    assert [32, 1] == [len(body["input"]) for body in pictures]
+    assert ("text", 33) == (words["modality"], len(words["input"]))
+    assert [[1.0], [0.8], [-1.0]] == [*WIRES["infinity"].read(200, answers).scores]
+
+
+@pytest.mark.parametrize("name", ["json", "pickle", "infinity"])
+def test_what_a_peer_refuses_is_no_score(name):
+    """Whatever its error looks like."""
+    answer = WIRES[name].read(500, [b"<html>"])
+
+    assert ([], "refused") == ([*answer.scores], answer.failure)
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Three pictures with a text each."""
+    return [(case.image.encoded, case.right) for case in cases("presence", 3)]
+
+
+@pytest.fixture(scope="module")
+def scored(asked):
+    """Two questions about each of the pictures, and the scores of the model that the service loads."""
+    files, texts = zip(
+        *((file, [QUESTION.replace("{}", text), "Is it red?"]) for file, text in asked), strict=True
+    )
+    model = ClipFlanT5(locate("demo:clip_flant5").directory, dtype="float32", device="cpu")
+    calls = [
+        LikelihoodCall(Image(file), text) for file, both in zip(files, texts, strict=True) for text in both
+    ]
+    said = model.score([model.prepare(call) for call in calls])
+    return files, texts, pytest.approx([exp(sum(one.log_probs) / 2) for one in said], abs=1e-6)
+
+
+def test_flask_gives_the_scores_of_the_model_that_the_service_loads(scored):
+    """To 1e-6; one broken picture fails the request, as it does in the trainers' servers."""
+    files, texts, expected = scored
+    client = create("vqa").test_client()
+    sent = {"images": files, "texts": texts}
+
+    assert np.ravel(pickle.loads(client.post("/", data=pickle.dumps(sent)).data)["scores"]) == expected
+    broken = sent | {"images": [files[0], files[1][:200], files[2]]}
+    assert 500 == client.post("/", data=pickle.dumps(broken)).status_code
+
+
+@pytest.mark.anyio
+async def test_a_bare_fastapi_app_gives_the_same(scored):
+    """It serves once its model is loaded."""
+    files, texts, expected = scored
+    sent = {"images": [base64.b64encode(file).decode() for file in files], "texts": texts}
+    transport = httpx.ASGITransport(bare("vqa"))
+    async with httpx.AsyncClient(transport=transport, base_url="http://peer") as client:
+        answer = await client.post("/score", json=sent)
+
+        assert 200 == (await client.get("/readyz")).status_code
+        assert np.ravel(answer.json()["scores"]) == expected
+
+
+def test_a_clip_gives_the_cosine_of_each_text(asked):
+    """As the model's own embeddings have it."""
+    scorer, model = Scorer("clip"), Clip("demo:clip", dtype="float32", device="cpu")
+    [(file, text), *_] = asked
+    image, right, other = (
+        found.vector
+        for found in model.score(
+            [model.prepare(call) for call in (ImageCall(Image(file)), TextCall(text), TextCall("a star"))]
+        )
+    )
+
+    [scores] = scorer.score([scorer.prepare(file, [text, "a star"])])
+    assert [image @ right, image @ other] == pytest.approx(scores, abs=1e-6)
+
+
+def test_flask_unpickles_nothing_but_plain_values():
+    """A pickle that names a function is refused, whatever it is."""
+    with pytest.raises(pickle.UnpicklingError, match="no plain value"):
+        Plain(io.BytesIO(pickle.dumps(print))).load()
+
+
+# --- environments --------------------------------------------------------------------------------
+
+
+def test_an_environment_is_made_once_for_a_lock_and_finds_the_packages_of_this_one(tmp_path, monkeypatch):
+    """Its own come first; a changed lock makes it anew."""
+    installed = []
+    real = subprocess.run
+    monkeypatch.setattr(environments.subprocess, "run", lambda command, **_: installed.append(command))
+    lock = tmp_path / "requirements.lock"
+    lock.write_text("peer==1\n")
+    monkeypatch.setattr(Peer, "lock", lock)
+    peer = PEERS["mosec"]
+    pythons = {python_of(peer, tmp_path), python_of(peer, tmp_path)}
+    assert 1 == len(pythons) == len(installed)
+
+    lock.write_text("peer==2\n")
+    python = python_of(peer, tmp_path)
+    assert 2 == len(installed)
+    assert {str(python)} == {command[command.index("--python") + 1] for command in installed}
+    found = "import importlib.util, sys; print(sys.prefix, importlib.util.find_spec('torch').origin)"
+    prefix, torch = real([python, "-c", found], capture_output=True, text=True, check=True).stdout.split()
+    assert str(tmp_path / "mosec" / "venv") == prefix
+    assert not torch.startswith(prefix)

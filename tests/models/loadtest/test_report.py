@@ -1,0 +1,28 @@
+"""Thresholds, and the measures that they bound."""
+
+from pathlib import Path
+
+import loadtest
+from loadtest.__main__ import MEASURES
+from loadtest.report import read_thresholds
+
+FOLDER = Path(loadtest.__file__).parent
+
+COMPUTED = ("over_timer", "over_one_by_one")
+
+
+def test_every_set_of_thresholds_can_be_read():
+    """Each bounds a figure that some measure reports."""
+    sources = "".join(path.read_text("utf-8") for path in (FOLDER / "measures").glob("*.py"))
+    for name in ("short", "bench"):
+        thresholds = read_thresholds(name)
+        assert thresholds
+        assert all(f'"{figure}"' in sources or figure in COMPUTED for figure in thresholds)
+
+
+def test_each_measure_is_documented():
+    """docs/load.md has a row for each figure with a threshold."""
+    page = (FOLDER.parent / "docs" / "load.md").read_text("utf-8")
+
+    assert MEASURES
+    assert all(f"`{figure}`" in page for figure in read_thresholds("short"))

@@ -1,0 +1,167 @@
+"""A device: batches in their turns, and that everyone gets exactly one answer."""
+
+import asyncio
+
+import pytest
+
+from models.contract import Prepared
+from models.fake import chance
+from service.errors import DeadlineExceeded, Draining
+from service.serving.batcher.cost_model import CostModel
+from service.serving.demand import Demand
+from tests.support.devices import Words, device, holding, outcomes_of, put
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_every_caller_gets_the_answer_to_his_own_call():
+    """Same length, same order, also when one caller leaves in between."""
+    served, resident = device(Words())
+    async with served:
+        calls = put(served, resident, *range(20))
+        calls.pop(3).result.cancel()
+
+        assert [n for n in range(20) if n != 3] == await outcomes_of(calls)
+
+
+async def test_who_is_in_a_batch_is_decided_when_the_device_is_free():
+    """What came while it was busy, most urgent first, is the next batch."""
+    model = Words()
+    served, resident = device(model, limits={"max_items": 2}, clock=lambda: 0.0)
+    async with served:
+        busy = await holding(model, served, resident)
+        bulk = put(served, resident, "b1", "b2")
+        urgent = put(served, resident, "u1", lane="interactive")
+        model.hold.set()
+        await outcomes_of([busy, *bulk, *urgent])
+
+    assert [["busy"], ["u1", "b1"], ["b2"]] == model.batches[2:]
+
+
+async def test_models_take_turns_by_what_their_batches_took():
+    """With a weight of 9, one model's interactive calls get nine batches to one of another's bulk calls."""
+    now = 0.0
+
+    class Second(Words):
+        def score(self, batch):
+            nonlocal now
+            now += 1.0
+            return super().score(batch)
+
+    urgent, bulk = Second(), Second()
+    served, first, second = device(urgent, bulk, limits={"max_items": 1}, clock=lambda: now)
+    order = []
+    urgent.answer = bulk.answer = lambda word: order.append(word) or word
+    async with served:
+        order.clear()
+        calls = [
+            *(call for n in range(40) for call in put(served, first, "urgent", lane="interactive")),
+            *(call for n in range(40) for call in put(served, second, "bulk")),
+        ]
+        await outcomes_of(calls)
+
+    assert 4 == order[:40].count("bulk")
+
+
+async def test_a_call_whose_time_passes_while_the_device_is_busy_is_never_run():
+    """It is told so; others that came with it are answered."""
+    now = 0.0
+    model = Words()
+    served, resident = device(model, clock=lambda: now)
+    async with served:
+        busy = await holding(model, served, resident)
+        late = served.submit(resident, Prepared(1, "late"), "bulk", deadline=5.0)
+        [there] = put(served, resident, "there")
+        now = 5.0
+        model.hold.set()
+        outcomes = await outcomes_of([busy, late, there])
+
+    assert ["busy", DeadlineExceeded, "there"] == [outcomes[0], type(outcomes[1]), outcomes[2]]
+    assert ["busy", "there"] == [word for batch in model.batches[2:] for word in batch]
+
+
+async def test_a_call_dropped_as_the_device_looks_for_it_does_not_stop_the_event_loop():
+    """It counts as waiting until its future's callbacks have run; the device lets them run, and goes on."""
+    looks = iter(range(100))  # a loop that never lets go would use them up, and end there
+    served, resident = device(Words(), clock=lambda: float(next(looks)))
+    async with served:
+        [gone] = put(served, resident, "gone")
+        gone.result.cancel()
+        await asyncio.sleep(0)
+        [there] = put(served, resident, "there")
+
+        assert ["there"] == await outcomes_of([there])
+        assert served.running
+
+
+async def test_closing_answers_everyone_who_waits():
+    """Nobody is left without an answer, and nobody new is taken."""
+    model = Words()
+    served, resident = device(model)
+    async with served:
+        busy = await holding(model, served, resident)
+        calls = [busy, *put(served, resident, *range(20))]
+        asyncio.get_running_loop().call_soon(model.hold.set)
+    outcomes = await outcomes_of(calls)
+
+    assert "busy" == outcomes[0]
+    assert all(isinstance(outcome, Draining) for outcome in outcomes[1:])
+    with pytest.raises(Draining):
+        put(served, resident, 0)
+
+
+async def test_the_wait_is_told_from_the_pace_of_what_is_before():
+    """Waiting work at its measured rate, and what is left of the batch under way."""
+    now = 0.0
+    model = Words()
+    served, resident = device(model, clock=lambda: now, limits={"max_items": 1})
+    async with served:
+        for _ in range(50):
+            resident.queue.finished(cost=1, seconds=2.0)
+        busy = await holding(model, served, resident)
+        now = 0.5
+        assert pytest.approx(1.5, rel=0.01) == served.wait_s("interactive")
+
+        calls = put(served, resident, 1, 2, lane="interactive")
+        assert pytest.approx(5.5, rel=0.01) == served.wait_s("interactive")
+
+        calls += put(served, resident, 3)
+        assert pytest.approx(1.5 + 4 * 10 / 9, rel=0.01) == served.wait_s("interactive")
+        assert pytest.approx(7.5, rel=0.01) == served.wait_s("bulk")
+        with served.expecting(resident, "bulk", 3):
+            assert pytest.approx(13.5, rel=0.01) == served.wait_s("bulk")
+        model.hold.set()
+        await outcomes_of([busy, *calls])
+
+
+async def test_what_a_request_comes_to_is_reckoned_by_the_models_own_batches():
+    """Sixteen calls here, eight to a batch of two seconds."""
+    served, resident = device(Words(), clock=lambda: 0.0)
+    async with served:
+        await outcomes_of(put(served, resident, "a"))
+        resident.queue.cost_model = CostModel()
+        resident.queue.finished(cost=8, seconds=2.0)
+        extent = served.extent(resident, Demand(calls=16))
+
+    assert pytest.approx((4.0, 2.0)) == (extent.seconds, extent.batches)
+
+
+async def test_a_device_that_stands_still_is_told_from_an_idle_one():
+    """Stalled means work and no finished batch; idle for an hour is no stall."""
+    now = 0.0
+    model = Words()
+    served, resident = device(model, clock=lambda: now)
+    async with served:
+        now = 3600.0
+        assert 0.0 == served.stalled_for()
+        busy = await holding(model, served, resident)
+        now = 3700.0
+        assert 100.0 == served.stalled_for()
+        model.hold.set()
+        await busy.result
+        assert 0.0 == served.stalled_for()
+
+
+def test_fakes_spread_their_scores():
+    """The fake's numbers lie strictly between 0 and 1."""
+    assert all(0 < chance(str(n)) < 1 for n in range(1000))

@@ -1,0 +1,188 @@
+"""A device whose model fails: who is told, and what goes on."""
+
+import asyncio
+import math
+
+import pytest
+import torch
+
+from models.contract import ModelError
+from models.outcomes import Likelihood
+from service.errors import Draining, ModelFault
+from tests.support.devices import Words, device, holding, outcomes_of, put
+from tests.support.fakes import FakeVqa
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_loop_that_ended_by_itself_is_not_alive():
+    """Nobody would be served any more: stalled without end, and its callers are told."""
+    served, resident = device(Words())
+    async with served:
+        resident.queue.take = lambda now: 1 / 0
+        [call] = put(served, resident, 0)
+        [loop] = served._tasks
+        await asyncio.wait([loop])
+
+        assert math.inf == served.stalled_for()
+        with pytest.raises(ZeroDivisionError):
+            loop.result()
+        served._tasks = []
+        del resident.queue.take
+        call.result.cancel()
+
+
+async def test_an_outcome_too_few_is_a_fault_not_a_shift():
+    """A model that loses a call fails the batch; no answer goes to the wrong caller."""
+    model = Words()
+    served, resident = device(model)
+    async with served:
+        whole = model.score
+        model.score = lambda batch: whole(batch)[: len(batch) - (len(batch) > 1)]
+        busy = await holding(model, served, resident)
+        calls = put(served, resident, *range(3))
+        model.hold.set()
+        outcomes = await outcomes_of(calls)
+        await busy.result
+
+    assert all(isinstance(outcome, ModelFault) for outcome in outcomes)
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
+async def test_a_number_that_is_not_finite_is_a_fault_of_its_call(broken):
+    """Its neighbours in the batch keep their answers."""
+    model = FakeVqa()
+    served, resident = device(model)
+    sound = Likelihood((-0.1,), -0.1, -3.0)
+    model.answer = lambda call: Likelihood((broken,), -0.1, -3.0) if call == "bad" else sound
+    async with served:
+        fine, bad = await outcomes_of(put(served, resident, "fine", "bad"))
+
+    assert fine == sound
+    assert isinstance(bad, ModelFault)
+    assert "the model m0 returned a number that is not finite" == bad.detail
+
+
+async def test_what_a_model_says_of_a_call_reaches_its_caller():
+    """As a fault of that call; its neighbours in the batch keep their answers."""
+    model = Words()
+    model.answer = lambda call: ModelError("the server sent no numbers") if call == "bad" else call
+    served, resident = device(model)
+    async with served:
+        fine, bad = await outcomes_of(put(served, resident, "fine", "bad"))
+
+    assert "fine" == fine
+    assert (ModelFault, "the server sent no numbers") == (type(bad), bad.detail)
+
+
+async def test_a_failed_batch_is_logged_with_its_error(caplog):
+    """Once, under the model's name, where the caller only learns that it failed."""
+    model = Words()
+    whole = model.score
+    served, resident = device(model)
+    async with served:
+        model.score = lambda batch: whole(batch)[: len(batch) - (len(batch) > 1)]
+        outcomes = await outcomes_of(put(served, resident, *range(3)))
+
+    assert {"the model m0 failed on this call"} == {outcome.detail for outcome in outcomes}
+    [said] = [record for record in caplog.records if record.name == "scoregate.device"]
+    assert ("batch failed", "m0") == (said.getMessage(), said.model)
+    assert "the model returned 2 outcomes for 3 calls" == said.exc_info[1].detail
+
+
+async def test_the_pace_is_learnt_from_the_halves_of_a_batch_that_failed():
+    """From those that were answered: their cost, and their share of the device."""
+    model, learnt = Words(), []
+    model.fault = lambda call: ValueError() if call == 5 else None
+    served, resident = device(model)
+    async with served:
+        resident.queue.finished = lambda cost, seconds, gap_s: learnt.append(cost)
+        await outcomes_of(put(served, resident, *range(8)))
+
+    assert [4, 1, 2] == learnt
+
+
+async def test_a_model_without_memory_for_its_example_goes_on():
+    """Memory comes back; a fault that sticks would end the service."""
+    model, examples = Words(), []
+    served, resident = device(model)
+    async with served:
+        prepare = model.prepare
+        model.prepare = lambda call: examples.append(call) or prepare(call)
+        model.fault = lambda call: torch.OutOfMemoryError()
+        [refused] = await outcomes_of(put(served, resident, "a"))
+        model.fault = lambda call: None
+        assert isinstance(refused, ModelFault)
+        assert ["b"] == await outcomes_of(put(served, resident, "b"))
+
+    assert [model.example()] == examples
+
+
+async def test_one_poisoned_call_fails_alone():
+    """A failing batch is halved until the bad call stands alone."""
+    model = Words()
+    model.fault = lambda call: ValueError() if call == 5 else None
+    served, resident = device(model)
+    async with served:
+        outcomes = await outcomes_of(put(served, resident, *range(8)))
+
+        assert isinstance(outcomes.pop(5), ModelFault)
+        assert [0, 1, 2, 3, 4, 6, 7] == outcomes
+        assert served.running
+
+
+async def test_a_batch_too_large_for_memory_is_split_and_smaller_ones_follow():
+    """Everyone is answered; the next batches stay under what failed."""
+    model = Words()
+    whole = model.score
+
+    def score(batch):
+        if len(batch) > 4:
+            raise torch.OutOfMemoryError
+        return whole(batch)
+
+    served, resident = device(model)
+    async with served:
+        model.score = score
+        busy = await holding(model, served, resident)
+        calls = put(served, resident, *range(16))
+        model.hold.set()
+        await busy.result
+
+        assert list(range(16)) == await outcomes_of(calls)
+    assert [1, 4, 4, 4, 4] == [len(batch) for batch in model.batches[2:]]
+
+
+async def test_a_fault_that_sticks_fails_everyone_at_once_and_is_told():
+    """When even the example fails, nothing will work again: no call is tried on and on."""
+    model, told = Words(), []
+    served, resident = device(model, on_broken=told.append)
+    async with served:
+        busy = await holding(model, served, resident)
+        calls = put(served, resident, *range(20))
+        model.fault = lambda call: RuntimeError("CUDA error: an illegal access\nmore\nand more")
+        model.hold.set()
+        outcomes = await outcomes_of([busy, *calls])
+
+        assert all(isinstance(outcome, ModelFault) for outcome in outcomes)
+        assert [
+            "the model m0 fails on every call since this error: RuntimeError: CUDA error: an illegal access"
+        ] == told
+        assert not served.running
+        assert math.inf == served.stalled_for()
+        with pytest.raises(Draining):
+            put(served, resident, 0)
+
+
+async def test_an_example_that_cannot_be_prepared_any_more_is_a_fault_that_sticks():
+    """The device says so, and does not end for an error of its own."""
+    model, told = Words(), []
+    served, resident = device(model, on_broken=told.append)
+    async with served:
+        calls = put(served, resident, 1)
+        model.example = lambda: 1 // 0
+        model.fault = lambda call: ValueError("no")
+        outcomes = await outcomes_of(calls)
+
+    assert isinstance(outcomes[0], ModelFault)
+    assert ["the model m0 fails on every call since this error: ValueError: no"] == told

@@ -1,0 +1,85 @@
+"""The first calls of a model on its device."""
+
+from itertools import count
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from models.calls import RewardCall
+from models.contract import ModelError
+from models.outcomes import Reward
+from service.errors import ModelFault
+from service.serving.batcher.warm_up import warm_up
+from service.settings import NotYet
+from tests.support.devices import device
+from tests.support.fakes import FakeVqa
+
+pytestmark = pytest.mark.anyio
+
+
+class Counting(FakeVqa):
+    """Gives each call another number."""
+
+    def __init__(self, step):
+        super().__init__()
+        self._numbers = count(0, step)
+
+    def example(self):
+        return RewardCall(None)
+
+    def prepare(self, call):
+        return super().prepare("a call")
+
+    def answer(self, call):
+        return Reward((next(self._numbers),))
+
+
+async def test_a_device_without_memory_for_the_test_call_may_have_some_later():
+    """Another process may be ending on it; the line names the model."""
+    model = FakeVqa()
+    model.fault = lambda call: torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+    served, _ = device(model)
+
+    with pytest.raises(NotYet, match=r"models\.m0: no memory is left .* Tried to allocate 2 GiB"):
+        async with served:
+            pass
+
+
+async def test_a_model_that_answers_its_test_call_differently_each_time_ends_the_start():
+    """No number of it could be relied on; rounding is no difference."""
+    served, _ = device(Counting(1))
+    with pytest.raises(ModelFault, match="different numbers each time"):
+        async with served:
+            pass
+
+    served, _ = device(Counting(0.001))
+    async with served:
+        pass
+
+
+async def test_a_model_that_fails_on_its_test_call_ends_the_start():
+    """The line says how."""
+    model = FakeVqa()
+    model.answer = lambda call: ModelError("wrong weights")
+    served, _ = device(model)
+    with pytest.raises(ModelFault, match=r"m0: the model failed on its test call: wrong weights"):
+        async with served:
+            pass
+
+
+async def test_the_first_prediction_is_that_of_the_last_test_call():
+    """The one before pays for what is paid once; other errors than of memory end the start as they are."""
+    times = iter([10.0, 11.0, 20.0, 25.0])
+    model = FakeVqa()
+    place = SimpleNamespace(score=lambda model, batch: scored(model, batch))
+
+    async def scored(model, batch):
+        return model.score(batch)
+
+    prepared = model.prepare(model.example())
+    assert (prepared.cost, 5.0) == await warm_up("m0", model, [place], lambda: next(times))
+
+    model.fault = lambda call: ValueError("no weights")
+    with pytest.raises(ValueError, match="no weights"):
+        await warm_up("m0", model, [place], lambda: 0.0)

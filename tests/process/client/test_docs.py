@@ -1,0 +1,22 @@
+"""docs/client.md: its code runs as it stands."""
+
+import pytest
+
+from tests.support.pages import fences
+from tests.support.pictures import png
+
+EXAMPLES = [text for _, text in fences("client.md", "python")]
+
+
+@pytest.mark.parametrize("code", EXAMPLES, ids=[f"{n}" for n in range(len(EXAMPLES))])
+def test_the_example_runs(code, service, tmp_path, monkeypatch, capsys):
+    """In a folder with the pictures that it names, and prints what it found."""
+    monkeypatch.setenv("SCOREGATE_BASE_URL", service)
+    monkeypatch.chdir(tmp_path)
+    for name, colour in (("cat", "orange"), ("dog", "brown")):
+        (tmp_path / f"{name}.png").write_bytes(png(colour))
+    (tmp_path / "broken.png").write_bytes(png()[:40])
+
+    exec(compile(code, "client.md", "exec"), {"__name__": "__main__"})
+
+    assert capsys.readouterr().out

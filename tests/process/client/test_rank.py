@@ -1,0 +1,46 @@
+"""`rank`: against the real service, and against answers that are none."""
+
+import pytest
+
+from scoregate import ImageFailed, ImageUndecodable
+from tests.support.pictures import png
+
+PICTURES = [png(colour) for colour in ("red", "green", "blue", "white")]
+
+
+def test_pictures_come_best_first(client):
+    """With the scores that `score` gives."""
+    ranking = client.rank("a red square", PICTURES)
+    scores = [client.score(picture, "a red square").value for picture in PICTURES]
+
+    assert sorted(range(4), key=lambda index: -scores[index]) == [ranked.index for ranked in ranking]
+    assert [scores[ranked.index] for ranked in ranking] == [ranked.score for ranked in ranking]
+    assert ranking[0] == ranking.best
+    assert 4 == len(ranking.accepted)
+    assert {"vqa"} == ranking.models.keys()
+    assert ranking.raw["request_id"] == ranking.request_id
+
+
+def test_a_cascade_decides_about_those_that_it_cut(client):
+    """They stand behind, and are not accepted."""
+    ranking = client.rank("a red square", PICTURES, cascade={"metric": "clipscore", "keep": 2}, top_k=1)
+
+    assert ["vqascore"] * 2 + ["clipscore"] * 2 == [ranked.decided_by for ranked in ranking]
+    assert [True, False, False, False] == [ranked.accepted for ranked in ranking]
+
+
+@pytest.mark.parametrize(("on_error", "accepted"), [("pass", True), ("block", False)])
+def test_a_picture_that_failed_stands_last_with_its_error(client, on_error, accepted):
+    """Accepted or not, as was said."""
+    *_, last = client.rank("a red square", [png()[:40], *PICTURES], on_error=on_error)
+
+    assert (0, None, accepted, None) == (last.index, last.score, last.accepted, last.decided_by)
+    assert isinstance(last.error, ImageUndecodable)
+
+
+def test_a_picture_that_failed_is_named(client):
+    """Where nothing else was said."""
+    with pytest.raises(ImageFailed) as raised:
+        client.rank("a red square", [*PICTURES, png()[:40]])
+
+    assert "/images/4" in raised.value.errors[0]["pointer"]

@@ -1,0 +1,56 @@
+"""docs/guides/troubleshooting.md: symptoms as they are seen."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from models.contract import CheckpointError
+from service.check import check
+from service.http.openapi import tree
+from service.settings import SettingsError
+from service.settings.load import load_settings
+from tests.support.packages import files_of
+from tests.support.pages import named_rows, rows, section
+
+PAGE = "guides/troubleshooting.md"
+STARTS = [
+    cells for cells in named_rows(section(PAGE, "## The process does not start")) if "--check" in cells[0]
+]
+
+
+@pytest.mark.parametrize(("command", "line"), STARTS, ids=[cells[1] for cells in STARTS])
+def test_a_start_that_fails_says_what_the_page_shows(command, line):
+    """Each command of the table, with its settings and its profile."""
+    words = shlex.split(command.strip("`"))
+    environ = dict(word.split("=", 1) for word in words if "=" in word)
+    profile = Path(words[words.index("--config") + 1]) if "--config" in words else None
+
+    with pytest.raises((SettingsError, CheckpointError), match=re.escape(line.strip("`"))):
+        check(load_settings(profile, environ))
+
+
+def test_the_codes_of_the_page_are_errors_of_the_service():
+    """The first column of the table of failed requests."""
+    cells = [cells[0] for cells in rows(section(PAGE, "## Requests fail"))]
+    named = set(re.findall(r"`([a-z_0-9]+)`", " ".join(cells))) - {"pickscore", "hpsv2", "reward_model"}
+
+    assert named
+    assert named <= {error.code for error in tree()}
+
+
+def test_the_four_questions_are_answered(tmp_path, client):
+    """The script of the page, as it is pasted."""
+    (tmp_path / "status.sh").write_text(files_of(PAGE)["status.sh"], "utf-8")
+    command = ["env", "NO_PROXY=*", "bash", str(tmp_path / "status.sh"), str(client.base_url).rstrip("/")]
+    alive, ready, health, *series = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=60
+    ).stdout.splitlines()
+
+    assert '{"status":"ok"}' == alive
+    assert ready.startswith('{"ready":true')
+    assert '"vqascore"' in health
+    assert any(line.startswith('scoregate_queue_depth{lane="bulk"') for line in series)
+    assert any(line.startswith("scoregate_model_ready") for line in series)

@@ -1,0 +1,77 @@
+"""docs/add-a-model.md: its family is found, loaded by a profile, and scored with."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+
+import httpx
+import pytest
+
+from service.plugins import Family, LocalSettings, ModelSettings, RemoteSettings
+from tests.support.packages import files_of, install, served
+from tests.support.pages import requests, rows, section
+
+PAGE = "add-a-model.md"
+FILES = files_of(PAGE)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A service with the page's profile."""
+    folder = tmp_path_factory.mktemp("models")
+    install(folder, FILES)
+    colours = {"SCOREGATE_MODELS__CLIP__CHECKPOINT": str(folder / "colours.json")}
+    with served(folder, FILES["profile.toml"], **colours) as client:
+        yield client
+
+
+@pytest.mark.parametrize(("route", "status", "body"), requests(PAGE))
+def test_the_request_shown_is_answered_as_stated(client, route, status, body):
+    """Red is red, blue is less so, and a prompt without a colour has no score."""
+    answer = client.post(f"/{route}", json=json.loads(body))
+    first, second, third = answer.json()["results"]
+
+    assert status == answer.status_code
+    assert "0.99" == str(first["scores"]["clipscore"])[:4]
+    assert first["scores"]["clipscore"] > second["scores"]["clipscore"]
+    assert {"clipscore": "call_refused"} == {name: error["code"] for name, error in third["errors"].items()}
+
+
+def test_the_model_is_listed_with_its_family_and_a_revision(client):
+    """So its outcomes are cached: the same request again is a hit."""
+    [model] = client.get("/models").json()["models"]
+    body = json.loads(requests(PAGE)[0][2])
+    client.post("/score", json=body)
+    again = client.post("/score", json=body).json()["results"][0]
+
+    assert ("clip", "palette", "colours") == (model["role"], model["family"], model["id"])
+    assert 12 == len(model["revision"])
+    assert "hit" == again["cache"]["clipscore"]
+
+
+def test_the_package_imports_nothing_else_of_the_service():
+    """`service.plugins` alone is stable."""
+    lines = [line for text in FILES.values() for line in text.splitlines() if line.startswith("from ")]
+    imported = {line.split()[1] for line in lines}
+
+    assert {"service.plugins"} == {name for name in imported if name.startswith(("service", "models"))}
+
+
+def test_the_table_of_fields_is_the_declaration():
+    """Every field of `Family`, and no other."""
+    [_, *table] = rows(section(PAGE, "## The declaration").split("\n\n")[0])
+
+    assert {field.name for field in fields(Family)} == {cells[0].strip("`") for cells in table}
+
+
+@pytest.mark.parametrize(
+    ("settings", "base"),
+    [(LocalSettings, ModelSettings), (RemoteSettings, ModelSettings), (ModelSettings, None)],
+)
+def test_the_settings_of_a_base_class_are_those_of_the_page(settings, base):
+    """Those that it adds to `ModelSettings`."""
+    table = section(PAGE, "## The declaration")
+    [cells] = [cells for cells in rows(table) if cells[0].startswith(f"`{settings.__name__}`")]
+    added = settings.model_fields.keys() - (base.model_fields.keys() if base else ())
+
+    assert all(f"`{name}`" in cells[1] for name in added)

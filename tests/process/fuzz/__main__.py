@@ -1,0 +1,48 @@
+"""`python -m tests.process.fuzz`: schemathesis looks for faults in the contract of a service around fakes."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import httpx
+
+from tests.support.fake_service import FakeService, key_line, locked_service
+from tests.support.paths import ROOT
+from tests.support.service import until
+
+HERE = Path(__file__).parent
+SCHEMATHESIS = str(Path(sys.executable).with_name("schemathesis"))
+CONFIG = str(HERE / "schemathesis.toml")
+KEY = "a key"  # as in schemathesis.toml
+
+CASES = 300  # of each kind, for each endpoint
+LIMIT_S = 3600
+
+
+def fuzz(cases: int, service: FakeService) -> int:
+    """
+    Send about that many requests of each kind to each endpoint of a service with keys.
+
+    Returns:
+        Schemathesis' exit status: 0 where it found nothing.
+    """
+    with service.keys.open("a", encoding="utf-8") as keys:
+        keys.write(key_line("fuzz", KEY))
+
+    def described() -> httpx.Response:
+        return httpx.get(
+            f"{service.url}/openapi.json", headers={"X-API-Key": KEY}, timeout=60, trust_env=False
+        )
+
+    until(lambda: described().is_success)  # the service has read the file again
+    document = service.directory / "openapi.json"
+    document.write_bytes(described().content)
+    options = ["--url", service.url, "--max-examples", str(cases)]
+    command = [SCHEMATHESIS, "--config-file", CONFIG, "run", str(document), *options]
+    return subprocess.run(command, cwd=ROOT, timeout=LIMIT_S).returncode
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as directory, locked_service(Path(directory)) as service:
+        sys.exit(fuzz(CASES, service))

@@ -1,0 +1,16 @@
+"""How many pictures a process feeds, measured."""
+
+import pytest
+
+from loadtest import feed, servers
+from loadtest.workloads.spec import Spec
+
+
+def test_the_processor_time_of_pictures_is_what_the_service_used_for_them(monkeypatch):
+    """Seconds between two scrapes, over the number of pictures."""
+    monkeypatch.setattr(feed, "PICTURES", 4)
+    with servers.null() as null:
+        seconds, rate = feed.round_of(null, Spec("sixty-four-at-once", rate=1, seconds=4, picture="rl"))
+
+    assert 0 < seconds < 10
+    assert 0 < rate == pytest.approx(rate)

@@ -1,0 +1,49 @@
+"""What needs no model starts without the libraries that compute."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.paths import ROOT
+
+COMPUTING = {"torch", "transformers", "open_clip"}
+HEAVY = COMPUTING | {"llguidance", "huggingface_hub"}
+DECLARATIONS = ["registry", "family", "plugins", "settings", "fake", "question_llm.prompt"]
+LIGHT = {
+    **{f"models.{name}": HEAVY for name in (*DECLARATIONS, "contract", "calls", "outcomes", "image")},
+    **dict.fromkeys(
+        [
+            "service.plugins",
+            "service.metrics.registry",
+            "service.settings.load",
+            "service.serving.handle",
+            "service.serving.runtime",
+        ],
+        COMPUTING,
+    ),
+}
+IMPORTING = """
+import importlib, json, sys
+
+loaded = {}
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+    loaded[module] = list(sys.modules)
+print(json.dumps(loaded))
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """What one process has imported after each of the modules, in their order."""
+    command = [sys.executable, "-c", IMPORTING, *LIGHT]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=ROOT)
+    return json.loads(ended.stdout)
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_nobody_needs_torch_to_know_the_metrics_and_the_models(loaded, module):
+    """A package of its own and whoever reads the settings start in no time."""
+    assert not LIGHT[module] & {*loaded[module]}

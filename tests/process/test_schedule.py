@@ -1,0 +1,54 @@
+"""tests/support/schedule.py: which worker of pytest-xdist runs a test."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+MODULE = """
+import os
+import pytest
+
+@pytest.mark.parametrize("number", range(9))
+def test_it(number):
+    with open("{log}", "a") as file:
+        print(os.environ["PYTEST_XDIST_WORKER"], file=file)
+"""
+MODULES = (
+    *("unit/test_a.py", "unit/test_b.py"),
+    *("external/ray/test_c.py", "external/ray/test_d.py", "external/vllm/test_e.py"),
+)
+PLUGINS = ("-p", "xdist", "-p", "tests.support.schedule")
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory):
+    """Of two workers, those that ran tests of each module."""
+    folder = tmp_path_factory.mktemp("schedule")
+    for module in MODULES:
+        path = folder / "tests" / module
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(MODULE.format(log=folder / path.stem))
+    environment = ("env", f"PYTHONPATH={ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1")
+    options = ("--rootdir", folder, "--numprocesses", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
+    subprocess.run([*environment, sys.executable, "-m", "pytest", *PLUGINS, *options, folder], check=True)
+    return {module: set((folder / Path(module).stem).read_text().split()) for module in MODULES}
+
+
+def test_tests_of_a_file_share_a_worker(workers):
+    """Both workers run tests, and what a file shares is made once."""
+    first, second = workers["unit/test_a.py"], workers["unit/test_b.py"]
+
+    assert (1, 1) == (len(first), len(second))
+    assert first != second
+
+
+def test_tests_of_an_external_server_share_a_worker(workers):
+    """Two files of one folder in tests/external."""
+    first, second = workers["external/ray/test_c.py"], workers["external/ray/test_d.py"]
+
+    assert 1 == len(first)
+    assert first == second

@@ -1,0 +1,83 @@
+"""Starts that fail, or that somebody ends: one line, the right status, and no traceback."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from demo.process import HOST, SERVICE, free_port
+from tests.support.paths import ROOT
+
+STOPPED, WRONG, LATER = 0, 2, 75
+SLOWLY = """
+import time
+from service import command
+
+def load(settings):
+    print("loading", flush=True)
+    time.sleep(600)
+
+command.load_models = load
+import scoregate_server
+scoregate_server.main()
+"""
+
+
+def ended(*command, cwd=ROOT, **environment):
+    """The status of a start that ends by itself, and what it says beside its log."""
+    assignments = [f"{name}={value}" for name, value in environment.items()]
+    done = subprocess.run(
+        ["env", *assignments, *command], capture_output=True, text=True, timeout=240, cwd=cwd
+    )
+    return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("{")]
+
+
+def own(folder):
+    """A port and a store of the test's own: both are taken before models are loaded."""
+    return (
+        "SCOREGATE_SERVER__PORT=0",
+        f"SCOREGATE_CACHE__QUESTIONS=sqlite:///{folder}/questions.sqlite3",
+    )
+
+
+@pytest.mark.parametrize("package", ["models", "service"])
+def test_a_foreign_package_ahead_on_the_path_ends_the_start(package, tmp_path):
+    """As a trainer's repository on PYTHONPATH; the line names where it is."""
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").touch()
+    command = (sys.executable, "-c", "from scoregate_server import main; main()")
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])  # as it is where the service is installed
+    status, [line] = ended(*command, cwd=tmp_path, PYTHONPATH=path)
+
+    assert WRONG == status
+    assert line.startswith(f"scoregate-server: the package {package} is found in {tmp_path / package}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_models_are_loaded_ends_the_start_quietly(number, tmp_path):
+    """Status 0 as after serving: it was asked to stop, and did."""
+    with subprocess.Popen(
+        ["env", *own(tmp_path), sys.executable, "-c", SLOWLY],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    ) as process:
+        assert "loading\n" == process.stdout.readline()
+        process.send_signal(number)
+
+        assert STOPPED == process.wait(60)
+        assert "" == process.stderr.read()
+
+
+def test_a_hub_that_is_away_is_tried_again_by_the_supervisor(tmp_path):
+    """One line, to which the hub's own library adds none about its tries."""
+    nobody = f"http://{HOST}:{free_port(0)}"
+    hub = (f"HF_ENDPOINT={nobody}", f"HF_HUB_CACHE={tmp_path}", "HF_HUB_OFFLINE=0")
+    model = "SCOREGATE_MODELS__CLIP__CHECKPOINT=scoregate/none"
+    status, [line] = ended("env", *own(tmp_path), *hub, model, *SERVICE)
+
+    assert LATER == status
+    assert line.startswith("scoregate-server: models.clip: scoregate/none: no such directory, and it cannot")

@@ -1,1 +1,0 @@
-"""Clients that others wrote, against a real service: `make clients` builds their environment."""

@@ -1,0 +1,39 @@
+"""What a service answers, for clients whose service is a function."""
+
+import json
+from typing import Any
+
+import httpx
+
+
+def request_of(request: httpx.Request) -> dict[str, Any]:
+    """The JSON of a form's part `request`."""
+    boundary = request.headers["content-type"].partition("boundary=")[2].encode()
+    part = request.content.split(b"--" + boundary)[1]
+    found: dict[str, Any] = json.loads(part.split(b"\r\n\r\n", 1)[1])
+    return found
+
+
+def scored(request: httpx.Request, **more: Any) -> httpx.Response:
+    """A score of 0.5 under every metric for every item that is asked about."""
+    asked = request_of(request)
+    results = [
+        {"index": index, "id": item.get("id"), "scores": dict.fromkeys(asked["metrics"], 0.5)}
+        for index, item in enumerate(asked["items"])
+    ]
+    content = {"request_id": "r", "results": results, "partial": False, "models": {}, "timings_ms": {}}
+    return httpx.Response(200, json=content | more)
+
+
+def numbered(request: httpx.Request) -> httpx.Response:
+    """The number of each prompt as its score."""
+    results = [
+        {"index": index, "scores": {"vqascore": float(item["prompt"].rpartition(" ")[2])}}
+        for index, item in enumerate(request_of(request)["items"])
+    ]
+    return scored(request, results=results)
+
+
+def problem(status: int, code: str, **more: Any) -> httpx.Response:
+    """A refusal in the service's form."""
+    return httpx.Response(status, json={"code": code, "detail": f"it is {code}", "request_id": "r"} | more)

@@ -1,0 +1,97 @@
+"""Fixtures: the real app around fake models, without a socket."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from service import bootstrap
+from service.http.app import create_app
+from service.settings.tree import Settings
+from tests.support import instruments
+from tests.support.fakes import FakeModel, new_fakes
+
+Client = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+
+
+@asynccontextmanager
+async def served(
+    fakes: dict[str, FakeModel], folder: Path, **tables: Any
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an app around *fakes*; keyword arguments are settings' tables."""
+    families = {"clip": "open_clip", "vqa": "clip_flant5", "questions": "transformers"}
+    batch = {"max_batch_ms": 60_000}  # tests hold the fakes, and their pace means nothing
+    tree = {
+        "models": {
+            name: {"family": families.get(name, "fake"), "role": fake.info.role, "batch": batch}
+            for name, fake in fakes.items()
+        },
+        "cache": {"questions": f"sqlite:///{folder}/questions.sqlite3"},
+        **tables,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bootstrap, "Instruments", instruments.lend)
+        service = bootstrap.Service(Settings.model_validate(tree), fakes)
+    app = create_app(service)
+    async with service:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            yield client
+    instruments.give_back(service.instruments)
+
+
+@dataclass
+class Shared:
+    """The apps of a module, by their settings, around the same fakes; they keep no scores."""
+
+    stack: AsyncExitStack
+    folders: pytest.TempPathFactory
+    fakes: dict[str, FakeModel] = field(default_factory=new_fakes)
+    clients: dict[str, httpx.AsyncClient] = field(default_factory=dict)
+
+    @asynccontextmanager
+    async def serve(self, **tables: Any) -> AsyncIterator[httpx.AsyncClient]:
+        """The client of the app with those tables, which stays open until the module ends."""
+        key = repr(tables)
+        if key not in self.clients:
+            folder = self.folders.mktemp("shared")
+            cache = {"questions": f"sqlite:///{folder}/questions.sqlite3", "scores": "off"}
+            opening = served(self.fakes, folder, **{"cache": cache, **tables})
+            self.clients[key] = await self.stack.enter_async_context(opening)
+        yield self.clients[key]
+
+
+@pytest.fixture(scope="module")
+async def shared_apps(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+    """What tests marked `shared` have in common in their module."""
+    async with AsyncExitStack() as stack:
+        yield Shared(stack, tmp_path_factory)
+
+
+@pytest.fixture
+def fakes(request: pytest.FixtureRequest) -> dict[str, FakeModel]:
+    """Fakes of the test's own; of its module's, with nothing recorded yet, where it is marked `shared`."""
+    if not request.node.get_closest_marker("shared"):
+        return new_fakes()
+    shared: Shared = request.getfixturevalue("shared_apps")
+    for fake in shared.fakes.values():
+        fake.batches.clear()
+    return shared.fakes
+
+
+@pytest.fixture
+def serve(request: pytest.FixtureRequest, fakes: dict[str, FakeModel]) -> Client:
+    """
+    A client of an app around the fakes; keyword arguments are settings' tables.
+
+    Tests marked `shared` have one app of each settings in their module.
+    """
+    if request.node.get_closest_marker("shared"):
+        shared: Shared = request.getfixturevalue("shared_apps")
+        return shared.serve
+    folder: Path = request.getfixturevalue("tmp_path")
+    return lambda **tables: served(fakes, folder, **tables)

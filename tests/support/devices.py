@@ -1,0 +1,54 @@
+"""Devices that serve fakes, and what tests do with them."""
+
+import asyncio
+
+from models.contract import Prepared
+from service.serving.batcher.device import Device
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import Resident
+from service.telemetry import Instruments
+from tests.support.fakes import FakeVqa
+
+
+def device(*models, instruments=None, **options):
+    """A device that serves *models*, and their residents; `limits` are the queues'."""
+    limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **options.pop("limits", {})}
+    residents = [Resident(f"m{n}", model, Queue(**limits)) for n, model in enumerate(models)]
+    names = [resident.name for resident in residents]
+    return Device(residents, instruments or Instruments(names), **options), *residents
+
+
+class Words(FakeVqa):
+    """Answers with the call itself."""
+
+    def answer(self, call):
+        return call
+
+
+def put(served, resident, *words, lane="bulk"):
+    return [served.submit(resident, Prepared(1, word), lane) for word in words]
+
+
+def learns(resident, *, fixed):
+    """Its batches take *fixed* seconds and hardly anything for a call."""
+    for cost in (1, 2) * 50:
+        resident.queue.finished(cost, seconds=fixed + 1e-6 * cost)
+
+
+async def until_idle():
+    """Whatever could run has run."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def outcomes_of(calls):
+    return [(await call.result).outcome for call in calls]
+
+
+async def holding(model, served, resident):
+    """The device is busy with one call of *model*."""
+    model.hold.clear()
+    [busy] = put(served, resident, "busy")
+    while not (model.held or busy.result.done()):
+        await asyncio.sleep(0.001)
+    return busy

@@ -1,0 +1,81 @@
+"""The service around models of the family `fake` as a process, with all its ports."""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo.process import SERVICE, free_port, running, url, wait_until_ready
+from tests.support.nginx_server import listens
+from tests.support.paths import ROOT
+from tests.support.service import until
+
+PROFILE = ROOT / "loadtest" / "fake.toml"
+MODELS = {"clip", "vqa", "questions", "detector"}
+COMMAND = (*SERVICE, "--config", str(PROFILE))
+DIALECTS = ["flow_factory", "unirl", "rerank"]
+KEY, QUOTA = "a key of the tests", 60  # pairs of an item and a metric a minute
+
+
+@dataclass
+class FakeService:
+    """
+    A running one.
+
+    Attributes:
+        directory: the folder of its files.
+        main: the port of the service's own API.
+        private: the port of the dialects over HTTP.
+        pickled: the port of the dialects whose bodies are pickles.
+    """
+
+    process: "subprocess.Popen[bytes]"
+    directory: Path
+    main: int
+    private: int
+    pickled: int
+
+    @property
+    def url(self) -> str:
+        """The address of the service's own API."""
+        return url(self.main)
+
+    @property
+    def keys(self) -> Path:
+        """The file of its API keys, where it has any."""
+        return self.directory / "keys"
+
+
+@contextmanager
+def fake_service(directory: Path, *, ready: bool = True, **settings: str) -> Iterator[FakeService]:
+    """Yield a service with all dialects and with its files in *directory*, once it is *ready* or listens."""
+    main, private, pickled = free_port(0), free_port(0), free_port(0)
+    settings = {
+        "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{directory}/questions.sqlite3",
+        "SCOREGATE_DIALECTS__ENABLED": json.dumps(DIALECTS),
+        "SCOREGATE_DIALECTS__PORT": str(private),
+        "SCOREGATE_DIALECTS__PICKLE_PORT": str(pickled),
+    } | settings
+    with running(main, COMMAND, directory / "stderr", **settings) as process:
+        if ready:
+            wait_until_ready(process, main)
+        else:
+            until(lambda: listens(main))
+        yield FakeService(process, directory, main, private, pickled)
+
+
+@contextmanager
+def locked_service(directory: Path) -> Iterator[FakeService]:
+    """Yield one that takes `KEY`, which has a quota; tests add lines of their own to its file."""
+    keys = directory / "keys"
+    keys.write_text(key_line("tests", KEY, f"quota={QUOTA}"), "utf-8")
+    with fake_service(directory, SCOREGATE_SERVER__API_KEYS_FILE=str(keys)) as running:
+        yield running
+
+
+def key_line(name: str, key: str, *limits: str) -> str:
+    """Return the line of a file of keys."""
+    return " ".join([f"{name}:{hashlib.sha256(key.encode()).hexdigest()}", *limits]) + "\n"

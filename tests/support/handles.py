@@ -1,0 +1,81 @@
+"""A handle on a model of a device, and what tests do with it."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from time import monotonic
+
+from models.calls import LikelihoodCall
+from models.fake import GREY
+from models.image import Image
+from service.concurrency.cpu_threads import FairThreads
+from service.context import Context
+from service.lanes import LANES
+from service.serving.backends.local import LocalBackend
+from service.serving.batcher.device import Device
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import Resident
+from service.serving.handle import Handle
+from service.telemetry import Instruments
+from tests.support.fakes import FakeVqa
+
+
+class Later:
+    """The loop's `call_later`, which does what was left to it when it is told to."""
+
+    def __init__(self):
+        self.left = []
+
+    def __call__(self, seconds, work):
+        self.left.append((seconds, work))
+
+    def come(self):
+        for _, work in self.left:
+            work()
+
+
+@asynccontextmanager
+async def serving(cache=None, clock=monotonic, **limits):
+    """A model on a device with a *clock*, a handle on it, and the clock of what it does later."""
+    model, later = FakeVqa(), Later()
+    limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}
+    resident = Resident("vqa", model, Queue(**limits))
+    with FairThreads(1, "cpu") as cpu:
+        async with Device([resident], Instruments(["vqa"]), clock=clock) as device:
+            handle = Handle(LocalBackend(resident, device, dict.fromkeys(LANES, cpu)), cache, later)
+            yield handle, model, later, resident
+            await handle.aclose()
+
+
+def context(lane="interactive", seconds=60.0):
+    deadline = asyncio.get_running_loop().time() + seconds
+    return Context("request", deadline, lane, Instruments(["vqa"]))
+
+
+def call(question="Is it?", digest="grey"):
+    return LikelihoodCall(Image(GREY.encoded, digest), question)
+
+
+def asking(handle, *calls, lane="interactive", seconds=60.0):
+    asked = context(lane, seconds)
+    task = asyncio.create_task(handle.ask(calls, asked))
+    return task, asked
+
+
+async def held(handle, model):
+    """The device is busy."""
+    model.hold.clear()
+    task, _ = asking(handle, call("busy"))
+    await until(lambda: model.held or task.done())
+    return task
+
+
+async def until(true):
+    for _ in range(10_000):
+        if true():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("it never came")
+
+
+def questions(model):
+    return [call.question for call in model.calls]

@@ -1,0 +1,52 @@
+"""A service that is given as many pictures at once as a request may hold."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from service.bootstrap import Service
+from service.context import Context
+from service.items import Picture, UnopenedItem
+from service.metrics.registry import metrics
+from service.settings.tree import Settings
+from service.sources import Encoded
+from tests.support.pictures import png
+
+BATCH = 8
+
+
+@pytest.fixture
+def opened(fakes, tmp_path, monkeypatch):
+    """A service whose VQA model takes eight calls at once, with metrics of a test's own."""
+
+    @asynccontextmanager
+    async def opened(*own):
+        known = {**metrics(), **{metric.name: metric for metric in own}}
+        monkeypatch.setattr("service.bootstrap.metrics", lambda: known)
+        batch = {"max_items": BATCH, "max_batch_ms": 60_000}
+        tree = {
+            "models": {"vqa": {"family": "fake", "batch": batch}},
+            "cache": {"questions": f"sqlite:///{tmp_path}/q", "scores": "off"},
+        }
+        async with Service(Settings.model_validate(tree), {"vqa": fakes["vqa"]}) as service:
+            yield service
+
+    return opened
+
+
+def pictures(count):
+    """So many different ones."""
+    return [png((n % 256, n // 256, 0), size=(2, 2)) for n in range(count)]
+
+
+def items_of(count, frames):
+    files = iter(pictures(count * frames))
+    return [
+        UnopenedItem(str(n), [Picture(Encoded(next(files))) for _ in range(frames)]) for n in range(count)
+    ]
+
+
+def context(service, lane="bulk"):
+    deadline = asyncio.get_running_loop().time() + 600
+    return Context("request", deadline, lane, service.instruments)

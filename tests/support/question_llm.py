@@ -1,0 +1,21 @@
+"""A question LLM whose answers a test gives."""
+
+import asyncio
+
+
+class FakeHandle:
+    """A question LLM that answers what it is told, and keeps in which lane it was asked."""
+
+    name = "questions"
+
+    def __init__(self, info):
+        self.info, self.asked, self.promoted = info, [], []
+        self.answers = asyncio.Queue()
+
+    def admit(self, context, demand):
+        """Takes everything."""
+
+    async def ask(self, calls, context):
+        self.asked.append(context.lane)
+        with context.promoting(lambda: self.promoted.append(calls[0].seed)):
+            return [await self.answers.get()]

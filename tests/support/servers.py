@@ -1,0 +1,101 @@
+"""
+`python -m tests.support.servers FOLDER NAME...`: start slow servers one after another, end them with stdin.
+
+Each is described by FOLDER/NAME.json from the moment when it answers, and ended when FOLDER/NAME.over is
+there.  FOLDER/failed says why no more start.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from demo.process import free_port
+from models.checkpoints.locate import DEMO
+from tests.external.ray.services import PROFILE
+from tests.support.ray_cluster import ray_cluster
+from tests.support.tiny_llava import add_head, make_llava
+from tests.support.vllm_server import vllm
+
+LOOK_S = 1  # between looks for servers that are over
+
+Start = Callable[[ExitStack, Path], dict[str, Any]]
+
+
+def serve(stack: ExitStack, checkpoint: Path, log: Path, *more: str) -> dict[str, Any]:
+    """Start a vLLM; return its description once it is ready."""
+    server = stack.enter_context(vllm(checkpoint, free_port(0), log, *more))
+    server.wait()
+    return {"checkpoint": str(checkpoint), "port": server.port, "log": str(log), "more": more}
+
+
+def llm(stack: ExitStack, folder: Path) -> dict[str, Any]:
+    """Start the shipped question LLM."""
+    return serve(stack, DEMO / "question_llm", folder / "llm.log")
+
+
+def vlm(stack: ExitStack, folder: Path) -> dict[str, Any]:
+    """Start a tiny random LLaVA."""
+    make_llava(folder / "vlm")
+    return serve(stack, folder / "vlm", folder / "vlm.log")
+
+
+def reward(stack: ExitStack, folder: Path) -> dict[str, Any]:
+    """Start a tiny random LLaVA with a head of two outputs."""
+    make_llava(folder / "reward")
+    add_head(folder / "reward", 2)
+    options = ("--runner", "pooling", "--convert", "classify")
+    return serve(stack, folder / "reward", folder / "reward.log", *options)
+
+
+def ray(stack: ExitStack, folder: Path) -> dict[str, Any]:
+    """Start a Ray cluster of one node, and deploy timed fakes on it."""
+    cluster = stack.enter_context(ray_cluster())
+    profile = folder / "ray.toml"
+    runtime = f'[runtime]\nkind = "ray"\naddress = "{cluster.address}"'
+    profile.write_text(PROFILE.format(runtime=runtime, placed="num_cpus = 0.5", folder=folder / "ray"))
+    cluster.deploy(profile)
+    return {"directory": cluster.directory, "address": cluster.address, "profile": str(profile)}
+
+
+STARTS: dict[str, Start] = {"ray": ray, "llm": llm, "reward": reward, "vlm": vlm}
+
+
+def end_with_stdin() -> None:
+    """Raise SIGTERM when whoever holds the other end closes it or dies."""
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    """Start what is named, wait for the end of stdin."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    threading.Thread(target=end_with_stdin, daemon=True).start()
+    folder, *names = sys.argv[1:]
+    with ExitStack() as stack:
+        running = {name: stack.enter_context(ExitStack()) for name in names}
+        try:
+            for name in names:
+                described = STARTS[name](running[name], Path(folder))
+                unfinished = Path(folder, f"{name}.part")
+                unfinished.write_text(json.dumps(described))
+                unfinished.rename(Path(folder, f"{name}.json"))
+        except Exception:
+            Path(folder, "failed").write_text(traceback.format_exc())
+            raise
+        while True:
+            for name in names:
+                if Path(folder, f"{name}.over").exists():
+                    running[name].close()
+            time.sleep(LOOK_S)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The command against a service that is a function: what it answers is written down in the test."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.support.answers import request_of, scored
+
+ROWS = 40  # of a data set: three requests of `batch`
+
+
+class Service:
+    """
+    Scores everything with 0.5, by a model that may be replaced and with warnings.
+
+    Attributes:
+        labels: of each answer; the last one stays.
+        more: of each answer.
+        metrics: what `GET /models` says of each.
+        sent: the requests for scores.
+    """
+
+    def __init__(self, *labels: str, metrics: Mapping[str, Any], **more: Any) -> None:
+        self.labels, self.metrics, self.more = list(labels), metrics, more
+        self.sent: list[dict[str, Any]] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/models":
+            id, _, revision = self.labels[0].partition("@")
+            model = {
+                "name": "vqa",
+                "role": "vqa",
+                "device": "cpu",
+                "id": id,
+                "revision": revision,
+                "ready": True,
+            }
+            return httpx.Response(200, json={"models": [model], "metrics": self.metrics})
+        if request.url.path in ("/readyz", "/openapi.json"):
+            return httpx.Response(200, json={"info": {"version": "1"}})
+        self.sent.append(request_of(request))
+        label = self.labels.pop(0) if len(self.labels) > 1 else self.labels[0]
+        answer = {"models": {"vqa": label}, **self.more}
+        if request.url.path == "/rank":
+            return httpx.Response(200, json=ranked(self.sent[-1]) | answer)
+        return scored(request, **answer)
+
+
+def ranked(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A ranking in the order of the pictures."""
+    entries = [{"index": n, "score": 0.5, "accepted": True} for n in range(len(asked["images"]))]
+    return {"ranking": entries}
+
+
+def metric(direction: str = "higher is better") -> dict[str, Any]:
+    """An entry of `GET /models`."""
+    return {"models": ["vqa"], "uses": [], "direction": direction, "ready": True}
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file of results."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]

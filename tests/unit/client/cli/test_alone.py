@@ -1,0 +1,37 @@
+"""The command without a service."""
+
+import pytest
+
+from demo.process import free_port, url
+
+PROMPT = ("-p", "a red square")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("health",),
+        ("score", "pictures/red.png", *PROMPT),
+        ("rank", "pictures/red.png", *PROMPT),
+        ("questions", "x"),
+        ("batch", "pictures", "-o", "out.jsonl"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_service_that_is_not_there_is_status_3(run, pictures, command):
+    """With one line that names the address, given before the command or behind it."""
+    nobody = url(free_port(0))
+    for arguments in ((*command, "--base-url", nobody), ("--base-url", nobody, *command)):
+        done = run(*arguments)
+
+        assert 3 == done.returncode
+        assert not done.stdout
+        [line] = done.stderr.splitlines()
+        assert nobody in line
+    assert not (pictures.parent / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("command", [(), ("score",), ("batch",), ("calibrate",), ("health",)])
+def test_every_command_says_its_version(run, command):
+    """And nothing else."""
+    assert "scoregate 0.1.0\n" == run(*command, "--version").stdout

@@ -1,0 +1,91 @@
+"""Thresholds are exact: ties count, and rates are those of `score >= threshold`."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scoregate.cli.thresholds import (
+    Rate,
+    accepted,
+    for_false_accept_rate,
+    for_pass_rate,
+    percentile,
+    roc,
+    roc_auc,
+)
+
+SCORES = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7]) | st.floats(-5, 5), min_size=1)
+SHARES = st.integers(1, 100).map(lambda percent: Fraction(percent, 100))
+
+
+@given(SCORES, SHARES)
+@settings(deadline=None)
+def test_a_pass_rate_is_reached_by_the_highest_score_that_can(scores, wanted):
+    """At least the share passes, and at the next higher score less than it would."""
+    threshold = for_pass_rate(scores, wanted)
+    higher = [score for score in scores if score > threshold]
+
+    assert Fraction(sum(score >= threshold for score in scores), len(scores)) >= wanted
+    assert Fraction(len(higher), len(scores)) < wanted
+
+
+@given(SCORES, SCORES, SHARES)
+@settings(deadline=None)
+def test_a_false_accept_rate_is_kept_by_the_lowest_score_that_can(bad, good, wanted):
+    """No more bad ones pass, and at any lower score too many would."""
+    threshold = for_false_accept_rate(bad, good, wanted)
+    kept = [
+        score for score in {*bad, *good} if Fraction(sum(other >= score for other in bad), len(bad)) <= wanted
+    ]
+
+    assert threshold == min(kept, default=None)
+
+
+def test_tied_scores_pass_together():
+    """Three of four stand at the threshold, so all of them pass."""
+    threshold = for_pass_rate([0.9, 0.5, 0.5, 0.5], Fraction(1, 2))
+
+    assert 0.5 == threshold
+    assert Rate(4, 4) == accepted([0.5, 0.5, 0.5, 0.9], threshold)
+
+
+def test_a_share_is_not_rounded():
+    """0.07 of 100 are seven scores; in binary numbers they would be a little more."""
+    assert 93 == for_pass_rate(range(100), Fraction("0.07"))
+    assert 0.07 * 100 > 7
+
+
+def test_no_threshold_accepts_less_than_the_best_score_does():
+    """A bad picture on top: nothing can be accepted without it."""
+    assert for_false_accept_rate([0.9, 0.1], [0.9, 0.5], Fraction(1, 100)) is None
+
+
+@given(SCORES, SCORES)
+@settings(deadline=None)
+def test_the_auc_is_the_share_of_pairs_in_order(bad, good):
+    """A tie counts half; the curve's area is the same."""
+    pairs = [(better > worse) + (better == worse) / 2 for worse, better in product(bad, good)]
+    false, true = roc(bad, good)
+    area = sum(
+        (right - left) * (low + high) / 2
+        for left, right, low, high in zip(false, false[1:], true, true[1:], strict=False)
+    )
+
+    assert sum(pairs) / len(pairs) == pytest.approx(roc_auc(bad, good))
+    assert area == pytest.approx(roc_auc(bad, good))
+
+
+def test_an_interval_holds_the_rate_and_narrows_with_the_samples():
+    """Wilson's, against figures that were worked out by hand; it never leaves 0 to 1."""
+    assert (0.0, 0.2775) == pytest.approx(Rate(0, 10).interval, abs=1e-4)
+    assert (0.2366, 0.7634) == pytest.approx(Rate(5, 10).interval, abs=1e-4)
+    assert (0.7225, 1.0) == pytest.approx(Rate(10, 10).interval, abs=1e-4)
+    assert Rate(500, 1000).interval[0] > Rate(5, 10).interval[0]
+
+
+def test_a_percentile_is_a_score_that_is_there():
+    """The nearest rank: half of four scores do not exceed the second."""
+    assert [1, 2, 4] == [percentile([1, 2, 3, 4], percent) for percent in (1, 50, 99)]

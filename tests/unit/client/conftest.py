@@ -1,0 +1,53 @@
+"""A client whose service is a function, and tables as files."""
+
+import csv
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scoregate import Client
+
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+@pytest.fixture
+def answered() -> Iterator[Callable[..., Client]]:
+    """A client whose requests a function answers."""
+    made = []
+
+    def make(answer: Answer, **settings: Any) -> Client:
+        made.append(Client("http://test", transport=httpx.MockTransport(answer), **settings))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A file of rows, as its name says."""
+
+    def write(rows, name="table.jsonl"):
+        path = tmp_path / name
+        plain = path.with_suffix("") if path.suffix == ".gz" else path
+        if plain.suffix == ".parquet":
+            pq.write_table(pa.Table.from_pylist(rows), plain)
+        elif plain.suffix == ".csv":
+            with plain.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, rows[0])
+                writer.writeheader()
+                writer.writerows(rows)
+        else:
+            plain.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        if plain != path:
+            path.write_bytes(gzip.compress(plain.read_bytes()))
+        return str(path)
+
+    return write

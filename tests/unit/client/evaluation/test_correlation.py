@@ -1,0 +1,30 @@
+"""Correlation, against SciPy's own functions."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from scoregate.evaluation import BadColumn, correlation
+
+ROWS = st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 5)), min_size=3, max_size=30)
+
+
+@given(ROWS)
+def test_all_three_are_scipys(rows):
+    """With ties on both sides."""
+    metric, human = (list(column) for column in zip(*rows, strict=True))
+    assume(len({*metric}) > 1 and len({*human}) > 1)
+    found = correlation(metric, human)
+
+    expected = [each(metric, human).statistic for each in (stats.pearsonr, stats.spearmanr, stats.kendalltau)]
+    assert expected == pytest.approx([found.pearson, found.spearman, found.kendall], abs=1e-12)
+    assert len(rows) == found.n
+
+
+@pytest.mark.parametrize(("metric", "human", "role"), [([1, 1], [1, 2], "metric"), ([1, 2], [1, 1], "human")])
+def test_a_constant_column_has_no_correlation(metric, human, role):
+    """SciPy would say NaN."""
+    with pytest.raises(BadColumn, match="all 2 values are 1") as caught:
+        correlation(metric, human)
+    assert role == caught.value.role

@@ -1,0 +1,58 @@
+"""docs/evaluation.md: each command prints what the page shows, and every figure has its section."""
+
+import re
+import shutil
+
+import pytest
+
+from scoregate.cli.evaluate import FIGURES
+from scoregate.cli.main import main
+from tests.support.packages import files_of
+from tests.support.pages import fences, page
+from tests.unit.client.evaluation.conftest import RELEASED
+
+PAGE = "evaluation.md"
+EXAMPLES = [text for _, text in fences(PAGE, "console")]
+DECIMALS = re.compile(r"-?\d+\.\d+")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The released tables, and those that the page shows."""
+    folder = tmp_path_factory.mktemp("evaluation") / "tables"
+    shutil.copytree(RELEASED, folder)
+    for name, text in files_of(PAGE).items():
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[text.split()[3] for text in EXAMPLES])
+def test_the_command_prints_what_the_page_shows(folder, example, monkeypatch, capsys):
+    """To the last digit but one."""
+    command, shown = example.removeprefix("$ ").split("\n", 1)
+    name, *arguments = command.split()
+    assert "scoregate" == name
+    monkeypatch.chdir(folder)
+    status = main(arguments)
+    out, err = capsys.readouterr()
+
+    assert (0, "") == (status, err)
+    assert DECIMALS.sub("#", shown).split() == DECIMALS.sub("#", out).split()
+    numbers = [list(map(float, DECIMALS.findall(text))) for text in (shown, out)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=1.01e-4)
+
+
+def test_every_figure_has_its_section_and_its_example():
+    """And no other command."""
+    sections = re.findall(r"^## (\w+)$", page(PAGE), re.MULTILINE)
+
+    assert set(FIGURES) == {name for name in sections if name.islower()}
+    assert set(FIGURES) == {text.split()[3] for text in EXAMPLES}
+
+
+@pytest.mark.parametrize("code", [text for _, text in fences(PAGE, "python")])
+def test_the_python_example_runs(code, capsys):
+    """It prints accuracy and epsilon."""
+    exec(compile(code, PAGE, "exec"), {"__name__": "__main__"})
+
+    assert "1.0 0.0\n" == capsys.readouterr().out

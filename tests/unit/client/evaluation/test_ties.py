@@ -1,0 +1,120 @@
+"""Pairwise accuracy: every count as counted by hand, whatever the values."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoregate.evaluation import BadColumn, pair_accuracy, ties
+
+FEW = st.integers(0, 4)
+ROWS = st.lists(st.tuples(st.integers(0, 12), FEW, st.integers(0, 2)), min_size=3, max_size=14)
+
+
+KINDS = ("concordant", "discordant", "tie of people", "tie of the metric", "tie of both")
+
+
+def kind(metric, human, *, tied):
+    """What a pair is, by its two differences."""
+    if tied:
+        return "tie of the metric" if human else "tie of both"
+    if not human:
+        return "tie of people"
+    return "concordant" if (metric > 0) == (human > 0) else "discordant"
+
+
+def by_hand(metric, human, groups):
+    """The best epsilon, smallest first, with the five counts, from every pair and every candidate."""
+    pairs = [
+        (metric[a] - metric[b], human[a] - human[b])
+        for a, b in combinations(range(len(metric)), 2)
+        if groups[a] == groups[b]
+    ]
+    found = []
+    for epsilon in sorted({0, *(abs(m) for m, _ in pairs)}):
+        kinds = Counter(kind(m, h, tied=abs(m) <= epsilon) for m, h in pairs)
+        counts = [kinds[each] for each in KINDS]
+        found.append((counts[0] + counts[4], epsilon, counts))
+    best = max(right for right, _, _ in found)
+    return next(each for each in found if each[0] == best), found[0][0], len(pairs)
+
+
+@given(ROWS)
+def test_it_is_what_counting_every_pair_at_every_epsilon_gives(rows):
+    """With groups, and with ties of all kinds; values in tenths, whose differences are no exact floats."""
+    metric, human, groups = (list(column) for column in zip(*rows, strict=True))
+    try:
+        found = pair_accuracy(np.array(metric) / 10, human, list(map(str, groups)))
+    except BadColumn:
+        assert min(len({*metric}), len({*human})) == 1 or len({*groups}) == len(groups)
+        return
+    (right, epsilon, counts), at_0, pairs = by_hand(metric, human, groups)
+
+    assert counts == [
+        found.concordant,
+        found.discordant,
+        found.ties_human,
+        found.ties_metric,
+        found.ties_both,
+    ]
+    assert (right / pairs, at_0 / pairs, pairs) == (found.accuracy, found.accuracy_at_0, found.pairs)
+    assert epsilon / 10 == pytest.approx(found.epsilon)
+
+
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), FEW), min_size=3, max_size=12))
+def test_values_that_are_no_short_decimals_are_compared_as_they_are(rows):
+    """The same counts from plain floats."""
+    metric, human = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    if np.ptp(metric) == 0 or np.ptp(human) == 0 or ties.exact(metric)[1] != 1:
+        return
+    found = pair_accuracy(metric, human)
+    (right, _, _), at_0, pairs = by_hand(metric, human, [0] * len(metric))
+
+    assert (right / pairs, at_0 / pairs) == (found.accuracy, found.accuracy_at_0)
+
+
+def test_blocks_and_bins_do_not_change_the_result(monkeypatch):
+    """One pair a block, and bins so coarse that many distances share one."""
+    random = np.random.default_rng(0)
+    human = random.integers(0, 3, 60)
+    metric = human + random.normal(0, 0.7, 60)
+    expected = pair_accuracy(metric, human)
+    monkeypatch.setattr(ties, "BLOCK", 1)
+    monkeypatch.setattr(ties, "MANTISSA", 52)
+    monkeypatch.setattr(ties, "BINS", 3)
+
+    assert expected == pair_accuracy(metric, human)
+    assert expected.epsilon > 0
+
+
+def test_memory_does_not_grow_with_the_pairs():
+    """Blocks are of one size; only the rows of the best bins are kept."""
+    random = np.random.default_rng(0)
+    human = random.integers(1, 6, 3200).astype(float)
+    metric = human + random.normal(0, 1, 3200)
+    order = np.argsort(metric)
+    rows = metric[order], human[order], np.zeros(3200, np.intp)
+
+    sizes = [len(distances) for distances, _ in ties.pairs(rows)]
+    assert 3200 * 3199 // 2 == sum(sizes)
+    assert max(sizes) < ties.BLOCK + 3200
+
+
+@pytest.mark.parametrize(
+    ("metric", "human", "group", "role"),
+    [
+        ([1, 1], [1, 2], None, "metric"),
+        ([1, 2], [3, 3], None, "human"),
+        ([1, 2], [1, 2], ["a", "b"], "group"),
+        ([1, float("nan")], [1, 2], None, "metric"),
+        ([], [], None, "metric"),
+    ],
+)
+def test_a_column_that_says_nothing_is_named(metric, human, group, role):
+    """By the argument that holds it."""
+    with pytest.raises(BadColumn) as caught:
+        pair_accuracy(metric, human, group)
+    assert role == caught.value.role

@@ -1,0 +1,83 @@
+"""The client: what needs no service."""
+
+import asyncio
+import inspect
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+import scoregate
+from scoregate import (
+    AsyncClient,
+    Client,
+    ConnectionFailed,
+    Score,
+)
+from tests.support.answers import scored
+from tests.support.pictures import png
+
+
+def test_a_service_that_is_not_ready_says_why(answered):
+    """Without retries and without an exception: that is an answer, too."""
+    detail = {"detail": "vqa is loading", "code": "not_ready"}
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        return scoregate.connection.httpx.Response(503, json=detail)
+
+    assert (False, detail) == answered(answer).ready()
+    assert 1 == len(asked)
+
+
+@pytest.mark.parametrize(
+    "page", [{"text": "<h1>Gateway Time-out</h1>"}, {"json": {"message": "no upstream"}}]
+)
+def test_a_proxy_s_page_is_no_word_of_the_service_s(answered, page):
+    """Nobody knows whether it is ready."""
+    with pytest.raises(ConnectionFailed, match="a proxy answered 504 in place of http://test/readyz"):
+        answered(lambda request: httpx.Response(504, **page)).ready()
+
+
+def test_a_client_that_is_closed_leaves_nobody_waiting(answered):
+    """A thread that has asked gets an error, not silence."""
+    asked = threading.Event()
+
+    async def never(request):
+        asked.set()
+        await asyncio.Event().wait()
+
+    client = answered(never)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(client.score, png(), "x")
+        asked.wait(60)
+        client.close()
+        with pytest.raises(ConnectionFailed, match="closed meanwhile"):
+            waiting.result(60)
+
+
+def test_both_clients_have_the_same_methods():
+    """With the same arguments; what one returns, the other has awaited."""
+
+    def methods(kind):
+        return {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
+
+    shared = methods(Client)
+    assert {"score", "score_items", "score_many", "rank", "questions", "models", "health"} <= shared
+    assert shared <= methods(AsyncClient)
+    for name in [*shared, "__init__"]:
+        ours, theirs = inspect.signature(getattr(Client, name)), inspect.signature(getattr(AsyncClient, name))
+        assert ours.parameters == theirs.parameters, name
+
+
+def test_results_travel_between_processes(answered):
+    """As a DataLoader's workers return them."""
+    score = answered(scored).score(png(), "x")
+    report = answered(scored).score_items([(png(), "x")])
+
+    assert score == pickle.loads(pickle.dumps(score))
+    assert isinstance(score, Score)
+    assert list(report) == list(pickle.loads(pickle.dumps(report)))

@@ -1,0 +1,139 @@
+"""Runs of `score_many` that go on where an earlier one was stopped."""
+
+import itertools
+import json
+
+import httpx
+import pytest
+
+from scoregate import Client, Item, Overloaded
+from scoregate.requests import Asked
+from scoregate.resume import key_of
+from tests.support.answers import numbered, problem, request_of, scored
+from tests.support.pictures import png
+
+PAIRS = [(png(), f"a square {number}") for number in range(23)]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run with a file: the prompts that were asked, and the results."""
+    path = tmp_path / "results.jsonl"
+
+    def run(pairs=PAIRS, answer=numbered, take=None, **settings):
+        asked = []
+
+        def noted(request):
+            asked.extend(item["prompt"] for item in request_of(request)["items"])
+            return answer(request)
+
+        with Client("http://test", transport=httpx.MockTransport(noted), retries=0) as client:
+            found = client.score_many(pairs, resume=path, batch=4, concurrency=1, **settings)
+            results = list(itertools.islice(found, take))
+            found.close()
+        return asked, results
+
+    run.path = path
+    return run
+
+
+def test_a_second_run_asks_for_the_rest_alone(run):
+    """And yields everything, in order."""
+    first, some = run(take=6)
+    second, results = run()
+
+    assert list(range(23)) == [result.score("vqascore") for result in results]
+    assert some == results[:6]
+    assert {prompt for _, prompt in PAIRS[8:]} == set(second)
+    assert 8 <= len(first)
+    assert ([], results) == run()
+    assert 23 == len(run.path.read_text().splitlines())
+
+
+def test_a_torn_line_is_scored_again(run):
+    """The process was killed in the middle of it, or just before its end."""
+    _, results = run()
+    whole = run.path.read_bytes()
+    for cut in (1, 10, len(whole.splitlines()[-1])):
+        run.path.write_bytes(whole[:-cut])
+        asked, again = run()
+        assert [PAIRS[-1][1]] == asked
+        assert results == again
+        assert 23 == len([json.loads(line) for line in run.path.read_text().splitlines()])
+
+
+def test_a_line_that_is_none_stops_the_run(run):
+    """Before anything is asked: it may be somebody's file."""
+    for text in ("name,score\n", '{"index": 0}\n', "[]\n", "5\n"):
+        run.path.write_text(text)
+        with pytest.raises(ValueError, match="line 1: not a line of score_many"):
+            run()
+        assert text == run.path.read_text()
+
+
+OTHERS = {
+    "another prompt": ({"pairs": [(png(), "a star 0")]}),
+    "another path": ({"pairs": [("other.png", "a square 0")]}),
+    "another metric": ({"metrics": ["dsg"]}),
+    "other options": ({"options": {"vqascore": {"output": "logit"}}}),
+    "a source": ({"pairs": [Item("a square 0", png(), source="before.png")]}),
+    "references": ({"pairs": [Item("a square 0", png(), references=["one.png"])]}),
+    "options of its own": ({"pairs": [Item("a square 0", png(), options={"vqascore": {"output": "logit"}})]}),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_a_file_of_another_run_is_refused(run, other):
+    """Its scores would stand for what they are not."""
+    run()
+    with pytest.raises(ValueError, match="item 0 is another one there, or was asked something else"):
+        run(**other)
+
+
+def test_what_may_pass_is_left_for_the_next_run(run):
+    """A timeout gives no line; an error of the picture does, and comes back as what it was."""
+
+    def answer(request):
+        codes = {"a square 1": "deadline_exceeded", "a square 2": "image_undecodable"}
+        results = [
+            {"index": index, "scores": {}, "errors": {"vqascore": {"code": code, "detail": "why"}}}
+            if (code := codes.get(item["prompt"]))
+            else {"index": index, "scores": {"vqascore": 0.5}}
+            for index, item in enumerate(request_of(request)["items"])
+        ]
+        return scored(request, results=results)
+
+    _, results = run([*PAIRS[:4], ("nowhere.png", "a square 4")], answer)
+    asked, again = run([*PAIRS[:4], ("nowhere.png", "a square 4")], answer)
+
+    assert ["a square 1"] == asked
+    assert [0, 2, 3] == [json.loads(line)["index"] for line in run.path.read_text().splitlines()]
+    found = [[(e.code, e.detail) for e in result.errors.values()] for result in again]
+    assert [[], [("deadline_exceeded", "why")], [("image_undecodable", "why")], []] == found[:4]
+    assert [result.scores for result in results] == [result.scores for result in again]
+
+
+def test_a_run_that_fails_keeps_what_it_has(run):
+    """The next one begins after it."""
+    left = [3]
+
+    def answer(request):
+        left[0] -= 1
+        return numbered(request) if left[0] >= 0 else problem(503, "overloaded")
+
+    with pytest.raises(Overloaded):
+        run(answer=answer)
+    kept = len(run.path.read_text().splitlines())
+    asked, results = run()
+
+    assert 12 >= kept > 0
+    assert 23 - kept == len(asked)
+    assert list(range(23)) == [result.score("vqascore") for result in results]
+
+
+def test_a_resumed_run_tells_a_turned_picture_from_the_stored_one():
+    """The lines of one do not stand for the other."""
+    asked = Asked(["vqascore"], None, False, "bulk")
+    ways = [Item("a red square", "a.jpg", orient=orient) for orient in (None, "as_stored", "exif")]
+
+    assert 3 == len({key_of(item, asked) for item in ways})

@@ -1,0 +1,27 @@
+"""Rewards whose transport fails as it is told."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from scoregate.trainers import reward as module
+from scoregate.trainers.reward import Reward
+from tests.unit.client.trainers.scripted import Scripted
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Reward, Scripted]]]:
+    """A reward and the service behind it, which does what it is told; nobody waits."""
+    monkeypatch.setattr(module, "pause_s", lambda errors, attempt: 0.0)
+    monkeypatch.setattr("scoregate.connection.wait_s", lambda error, attempt: 0.0)
+    made = []
+
+    def make(*script: Any, **settings: Any) -> tuple[Reward, Scripted]:
+        double = Scripted(script)
+        made.append(Reward(transport=double.transport, **settings))
+        return made[-1], double
+
+    yield make
+    for each in made:
+        each.close()

@@ -1,0 +1,86 @@
+"""Which picture is the better one: in the direction that the service names for the metric."""
+
+import numpy as np
+import pytest
+
+from scoregate.errors import ConnectionFailed
+from scoregate.trainers.diffusers import best_of_n, gate
+from scoregate.trainers.reward import NoScore
+from tests.support.pictures import png
+from tests.unit.client.trainers.scripted import failing, gone
+
+SCORES = ["0.3", "0.9", "0.1"]
+
+
+@pytest.fixture
+def lower(scripted):
+    """A reward of a metric whose lower scores are the better ones."""
+
+    def make(*script, **settings):
+        reward, double = scripted(*script, metric="distance", **settings)
+        double.metrics = {"distance": {"direction": "lower is better"}}
+        return reward
+
+    return make
+
+
+def test_the_lowest_score_wins_where_lower_is_better(lower, scripted, monkeypatch):
+    """And the highest one elsewhere."""
+    monkeypatch.setattr("scoregate.trainers.diffusers.prompts_for", lambda images, prompt: SCORES)
+
+    assert 2 == best_of_n([png()] * 3, "x", reward=lower()).index
+    assert 1 == best_of_n([png()] * 3, "x", reward=scripted()[0]).index
+
+
+def test_the_gate_lets_low_scores_pass_where_lower_is_better(lower):
+    """The threshold itself, too."""
+    assert [True, False, True] == gate([png()] * 3, SCORES, 0.3, reward=lower())
+
+
+def test_equal_scores_keep_their_order(lower):
+    """The first of them is the best."""
+    assert 0 == best_of_n([png()] * 3, "0.5", reward=lower()).index
+
+
+@pytest.mark.parametrize(("on_error", "shown"), [("pass", True), ("block", False)])
+def test_a_gate_that_does_not_hear_the_direction_is_open_or_closed_as_it_was_told(
+    lower, monkeypatch, on_error, shown
+):
+    """As where there is no score."""
+    reward = lower()
+
+    def away(self):
+        raise ConnectionFailed("gone")
+
+    monkeypatch.setattr(type(reward), "lower_is_better", away)
+    assert [shown] * 3 == gate([png()] * 3, SCORES, 0.3, on_error=on_error, reward=reward)
+    with pytest.raises(NoScore, match="gone"):
+        gate([png()] * 3, SCORES, 0.3, reward=reward)
+
+
+def test_nobody_asks_for_a_direction_without_a_score(lower):
+    """The service is away already."""
+    reward = lower(*[gone] * 100_000, timeout_s=0.05)
+
+    assert [False] == gate([png()], "0.5", 0.3, on_error="block", reward=reward)
+    assert reward._lower is None
+
+
+def test_a_trainer_is_warned_of_a_metric_whose_lower_scores_are_better(lower):
+    """It seeks high rewards: at the start, where it checks the metric."""
+    with pytest.warns(UserWarning, match="lower scores of distance are better"):
+        lower().check()
+
+
+def test_the_node_for_comfyui_orders_in_the_direction_of_the_metric(lower, monkeypatch):
+    """And lets low scores pass."""
+    from scoregate.trainers.comfyui import nodes
+
+    reward = lower(failing(**{"0.7": "image_undecodable"}))
+    outcomes = reward.outcomes([png()] * 4, [*SCORES, "0.7"])
+    monkeypatch.setattr(nodes, "scorer", lambda metric, url: reward)
+    monkeypatch.setattr(nodes, "outcomes_of", lambda *asked: outcomes)
+    images = np.arange(4)
+    passed, scores, _ = nodes.ScoregateFilter().filter(images, "x", "distance", 0.3, 4, "block")
+
+    assert ([2, 0], [0.1, 0.3]) == (passed.tolist(), scores)

@@ -1,0 +1,54 @@
+"""docs/api.md: every endpoint and option, and examples that are answered as stated."""
+
+import json
+import re
+
+from service.http.keys import Keys
+from service.metrics.contract import MetricOptions
+from service.metrics.registry import metrics
+from tests.support.pages import fences, named_rows, page, section
+
+PAGE = "api.md"
+
+
+def test_every_option_of_a_metric_is_documented_with_its_default():
+    """The option table of docs/api.md has the fields of the metrics' declarations."""
+    documented = {cells[0].strip("`"): cells[2] for cells in named_rows(section(PAGE, "### Options"))}
+    shared = MetricOptions.model_fields
+    assert all(documented.pop(f"{option}` of each metric") for option in shared)
+    expected = {
+        f"{name}.{option}": default
+        for name, metric in metrics().items()
+        for option, default in metric.options().model_dump().items()
+        if option not in shared
+    }
+
+    assert expected.keys() == documented.keys()
+    for option, default in expected.items():
+        shown = json.dumps(default) if isinstance(default, bool) else str(default)
+        assert default is None or shown in documented[option]
+
+
+def test_the_answers_shown_are_json():
+    """Blocks that are no requests can be read as JSON too."""
+    answers = [
+        text
+        for name in (PAGE, "errors.md", "filtering.md")
+        for info, text in fences(name, "json")
+        if not info
+    ]
+
+    assert answers
+    assert all(isinstance(json.loads(text), dict) for text in answers)
+
+
+def test_the_key_shown_opens_the_service(tmp_path):
+    """The lines of docs/api.md are a keys file, with rights and without."""
+    shown = re.findall(r"^```\n((?:# who:|trainer:).*?)^```$", page(PAGE), re.MULTILINE | re.DOTALL)
+    file = tmp_path / "keys"
+    keys = []
+    for lines in shown:
+        file.write_text(lines, "utf-8")
+        keys.append(Keys.read(file).of({"x-api-key": "correct horse"}))
+
+    assert [("trainer", None), ("trainer", 60_000)] == [(key.name, key.quota) for key in keys if key]

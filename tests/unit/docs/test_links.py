@@ -1,0 +1,58 @@
+"""Every relative link leads to a file, and to a heading in it."""
+
+import re
+
+import pytest
+
+from tests.support.pages import DOCS, ROOT
+
+PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(path):
+    """Every relative link of a page has its target."""
+    for target in re.findall(r"\]\(([^)]+)\)", path.read_text("utf-8")):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        place = (path.parent / file) if file else path
+        assert place.is_file() or target == "docs/adr", target
+        if not anchor:
+            continue
+        headings = re.findall(r"^#+ (.*)$", place.read_text("utf-8"), re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert anchor in anchors, target
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in PAGES if "adr" not in p.parts and p.name != "README.md"], ids=lambda path: path.name
+)
+def test_every_page_is_reached_from_the_readme(path):
+    """Nobody looks through a folder."""
+    assert f"({path.relative_to(ROOT)})" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_files_that_are_named_exist():
+    """Paths of source files in code type, in the pages and in the files beside them."""
+    named = re.compile(r"`((?:service|models|tests|demo|loadtest|benchmarks|deploy)/[\w./-]*\w)`")
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in PAGES
+        for name in named.findall(path.read_text("utf-8"))
+        if not (ROOT / name).exists()
+    ]
+
+    assert [] == missing
+
+
+def test_the_code_that_is_quoted_is_in_its_file():
+    """CONTRIBUTING.md shows a function as it stands."""
+    quoted = re.findall(r"^From `(\S+)`:\n\n```python\n(.*?)```", contributing(), re.MULTILINE | re.DOTALL)
+
+    assert quoted
+    assert all(text in (ROOT / name).read_text("utf-8") for name, text in quoted)
+
+
+def contributing() -> str:
+    return (ROOT / "CONTRIBUTING.md").read_text("utf-8")

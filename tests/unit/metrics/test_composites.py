@@ -1,0 +1,106 @@
+"""Composites: metrics that a profile makes of others."""
+
+from math import inf
+
+import pytest
+
+from service.metrics.assignment import assign
+from service.metrics.composites import composites
+from service.metrics.registry import own
+from service.settings import SettingsError
+from service.settings.load import load_settings
+from service.settings.tree import Settings
+
+REWARD = {
+    "vqascore": {"weight": 0.6},
+    "pickscore": {"weight": 0.4, "scale": "logit", "divide_by": 26},
+}
+PICKS = {"pickscore": {"model": "picks"}}
+
+
+def made(models=("clip", "vqa", "picks"), **tables):
+    """The composites of such tables."""
+    roles = {"picks": "clip"}
+    tree = {name: {"family": "fake", "role": roles.get(name, name)} for name in models}
+    settings = Settings.model_validate({"models": tree, "metrics": PICKS, "composites": tables})
+    return composites(own(), settings, assign(own(), settings))
+
+
+def test_the_range_of_a_composite_is_that_of_its_parts():
+    """Weights may be negative, options may change a part's range, and some ranges have no end."""
+    found = made(
+        reward=REWARD,
+        against={"vqascore": {"weight": 2}, "clipscore": {"weight": -0.5}},
+        odds={"vqascore": {"weight": 1, "output": "logit"}},
+    )
+
+    assert pytest.approx((-40 / 26, 0.6 + 40 / 26)) == found["reward"].range
+    assert (-0.5, 2.5) == found["against"].range
+    assert (-inf, inf) == found["odds"].range
+
+
+@pytest.mark.parametrize(
+    ("tables", "told"),
+    [
+        ({"vqascore": {"clipscore": {"weight": 1}}}, r"composites\.vqascore: there is a metric of that name"),
+        ({"Reward": {"clipscore": {"weight": 1}}}, r"composites\.Reward: a name must match"),
+        ({"reward": {}}, r"composites\.reward: the table is empty"),
+        (
+            {"reward": {"bleu": {"weight": 1}}},
+            r"composites\.reward\.bleu: there is no such metric; there are vq",
+        ),
+        (
+            {"a": {"clipscore": {"weight": 1}}, "b": {"a": {"weight": 1}}},
+            r"composites\.b\.a: is a composite itself",
+        ),
+        (
+            {"reward": {"clipscore": {"weight": 1, "sclae": "cosine"}}},
+            r"composites\.reward\.clipscore\.sclae: ",
+        ),
+        ({"reward": {"clipscore": {"weight": 1, "scale": "log"}}}, r"composites\.reward\.clipscore\.scale: "),
+        (
+            {"reward": {"clipscore": {"weight": 1, "frames": "mean"}}},
+            r"composites\.reward\.clipscore\.frames: ",
+        ),
+        (
+            {"reward": {"hpsv2": {"weight": 1}}},
+            r"composites\.reward\.hpsv2: no model .* role clip; metrics\.hpsv2",
+        ),
+    ],
+)
+def test_a_composite_that_cannot_be_served_is_refused(tables, told):
+    """One line that names the place."""
+    with pytest.raises(SettingsError, match=f"^{told}") as wrong:
+        made(**tables)
+    assert "\n" not in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ("{}", r"weight: Field required"),
+        ("{weight = 0}", r"weight: .*must not be 0"),
+        ("{weight = nan}", r"weight: .*finite"),
+        ("{weight = 1, divide_by = 0}", r"divide_by: .*must not be 0"),
+        ("{weight = 1, scale = 'log'}", r"scale: "),
+    ],
+)
+def test_a_wrong_part_of_a_profile_is_one_line(tmp_path, part, told):
+    """It names the file, the composite and the key."""
+    profile = tmp_path / "profile.toml"
+    profile.write_text(f'[models.clip]\nfamily = "fake"\n[composites.reward]\nclipscore = {part}\n')
+
+    with pytest.raises(
+        SettingsError, match=rf"profile\.toml: composites\.reward\.clipscore\.{told}"
+    ) as wrong:
+        load_settings(profile, {})
+    assert "\n" not in str(wrong.value)
+
+
+def test_a_variable_may_set_a_part(tmp_path):
+    """As every other setting."""
+    profile = tmp_path / "profile.toml"
+    profile.write_text('[models.clip]\nfamily = "fake"\n[composites.reward]\nclipscore = {weight = 1}\n')
+    settings = load_settings(profile, {"SCOREGATE_COMPOSITES__REWARD__CLIPSCORE__WEIGHT": "0.25"})
+
+    assert 0.25 == settings.composites["reward"]["clipscore"].weight

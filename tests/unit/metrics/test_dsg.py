@@ -1,0 +1,42 @@
+"""DSG: yes and no fold into a score, and what is left of it without a question LLM."""
+
+import gzip
+import json
+
+import pytest
+
+from service.metrics.dsg import fold, moot
+from service.questions.sets import Question
+from tests.support.dsg import CHAIN
+from tests.support.paths import GOLDEN
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "zeroed"),
+    [("direct", {2: [1]}), ("transitive", {2: [1], 3: [2]}), ("none", {})],
+)
+def test_children_of_a_no_count_nothing(dependencies, zeroed):
+    """Direct parents as the released code has it; transitive as the paper writes it."""
+    yes = {1: False, 2: True, 3: True}
+
+    assert zeroed == moot(CHAIN, yes, dependencies)
+
+
+def test_a_soft_answer_counts_its_probability_unless_a_parent_is_a_no():
+    """Whether a parent is a "no" is decided by the likelier answer."""
+    yes, counts = {1: True, 2: False, 3: True}, {1: 0.9, 2: 0.4, 3: 0.8}
+
+    assert {1: 0.9, 2: 0.4, 3: 0.0} == fold(CHAIN, yes, counts, "direct").scores
+
+
+def test_scores_of_tifa160_are_the_released_ones():
+    """795 images, 3 dependency rules: the mean that the released code gives (tests/golden/README.md)."""
+    path = GOLDEN / "dsg_tifa160.json.gz"
+    for _, _, asked, *expected in json.loads(gzip.decompress(path.read_bytes())):
+        questions = [Question(n, str(n), depends_on=tuple(parents)) for n, parents, _ in asked]
+        yes = {n: bool(said) for n, _, said in asked}
+        for rule, score in zip(("direct", "transitive", "none"), expected, strict=True):
+            zeroed = moot(questions, yes, rule)
+            counted = [yes[q.id] and q.id not in zeroed for q in questions]
+
+            assert score == pytest.approx(sum(counted) / len(counted), abs=1e-6)

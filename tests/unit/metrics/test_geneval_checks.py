@@ -1,0 +1,152 @@
+"""GenEval's prompts and checks, against those of the released code."""
+
+import gzip
+import json
+import sys
+
+import pytest
+
+from service.metrics.objects.positions import relations
+from service.metrics.objects.templates import task_of
+from service.metrics.replay.__main__ import main
+from tests.support.paths import GOLDEN
+
+GENEVAL = GOLDEN / "geneval"
+
+
+def rows(name):
+    with gzip.open(GENEVAL / name, "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+def test_every_prompt_is_read_back_into_its_metadata():
+    """All 553 of them."""
+    expected = [{"exclude": [], **metadata} for metadata in rows("evaluation_metadata.jsonl.gz")]
+    prompts = [metadata["prompt"] for metadata in expected]
+    tasks = [task_of(prompt).model_dump(by_alias=True, exclude_none=True, mode="json") for prompt in prompts]
+
+    assert 553 == len(expected)
+    assert expected == [{**task, "prompt": prompt} for task, prompt in zip(tasks, prompts, strict=True)]
+
+
+@pytest.fixture
+def replay(monkeypatch, capsys):
+    """What the command prints for a file of cases."""
+
+    def run(path, *arguments):
+        monkeypatch.setattr(sys, "argv", ["replay", "geneval", "--cases", str(path), *arguments])
+        main()
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+def test_all_verdicts_are_those_of_the_released_code(replay):
+    """299 of them, with their reasons."""
+    expected = [{key: row[key] for key in ("correct", "reason")} for row in rows("checks.jsonl.gz")]
+
+    assert 299 == len(expected)
+    assert expected == replay(GENEVAL / "checks.jsonl.gz")
+
+
+def test_the_papers_rule_for_positions_accepts_more(replay):
+    """It has no second threshold: whatever the released code accepts, it accepts too, and some others."""
+    released = replay(GENEVAL / "checks.jsonl.gz")
+    paper = replay(GENEVAL / "checks.jsonl.gz", "--position-rule", "paper")
+
+    assert all(ours["correct"] >= theirs["correct"] for ours, theirs in zip(paper, released, strict=True))
+    assert sum(row["correct"] for row in paper) > sum(row["correct"] for row in released)
+
+
+@pytest.mark.parametrize(
+    ("b", "released", "paper"),
+    [
+        ((200, 0, 300, 100), ["left of"], ["left of"]),
+        ((0, 200, 100, 300), ["above"], ["above"]),
+        ((0, 0, 100, 100), [], []),
+        ((20, 0, 120, 100), [], []),  # the margin itself, a tenth of 200
+        ((21, 0, 121, 100), [], ["left of"]),  # 1 of 21 beyond it
+        ((41, 0, 141, 100), ["left of"], ["left of"]),  # 21 of 41
+        ((60, 200, 160, 300), ["above"], ["left of", "above"]),
+        ((-200, -200, -100, -100), ["right of", "below"], ["right of", "below"]),
+    ],
+)
+def test_where_a_box_is_from_another(b, released, paper):
+    """Of a square of 100 pixels at the origin, from *b*."""
+    a = (0.0, 0.0, 100.0, 100.0)
+
+    assert released == relations(a, b, "released")
+    assert paper == relations(a, b, "paper")
+
+
+CASE = rows("checks.jsonl.gz")[0]
+DOG = {"class": "dog", "score": 0.95, "box": [0, 0, 9, 9], "color": "red"}
+RED_DOG = {"tag": "colors", "include": [{"class": "dog", "count": 1, "color": "red"}]}
+
+
+def test_only_the_surest_objects_are_asked_for_their_colour(replay, tmp_path):
+    """
+    One red dog is wanted, and the surest dog is blue: the red one does not help.
+
+    Of two that are as sure, the later one is taken.  A 17th does not count.
+    """
+    blue = {**DOG, "score": 0.99, "color": "blue"}
+    many = {"tag": "single_object", "include": [{"class": "dog", "count": 17}]}
+    path = tmp_path / "cases.jsonl"
+    cases = [
+        {"metadata": RED_DOG, "detections": [DOG, blue]},
+        {"metadata": RED_DOG, "detections": [DOG, {**DOG, "color": "blue"}]},
+        {"metadata": RED_DOG, "detections": [{**DOG, "score": 0.3}]},
+        {"metadata": many, "detections": [DOG] * 20},
+    ]
+    path.write_text("\n".join(map(json.dumps, cases)))
+
+    assert [
+        {"correct": False, "reason": "expected red dog>=1, found 0 red; and 1 blue"},
+        {"correct": False, "reason": "expected red dog>=1, found 0 red; and 1 blue"},
+        {"correct": False, "reason": "expected dog>=1, found 0"},
+        {"correct": False, "reason": "expected dog>=17, found 16"},
+    ] == replay(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("{", "line 2: the line: "),
+        ({"metadata": {"include": []}}, "line 2: metadata.tag: Field required"),
+        ({"metadata": {"tag": "colors", "include": []}}, "line 2: metadata.include has no clause"),
+        (
+            {"metadata": {"tag": "colors", "include": [{"class": "dragon", "count": 1}]}},
+            "line 2: 'dragon' is not a class that GenEval knows",
+        ),
+        (
+            {
+                "metadata": {
+                    "tag": "position",
+                    "include": [{"class": "dog", "count": 1, "position": ["above", 0]}],
+                }
+            },
+            "line 2: metadata.include[0].position must name an earlier clause, and names 0",
+        ),
+        (
+            {"metadata": RED_DOG, "detections": [{**DOG, "color": None}]},
+            "line 2: detections: the color of a dog is missing",
+        ),
+        ({"detections": [{**DOG, "box": [0, 0, 9]}]}, "line 2: detections.0.box: "),
+        ({"detections": [{**DOG, "score": 2}]}, "line 2: detections.0.score: "),
+    ],
+    ids=str,
+)
+def test_a_case_that_cannot_be_judged_ends_with_one_line(monkeypatch, capsys, tmp_path, change, said):
+    """Which names the line of the file and the field; status 2, and no verdicts."""
+    path = tmp_path / "cases.jsonl"
+    bad = change if isinstance(change, str) else json.dumps({**CASE, **change})
+    path.write_text(f"{json.dumps(CASE)}\n{bad}\n")
+    monkeypatch.setattr(sys, "argv", ["replay", "geneval", "--cases", str(path)])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    printed = capsys.readouterr()
+
+    assert "" == printed.out
+    assert f"{path}: {said}" in printed.err
+    assert 1 == printed.err.count("\n")

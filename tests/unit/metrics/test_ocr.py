@@ -1,0 +1,56 @@
+"""The OCR reward: which text is wanted, what is read, and the distance between both."""
+
+import random
+
+import pytest
+
+from service.errors import NoText
+from service.metrics.edit_distance import edit_distance
+from service.metrics.ocr import quoted
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ('a sign "OPEN"', "OPEN"),
+        ("a sign “Don’t stop” in red", "Don’t stop"),
+        ("ein Schild „Guten Tag“", "Guten Tag"),
+        ("un panneau « Bonjour »", "Bonjour"),
+        ('"One" above “two”, and "three', "One two"),
+        ('a "" before "one"', "one"),
+        ('"said “so” aloud"', "said “so” aloud"),
+    ],
+)
+def test_quoted_texts_are_joined_in_their_order(prompt, text):
+    """Straight and typographic quotes; one that is left open quotes nothing."""
+    assert text == quoted(prompt)
+
+
+def test_a_prompt_without_quotes_quotes_nothing():
+    """And says so."""
+    with pytest.raises(NoText, match="double quotes"):
+        quoted("it's the dog's sign")
+
+
+def by_table(first, second):
+    """Levenshtein's distance by its recurrence, a row at a time."""
+    row = [*range(len(second) + 1)]
+    for count, a in enumerate(first, 1):
+        before, row = row, [count]
+        for place, b in enumerate(second):
+            row.append(min(before[place] + (a != b), before[place + 1] + 1, row[place] + 1))
+    return row[-1]
+
+
+def test_the_distance_is_that_of_the_recurrence():
+    """For texts of few letters, which have many ways between them, and for empty ones."""
+    chance = random.Random(0)
+    for _ in range(500):
+        first, second = ("".join(chance.choices("abc", k=chance.randrange(14))) for _ in range(2))
+        assert by_table(first, second) == edit_distance(first, second) == edit_distance(second, first)
+
+
+def test_the_distance_of_long_texts_is_exact():
+    """As long as a prompt may be."""
+    assert 2000 == edit_distance("ab" * 2000, "a" * 4000)
+    assert 4000 == edit_distance("x" * 4000, "")

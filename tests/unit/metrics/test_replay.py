@@ -1,0 +1,142 @@
+"""Published numbers, computed from published answers by the folds that `/score` calls."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from service.metrics.replay.__main__ import main
+from service.metrics.replay.correlation import kendall, ranks, spearman
+from tests.support.paths import GOLDEN
+
+TIFA160 = GOLDEN / "tifa160"
+LIKERT = ("--likert", TIFA160 / "likert.csv.gz")
+DSG = ("dsg", "--answers", TIFA160 / "mplug_dsg.csv.gz", *LIKERT)
+
+
+@pytest.fixture
+def replay(monkeypatch, capsys):
+    """The numbers that the command prints."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["replay", *map(str, arguments)])
+        main()
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def refused(monkeypatch, capsys):
+    """The line that the command ends with."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["replay", *map(str, arguments)])
+        with pytest.raises(SystemExit, match="2"):
+            main()
+        return capsys.readouterr().err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "expected"),
+    [
+        ("direct", (0.462999, 0.379953, 800, 0.897423)),
+        ("transitive", (0.461042, 0.378281, 800, 0.895608)),
+        ("none", (0.463581, 0.377646, 800, 0.931678)),
+    ],
+)
+def test_mplugs_answers_to_dsg_agree_with_people_as_published(replay, dependencies, expected):
+    """The authors print .463/.380 and .464/.378; item tifa160_134, without answers, counts 0."""
+    numbers = replay(*DSG, "--dependencies", dependencies)
+
+    assert ["spearman", "kendall", "n", "mean"] == list(numbers)
+    assert expected == pytest.approx(tuple(numbers.values()), abs=1e-6)
+
+
+def test_mplugs_answers_to_vq2_agree_with_people_as_published(replay):
+    """The authors print .212/.164."""
+    numbers = replay("vq2", "--answers", TIFA160 / "mplug_vq2a.csv.gz", *LIKERT)
+
+    assert (0.212317, 0.163889, 800, 0.68502) == pytest.approx(tuple(numbers.values()), abs=1e-6)
+
+
+def asked(kind, expected, answer, **more):
+    return {
+        "choices": ["yes", "no", "2"],
+        "answer": expected,
+        "element_type": kind,
+        "multiple_choice_vqa": answer,
+        **more,
+    }
+
+
+def test_a_tifa_evaluation_comes_out_as_it_is_published(replay, tmp_path):
+    """In the shape of the released sample: means by picture and by type, and what each question counts."""
+    details = {
+        "one": {"is this a dog?": asked("animal", "yes", "yes", free_form_vqa="yes")},
+        "two": {
+            "is this a cat?": asked("animal", "yes", "no"),
+            "how many?": asked("counting", "2", "2"),
+            "is it red?": asked("color", "yes", "yes"),
+            "is it blue?": asked("color", "no", "yes"),
+        },
+    }
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps({"question_details": details}), "utf-8")
+    numbers = replay("tifa", "--answers", file)
+
+    assert (0.75, 0.5**2.5 * 2) == pytest.approx((numbers["tifa_average"], numbers["tifa_stdev"]))
+    assert {"animal": 0.5, "counting": 1, "color": 0.5} == numbers["accuracy_by_type"]
+    assert {"one": 1, "two": 0.5} == numbers["caption_scores"]
+    first, second = numbers["question_details"].values()
+    assert {"is this a dog?": {**details["one"]["is this a dog?"], "scores": 1}} == first
+    assert [0, 1, 1, 0] == [one["scores"] for one in second.values()]
+
+
+HEADER = "t2i_model,item_id,question_id,dependency_id,answer\n"
+RATED = "t2i_model,item_id,answer\nx,a,1\nx,b,5\nx,b,4\n"
+
+
+@pytest.mark.parametrize(
+    ("answers", "ratings", "line"),
+    [
+        ("t2i_model,item_id,answer\n", RATED, "has no column question_id"),
+        (HEADER + "x,a,1\n", RATED, "line 2 has too few fields"),
+        (HEADER + "y,a,1,0,yes\n", RATED, "no picture that was rated there was asked about"),
+        (HEADER + "x,a,1,0,yes\nx,b,1,0,yes\n", RATED, "values that are all the same"),
+        (HEADER + "x,a,1,0,yes\nx,b,1,0,no\n", "t2i_model,item_id,answer\nx,a,good\n", "good"),
+    ],
+)
+def test_files_that_give_no_number_are_refused(refused, tmp_path, answers, ratings, line):
+    """One line and status 2, and never NaN."""
+    for name, text in (("answers.csv", answers), ("ratings.csv", ratings)):
+        (tmp_path / name).write_text(text, "utf-8")
+
+    said = refused("dsg", "--answers", tmp_path / "answers.csv", "--likert", tmp_path / "ratings.csv")
+    assert line in said
+
+
+def test_an_evaluation_without_answers_names_the_field(refused, tmp_path):
+    """The sample's other file, which has questions only, is such a one."""
+    file = tmp_path / "questions.json"
+    file.write_text('{"question_details": {"one": {"q": {"answer": "yes"}}}}', "utf-8")
+
+    assert "question_details.one.q.choices: Field required" in refused("tifa", "--answers", file)
+
+
+def test_ranks_of_equal_values_are_their_mean():
+    """From 1."""
+    assert [1.5, 3, 1.5, 4] == ranks([0.1, 0.5, 0.1, 9]).tolist()
+
+
+def test_correlations_with_ties_are_those_of_their_definitions():
+    """Tau-b counted pair by pair; Spearman is Pearson of the ranks 2.5 1 2.5 4 5 and 1 2 3.5 3.5 5."""
+    one, other = [2, 1, 2, 3, 4], [0, 1, 2, 2, 3]
+
+    assert kendall(one, other) == pytest.approx((7 - 1) / (9 * 9) ** 0.5)
+    expected = np.corrcoef([2.5, 1, 2.5, 4, 5], [1, 2, 3.5, 3.5, 5])[0, 1]
+    assert spearman(one, other) == pytest.approx(expected)
+    assert -1 == pytest.approx(kendall([1, 2, 3], [3, 2, 1])) == spearman([1, 2, 3], [3, 2, 1])

@@ -1,0 +1,26 @@
+"""Skills: answers that are unsure leave the mean, skills have means, and text is read word by word."""
+
+import pytest
+
+from service.errors import Unanswered
+from service.metrics.skills import by_skill, fold
+from service.questions.sets import Question
+
+QUESTIONS = [
+    Question(1, "a", "entities/singular/presence"),
+    Question(2, "b", "entities//presence"),
+    Question(3, "c", "attributes/color/property"),
+    Question(4, "d"),
+]
+
+
+def test_the_mean_is_that_of_the_questions_or_of_the_skills():
+    """As the paper's tables have it; a question whose set names no skill has one of its own."""
+    found = {1: 1.0, 2: 0.0, 3: 0.0, 4: 1.0}
+
+    assert {"entities": 0.5, "attributes": 0.0, "other": 1.0} == by_skill(QUESTIONS, found)
+    assert (0.5, 0.5) == (fold(QUESTIONS, found, "questions"), fold(QUESTIONS, found, "skills"))
+    assert 1 / 3 == fold(QUESTIONS, {**found, 4: None}, "questions")
+    assert 0.25 == fold(QUESTIONS, {**found, 4: None}, "skills")
+    with pytest.raises(Unanswered):
+        fold(QUESTIONS, dict.fromkeys(found), "skills")

@@ -1,0 +1,102 @@
+"""Question sets are written once, in the lane of who waits for them, and checked."""
+
+import asyncio
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from models.outcomes import Text
+from service.context import Context
+from service.errors import NoQuestions, QuestionLLMFailed
+from service.questions.stores.sqlite import SQLiteStore
+from service.questions.styles.dsg import DSG
+from service.questions.writer import QuestionWriter, lookup_key
+from service.telemetry import Instruments
+from tests.support.question_llm import FakeHandle
+
+pytestmark = pytest.mark.anyio
+
+
+async def written(text, fakes, tmp_path):
+    """The set that becomes of one answer of the question LLM."""
+    llm = FakeHandle(replace(fakes["questions"].info, repeatable=True))
+    llm.answers.put_nowait(Text(text))
+    instruments = Instruments(["questions"])
+    async with SQLiteStore(tmp_path / "sets", 9) as store:
+        writer = QuestionWriter(store, {"questions": 60.0}, instruments)
+        context = Context("", math.inf, "interactive", instruments)
+        made, _ = await writer.of("prompt", DSG, llm, context)
+        return made
+
+
+async def test_a_second_try_hurries_too_once_an_urgent_caller_waits(fakes, tmp_path):
+    """The first answer is bad; the next try does not go behind the bulk sets."""
+    llm = FakeHandle(fakes["questions"].info)
+    instruments = Instruments(["questions"])
+    async with SQLiteStore(tmp_path / "sets", 9) as store:
+        writer = QuestionWriter(store, {"questions": 60.0}, instruments)
+        tasks = []
+        for lane, progress in (("bulk", llm.asked), ("interactive", llm.promoted)):
+            context = Context("", math.inf, lane, instruments)
+            tasks.append(asyncio.create_task(writer.of("a red dog", DSG, llm, context)))
+            while not progress:
+                await asyncio.sleep(0.001)
+        llm.answers.put_nowait(Text("no JSON"))
+        llm.answers.put_nowait(fakes["questions"].answer(DSG.call("a red dog")))
+        sets = await asyncio.gather(*tasks)
+
+    assert ["miss", "coalesced"] == [found for _, found in sets]
+    assert (["bulk", "interactive"], [0]) == (llm.asked, llm.promoted)
+
+
+async def test_a_set_that_was_written_while_the_llm_was_replaced_is_written_anew(fakes, tmp_path):
+    """Its key and its provenance name the LLM that wrote it, and never the other one."""
+    llm, instruments = FakeHandle(fakes["questions"].info), Instruments(["questions"])
+    async with SQLiteStore(tmp_path / "sets", 9) as store:
+        writer = QuestionWriter(store, {"questions": 60.0}, instruments)
+        old = lookup_key("a red dog", DSG, llm.info.label)
+        context = Context("", math.inf, "bulk", instruments)
+        task = asyncio.create_task(writer.of("a red dog", DSG, llm, context))
+        while not llm.asked:
+            await asyncio.sleep(0.001)
+        llm.info = replace(llm.info, id="newer")
+        for _ in range(2):
+            llm.answers.put_nowait(fakes["questions"].answer(DSG.call("a red dog")))
+        made, found = await task
+        stored = await store.find(old), await store.find(lookup_key("a red dog", DSG, llm.info.label))
+
+    assert ("miss", "newer@1") == (found, made.provenance["llm"])
+    assert (None, made) == stored
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        '{"questions": 1}',
+        '{"questions": [{"id": 1}]}',
+        '{"questions": [{"id": "1", "kind": "", "text": "a", "depends_on": []}]}',
+        '{"questions": [{"id": true, "kind": "", "text": "a", "depends_on": []}]}',
+        '{"questions": [{"id": 1, "kind": "", "text": "", "depends_on": []}]}',
+        '{"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": [2]}]}',
+        '{"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": [1]}]}',
+        '{"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": "1"}]}',
+        json.dumps({"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": []}] * 2}),
+        '{"questions": [{"id": 1, "kind": "", "text": "a", "depends_on": [2]},'
+        ' {"id": 2, "kind": "", "text": "b", "depends_on": [1]}]}',
+    ],
+)
+async def test_an_answer_that_is_no_sound_set_is_refused(fakes, tmp_path, text):
+    """Broken JSON, wrong types, unknown parents, cycles, twins, empty questions."""
+    with pytest.raises(QuestionLLMFailed):
+        await written(text, fakes, tmp_path)
+
+
+async def test_an_empty_set_is_no_score(fakes, tmp_path):
+    """Nothing to ask is an error of its own, since a mean over nothing is not a number."""
+    with pytest.raises(NoQuestions):
+        await written('{"questions": []}', fakes, tmp_path)

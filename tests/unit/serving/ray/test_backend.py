@@ -1,0 +1,303 @@
+"""Calls to replicas on Ray, as one gateway sends them; the replicas are fakes."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from models.calls import LabelCall, LikelihoodCall
+from models.fake import GREY
+from models.image import Image
+from models.outcomes import Likelihood
+from service.errors import Draining, LaneFull, ModelFault
+from service.serving.backends.contract import Result
+from service.serving.demand import Demand
+from service.workload import Workload
+from tests.support.handles import asking, call, context
+from tests.unit.serving.ray.replicas import BATCH, RAN_S, about, answered, asked, known, sent, settled
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_calls_that_are_asked_together_travel_together():
+    async with asked(a="m") as (deployment, handle, _):
+        task, _ = asking(handle, *about(1, questions=5))
+        await sent(deployment, 1)
+        deployment.answer_all()
+        assert all(isinstance(outcome, Likelihood) for outcome in await task)
+        assert [len(group.calls) for group in deployment.groups] == [5]
+
+
+async def test_calls_of_several_requests_about_one_image_go_to_one_replica():
+    async with asked(a="m", b="m", c="m") as (deployment, handle, _):
+        for n in range(6):
+            task, _ = asking(handle, call(f"question {n}?", "one image"))
+            await sent(deployment, 1)
+            deployment.answer_all()
+            await task
+        assert len({group.replica for group in deployment.groups}) == 1
+
+
+async def test_many_images_are_spread_over_all_replicas_in_groups_of_about_a_batch():
+    async with asked(a="m", b="m", c="m", d="m") as (deployment, handle, _):
+        task, _ = asking(handle, *about(128))
+        while not task.done():
+            await asyncio.sleep(0)
+            deployment.answer_all()
+        by_replica = Counter()
+        for group in deployment.groups:
+            by_replica[group.replica] += len(group.calls)
+        assert len(by_replica) == 4
+        assert max(by_replica.values()) < 64
+        assert len(deployment.groups) <= 2 * 128 / BATCH
+
+
+async def test_a_replica_has_two_groups_to_work_on_and_no_more():
+    async with asked(a="m") as (deployment, handle, _):
+        task, _ = asking(handle, *about(40))
+        await sent(deployment, 2)
+        await settled()
+        assert len(deployment.under_way) == 2
+        while not task.done():
+            deployment.answer_all()
+            await asyncio.sleep(0)
+
+
+async def test_a_group_that_is_not_full_grows_while_the_one_before_it_is_worked_on():
+    async with asked(a="m") as (deployment, handle, backend):
+        for place in backend._places.asked:
+            place.queue.finished(80, 5.0)  # batches take long
+        tasks = [asking(handle, call("first?"))[0]]
+        await sent(deployment, 1)
+        tasks += [asking(handle, call(f"question {n}?"))[0] for n in range(3)]
+        while backend._places.depth("interactive") < 3:
+            await asyncio.sleep(0)
+        assert len(deployment.under_way) == 1
+        deployment.answer_all()
+        await sent(deployment, 1)
+        assert len(deployment.under_way[0].calls) == 3
+        deployment.answer_all()
+        await asyncio.gather(*tasks)
+
+
+async def test_an_idle_replica_takes_what_waits_for_a_busy_one():
+    async with asked(a="m", b="m") as (deployment, handle, _):
+        task, _ = asking(handle, *about(80))
+        await sent(deployment, 4)
+        while to_b := [group for group in deployment.under_way if group.replica == "b"]:
+            to_b[0].answered()
+            await settled()
+        by_replica = Counter(group.replica for group in deployment.groups)
+        assert by_replica["a"] == 2  # it has answered nothing
+        assert by_replica["b"] >= 7
+        while not task.done():
+            deployment.answer_all()
+            await asyncio.sleep(0)
+
+
+async def test_groups_are_as_large_as_the_replicas_own_batches_allow_however_long_their_way_is():
+    """Two groups on their way to one replica: the second waits for the first, and took no longer for it."""
+    now = [0.0]
+    async with asked(clock=lambda: now[0], a="m") as (deployment, handle, backend):
+        task, _ = asking(handle, *about(40))
+        while not task.done():
+            now[0] += 100.0
+            deployment.answer_all()
+            await settled()
+        model = backend._places.asked[0].queue.cost_model
+        assert model.typical_s <= RAN_S
+
+
+async def test_interactive_calls_go_before_bulk_calls_that_came_first():
+    async with asked(a="m") as (deployment, handle, _):
+        bulk, _ = asking(handle, *about(40), lane="bulk")
+        await sent(deployment, 2)
+        urgent, _ = asking(handle, call("urgent?"))
+        await settled()
+        deployment.groups[0].answered()
+        await settled()
+        assert "urgent?" in deployment.groups[2].questions
+        for task in (bulk, urgent):
+            while not task.done():
+                deployment.answer_all()
+                await asyncio.sleep(0)
+
+
+async def test_what_a_replica_went_away_with_is_answered_by_another_one():
+    async with asked(a="m", b="m") as (deployment, handle, _):
+        task, _ = asking(handle, *about(4))
+        await sent(deployment, 1)
+        lost = deployment.under_way[0]
+        deployment.holds.pop(lost.replica)
+        lost.lost()
+        while not task.done():
+            await asyncio.sleep(0)
+            for group in deployment.under_way:
+                assert group.replica != lost.replica
+                group.answered()
+        assert all(isinstance(outcome, Likelihood) for outcome in task.result())
+
+
+async def test_a_call_that_three_replicas_went_away_with_is_a_fault_and_not_tried_again():
+    async with asked(a="m") as (deployment, handle, _):
+        task, _ = asking(handle, call())
+        for _ in range(3):
+            await sent(deployment, 1)
+            deployment.under_way[0].lost()
+            await settled()
+        [outcome] = await task
+        assert isinstance(outcome, ModelFault)
+        assert "3 replicas of vqa went away" in outcome.detail
+        assert len(deployment.groups) == 3
+
+
+async def test_a_replica_that_could_not_be_reached_is_asked_again_once_it_answers():
+    async with asked(a="m") as (deployment, handle, backend):
+        task, _ = asking(handle, call())
+        await sent(deployment, 1)
+        deployment.under_way[0].lost()
+        await sent(deployment, 1)
+        deployment.answer_all()
+        assert isinstance((await task)[0], Likelihood)
+        assert backend.missing == ""
+
+
+async def test_without_a_replica_for_ten_seconds_new_work_is_refused_with_a_time_to_wait():
+    now = [0.0]
+    async with asked(clock=lambda: now[0], a="m") as (deployment, handle, backend):
+        deployment.runs()
+        await known(backend, 0)
+        assert backend.missing == "no replica runs"
+        now[0] += 9.9
+        handle.admit(context(), Demand(1))
+        now[0] += 0.1
+        with pytest.raises(LaneFull) as refusal:
+            handle.admit(context(), Demand(1))
+        assert str(refusal.value) == "vqa: no replica runs"
+        assert refusal.value.retry_after_s > 0
+
+
+async def test_who_has_no_ten_seconds_is_refused_at_once_where_no_replica_runs():
+    async with asked(a="m") as (deployment, handle, backend):
+        deployment.runs()
+        await known(backend, 0)
+        with pytest.raises(LaneFull):
+            handle.admit(context(seconds=9.0), Demand(1))
+
+
+async def test_a_request_of_many_frames_goes_on_where_no_replica_runs():
+    async with asked(a="m") as (deployment, handle, backend):
+        deployment.runs()
+        await known(backend, 0)
+        with Workload({handle: Demand(8)}, 8, "interactive") as work:
+            work.begin_frame()
+            assert work.at_once() >= 1
+
+
+async def test_calls_under_way_wait_for_the_next_replica():
+    async with asked(a="m") as (deployment, handle, backend):
+        task, _ = asking(handle, *about(3))
+        await sent(deployment, 1)
+        deployment.runs()
+        deployment.under_way[0].lost()
+        await known(backend, 0)
+        deployment.runs(b="m")
+        await sent(deployment, 1)
+        assert [group.replica for group in deployment.under_way] == ["b"]
+        deployment.answer_all()
+        assert all(isinstance(outcome, Likelihood) for outcome in await task)
+
+
+async def test_a_replica_that_shuts_down_answers_nothing_that_others_cannot():
+    async with asked(a="m", b="m") as (deployment, handle, _):
+        task, _ = asking(handle, call())
+        await sent(deployment, 1)
+        first = deployment.under_way[0]
+        deployment.runs(**{each: "m" for each in "ab" if each != first.replica})
+        first.said.set_result([Result(Draining())])
+        await sent(deployment, 1)
+        assert deployment.under_way[0].replica != first.replica
+        deployment.answer_all()
+        assert isinstance((await task)[0], Likelihood)
+
+
+async def test_a_promoted_call_is_promoted_where_it_is():
+    async with asked(a="m") as (deployment, handle, _):
+        bulk, _ = asking(handle, call(), lane="bulk")
+        await sent(deployment, 1)
+        urgent, _ = asking(handle, call())
+        await settled()
+        assert deployment.promoted == [("a", deployment.groups[0].name)]
+        deployment.answer_all()
+        await asyncio.gather(bulk, urgent)
+
+
+async def test_a_group_that_nobody_waits_for_is_cancelled():
+    async with asked(a="m") as (deployment, handle, _):
+        task, _ = asking(handle, *about(2))
+        await sent(deployment, 1)
+        task.cancel()
+        await settled()
+        assert deployment.groups[0].said.cancelled()
+
+
+async def test_a_call_carries_the_seconds_to_its_deadline():
+    async with asked(a="m") as (deployment, handle, _):
+        task, _ = asking(handle, call(), seconds=7.0)
+        await sent(deployment, 1)
+        [left] = deployment.groups[0].calls
+        assert 0 < left.left_s <= 7
+        deployment.answer_all()
+        await task
+
+
+async def test_the_time_in_a_replicas_queue_counts_as_waiting():
+    async with asked(a="m") as (deployment, handle, _):
+        task, request = asking(handle, call())
+        await sent(deployment, 1)
+        deployment.answer_all()
+        await task
+        assert request.slowest["queue"] >= 0.5
+        assert request.slowest["model"] == 0.25
+
+
+class Unreadable(Image):
+    """One whose file cannot be had, since its decoder was killed while it wrote."""
+
+    @property
+    def encoded(self):
+        raise ValueError("not enough image data")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        LikelihoodCall(Unreadable(GREY.encoded, "bad"), "q?"),
+        LabelCall(GREY, "q?", ("a",), ("before", Unreadable(GREY.encoded, "bad"))),
+    ],
+)
+async def test_a_call_that_cannot_be_made_ready_to_travel_fails_alone(bad):
+    """Whatever the error is; its group is answered."""
+    async with asked(a="m") as (deployment, handle, _):
+        task, _ = asking(handle, bad, call("good?"))
+        outcomes = await answered(deployment, task)
+        assert [type(outcome) for outcome in outcomes] == [ModelFault, Likelihood]
+        assert handle.under_way == 0
+
+
+async def test_a_replica_that_is_listed_twice_keeps_what_waits_for_it():
+    """Two of its answers to the question what it holds may arrive."""
+    async with asked(a="m") as (deployment, handle, backend):
+        task, _ = asking(handle, *about(40))
+        await sent(deployment, 2)
+        backend._came(await deployment.describe("a"))
+        outcomes = await answered(deployment, task)
+        assert [type(outcome) for outcome in outcomes] == [Likelihood] * 40
+
+
+async def test_who_waits_when_the_gateway_closes_is_told_that_it_shuts_down():
+    async with asked(a="m") as (deployment, handle, backend):
+        task, _ = asking(handle, *about(30))
+        await sent(deployment, 2)
+        await backend.__aexit__()
+        assert {type(outcome) for outcome in await task} == {Draining}

@@ -1,0 +1,164 @@
+"""A model on Ray that is replaced while calls are on their way: no answer goes out in another's name."""
+
+import asyncio
+
+import pytest
+
+from models.outcomes import Likelihood
+from service.errors import DeadlineExceeded
+from service.serving.backends.contract import Result
+from service.serving.cache.memory import OutcomeCache
+from tests.support.handles import asking, call
+from tests.unit.serving.ray.replicas import about, answered, asked, known, sent, settled
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_update_asks_the_new_model_as_soon_as_most_replicas_hold_it():
+    async with asked(a="old", b="old", c="old") as (deployment, handle, backend):
+        deployment.runs(a="old", b="old", d="new")
+        await known(backend, 2)
+        assert handle.info.label == "old@1"
+        deployment.runs(a="old", d="new", e="new")
+        while handle.info.label != "new@1":
+            await asyncio.sleep(0)
+        task, _ = asking(handle, *about(20))
+        await sent(deployment, 2)
+        assert {group.replica for group in deployment.under_way} == {"d", "e"}
+        while not task.done():
+            deployment.answer_all()
+            await asyncio.sleep(0)
+
+
+async def test_calls_that_wait_while_the_model_is_replaced_are_asked_of_the_new_one_under_its_name():
+    cache = OutcomeCache(2**20)
+    async with asked(cache, a="old") as (deployment, handle, _):
+        task, _ = asking(handle, *about(30))
+        await sent(deployment, 2)
+        old = deployment.under_way
+        deployment.runs(b="new")
+        while handle.info.label != "new@1":
+            await asyncio.sleep(0)
+        for group in old:
+            group.answered()
+        while not task.done():
+            await asyncio.sleep(0)
+            deployment.answer_all()
+        assert all(isinstance(outcome, Likelihood) for outcome in task.result())
+        by_new = [call for group in deployment.groups if group.replica == "b" for call in group.questions]
+        assert len(by_new) == 30  # also those that the old one had answered
+
+
+async def test_what_the_last_replica_of_the_old_model_went_away_with_is_kept_under_no_wrong_name():
+    cache, asked_call = OutcomeCache(2**20), call()
+    async with asked(cache, a="old") as (deployment, handle, _):
+        old = handle.info
+        task, _ = asking(handle, asked_call)
+        await sent(deployment, 1)
+        lost = deployment.under_way[0]
+        deployment.runs(b="new")
+        while handle.info.label != "new@1":
+            await asyncio.sleep(0)
+        lost.lost()
+        while not task.done():
+            await asyncio.sleep(0)
+            deployment.answer_all()
+        keys = [asked_call.key(("vqa", info.label, info.dtype)) for info in (old, handle.info)]
+        assert [outcome is not None for outcome in await cache.find(keys)] == [False, True]
+
+
+class SlowCache(OutcomeCache):
+    """One that looks up as long as it is told to, as one in a Redis does."""
+
+    def __init__(self):
+        super().__init__(2**20)
+        self.go = asyncio.Event()
+
+    async def find(self, keys):
+        found = await super().find(keys)
+        await self.go.wait()
+        return found
+
+
+async def replaced(deployment, handle):
+    """The one replica is replaced by one with another model."""
+    deployment.runs(b="new")
+    while handle.info.label != "new@1":
+        await asyncio.sleep(0)
+
+
+def kept(cache, one, model):
+    return cache.get(one.key(("vqa", *model.identity))) is not None
+
+
+async def test_a_model_that_is_replaced_while_a_call_is_looked_up_answers_nothing_in_the_others_name():
+    """Its key names the old model: it is asked again, under a new key."""
+    cache, one = SlowCache(), call()
+    async with asked(cache, a="old") as (deployment, handle, _):
+        old = handle.info
+        task, _ = asking(handle, one)
+        await settled()
+        await replaced(deployment, handle)
+        cache.go.set()
+        [outcome] = await answered(deployment, task)
+        assert isinstance(outcome, Likelihood)
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, True)
+
+
+async def test_a_model_that_is_replaced_while_a_call_is_prepared_answers_nothing_in_the_others_name():
+    """After the look-up, and before any replica is sent the call."""
+    cache, one, go = OutcomeCache(2**20), call(), asyncio.Event()
+    async with asked(cache, a="old") as (deployment, handle, backend):
+        old, prepare = handle.info, backend.prepare
+
+        async def slow(calls, lane):
+            made = await prepare(calls, lane)
+            await go.wait()
+            return made
+
+        backend.prepare = slow
+        task, _ = asking(handle, one)
+        await settled()
+        await replaced(deployment, handle)
+        go.set()
+        [outcome] = await answered(deployment, task)
+        assert isinstance(outcome, Likelihood)
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, True)
+
+
+async def test_a_model_that_was_replaced_and_came_back_is_known_to_have_been_away():
+    """A request that was under way has numbers of both, although the name is the one of its start."""
+    async with asked(a="old") as (deployment, handle, _):
+        before = handle.info, handle.replacements
+        await replaced(deployment, handle)
+        deployment.runs(c="old")
+        while handle.info.label != "old@1":
+            await asyncio.sleep(0)
+        assert handle.info == before[0]
+        assert handle.replacements == before[1] + 2
+
+
+async def test_a_caller_who_joins_a_call_on_its_way_waits_until_his_own_deadline():
+    """The replica drops it at the deadline that it was sent with: then it is asked again."""
+    async with asked(a="m") as (deployment, handle, _):
+        first, _ = asking(handle, call(), seconds=20.0, lane="bulk")
+        await sent(deployment, 1)
+        second, _ = asking(handle, call(), seconds=60.0)
+        await settled()
+        deployment.under_way[0].said.set_result([Result(DeadlineExceeded(stage="queue"))])
+        await sent(deployment, 1)
+        assert deployment.under_way[0].calls[0].left_s > 30
+        [outcome] = await answered(deployment, second)
+        assert isinstance(outcome, Likelihood)
+        first.cancel()
+
+
+async def test_a_deadline_that_passed_in_a_replicas_queue_is_told_to_whoever_waits(monkeypatch):
+    """Nobody has joined the call: it is not asked again."""
+    async with asked(a="m") as (deployment, handle, _):
+        task, request = asking(handle, call(), seconds=5.0)
+        await sent(deployment, 1)
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: request.deadline + 0.1)
+        deployment.under_way[0].said.set_result([Result(DeadlineExceeded(stage="queue"))])
+        assert [type(outcome) for outcome in await task] == [DeadlineExceeded]
+        assert len(deployment.groups) == 1

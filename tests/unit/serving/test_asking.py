@@ -1,0 +1,121 @@
+"""What a handle asks of its model and of the cache, and what callers learn where that ends early."""
+
+import asyncio
+
+import pytest
+
+from models.outcomes import Likelihood
+from service.errors import Draining
+from service.serving.cache.memory import OutcomeCache
+from tests.support.handles import asking, call, held, questions, serving, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_calls_whose_preparation_is_cancelled_are_told_that_the_service_ends():
+    """The event loop cancels its tasks as it ends, and their callers wait for an answer."""
+    async with serving() as (handle, _, _, _):
+        begun = asyncio.Event()
+
+        async def never(calls, lane):
+            begun.set()
+            await asyncio.Event().wait()
+
+        handle._backend.prepare = never
+        asked, _ = asking(handle, call())
+        await begun.wait()
+        [shared] = handle._shared.values()
+        shared.preparing.cancel()
+
+        assert [Draining] == [type(outcome) for outcome in await asked]
+
+
+async def test_a_caller_who_runs_out_of_time_before_the_cache_answers_is_told_so():
+    """Nothing of its calls has been prepared by then."""
+
+    class Silent(OutcomeCache):
+        async def find(self, keys):
+            await asyncio.Event().wait()
+
+    async with serving(Silent(10**6)) as (handle, _, _, _):
+        task, asked = asking(handle, call())
+        asked.stage = "questions"
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    assert "decode" == asked.stage
+
+
+async def test_models_of_other_names_share_no_answer():
+    """An operator may have given two of them one id and revision."""
+    async with serving(OutcomeCache(10**6)) as (handle, model, _, _):
+        await asking(handle, call())[0]
+        handle.name = "another"
+        _, other = asked = asking(handle, call())
+        await asked[0]
+
+    assert "miss" == other.found
+    assert ["Is it?", "Is it?"] == questions(model)
+
+
+async def test_a_model_is_required_for_a_purpose():
+    """Whoever needs it says for what, and with which calls."""
+    async with serving() as (handle, _, _, _):
+        asked, required = call(), []
+
+        async def require(*given):
+            required.append(given)
+
+        handle._backend.require = require
+        await handle.require("judge", [asked])
+
+    assert [("judge", [asked])] == required
+
+
+async def test_a_call_that_is_given_up_while_it_is_prepared_takes_no_other_along():
+    """Those that are prepared together with it are started."""
+    async with serving() as (handle, _, _, _):
+        prepare, begun, go = handle._backend.prepare, asyncio.Event(), asyncio.Event()
+
+        async def slow(calls, lane):
+            begun.set()
+            await go.wait()
+            return await prepare(calls, lane)
+
+        handle._backend.prepare = slow
+        leaves, _ = asking(handle, call("one"), call("two"))
+        await begun.wait()
+        stays, found = asking(handle, call("two"))
+        while not found.lookups:
+            await asyncio.sleep(0)
+        leaves.cancel()
+        await asyncio.gather(leaves, return_exceptions=True)
+        go.set()
+
+        assert [Likelihood] == [type(outcome) for outcome in await stays]
+
+
+async def test_calls_that_are_as_urgent_are_admitted_together():
+    """Once for all that were prepared together, as the queue is then."""
+    async with serving() as (handle, _, _, _):
+        admitted = []
+        handle._backend.admit = lambda *asked: admitted.append(asked[0])
+        await asking(handle, *(call(str(n)) for n in range(3)))[0]
+
+    assert ["interactive"] == admitted
+
+
+async def test_a_call_that_the_backend_cancels_tells_that_the_service_ends():
+    """Nobody else would."""
+    async with serving() as (handle, model, _, resident):
+        busy = await held(handle, model)
+        asked, _ = asking(handle, call())
+        await until(lambda: resident.queue.depth("interactive"))
+        [queued] = resident.queue._lanes["interactive"]
+        queued.result.cancel()
+        outcomes = await asked
+        model.hold.set()
+        await busy
+
+    assert [Draining] == [type(outcome) for outcome in outcomes]

@@ -1,0 +1,91 @@
+"""Batches: which of the calls that wait are next."""
+
+import math
+from collections import deque
+
+import pytest
+
+from models.contract import Prepared
+from service.serving.batcher.batch import QueuedCall, Shares, take_batch
+
+pytestmark = pytest.mark.anyio
+
+EVEN = Shares(1.0, 1.0)
+
+
+def queued(cost=1, arrived=0.0, lane="interactive", deadline=math.inf):
+    return QueuedCall(Prepared(cost, None), lane, arrived, deadline)
+
+
+def taken(interactive=(), bulk=(), *, shares=EVEN, credit=0.0, now=0.0, **limits):
+    lanes = {"interactive": deque(interactive), "bulk": deque(bulk)}
+    return take_batch(lanes, shares, credit, now, **{"max_items": 99, "max_cost": 99, **limits})
+
+
+async def test_interactive_calls_go_first_and_bulk_calls_fill_what_is_left():
+    """Within a lane the oldest goes first."""
+    early, late, bulk = queued(), queued(), queued(lane="bulk")
+
+    assert [early, late, bulk] == taken([early, late], [bulk], shares=Shares(9.0, 1.0))[0]
+
+
+async def test_bulk_calls_that_fill_a_batch_make_it_take_at_most_half_as_long_again():
+    """Half the fixed part and 2 tokens here; the rest is the next batch, which nobody urgent waits for."""
+    for fixed, bulk in ((0.0, 2), (4.0, 4), (100.0, 20)):
+        batch, _ = taken(
+            [queued() for _ in range(4)],
+            [queued(lane="bulk") for _ in range(20)],
+            shares=Shares(9.0, 1.0),
+            fixed_cost=fixed,
+        )
+        assert ["interactive"] * 4 + ["bulk"] * bulk == [one.lane for one in batch]
+
+
+async def test_bulk_calls_get_their_share_of_every_batch_while_both_wait():
+    """With weights 4 to 1, every fifth token is theirs, in this batch or a later one."""
+    shares = Shares(4.0, 1.0, ageing_s=1e9)
+    lanes = {
+        "interactive": deque(queued() for _ in range(100)),
+        "bulk": deque(queued(lane="bulk") for _ in range(100)),
+    }
+    credit, got = 0.0, []
+    for _ in range(10):
+        batch, credit = take_batch(lanes, shares, credit, 0.0, max_items=5, max_cost=99)
+        got += [call.lane for call in batch]
+
+    assert 10 == got.count("bulk")
+
+
+async def test_bulk_calls_get_more_the_longer_they_wait_but_never_most():
+    """Ageing: the share doubles with each `ageing_s`, up to one token for each interactive one."""
+    shares = Shares(9.0, 1.0, ageing_s=10.0)
+
+    assert pytest.approx([1 / 9, 2 / 9, 1.0]) == [shares.owed(waited) for waited in (0.0, 10.0, 1e6)]
+
+
+async def test_a_share_is_not_saved_up_while_there_is_nothing_to_spend_it_on():
+    """Where no bulk call is left, the credit is gone."""
+    assert 0.0 == taken([queued()], [queued(lane="bulk")], credit=50.0)[1]
+
+
+async def test_a_batch_ends_at_its_cost_and_at_its_number():
+    """Whatever comes first."""
+    assert 2 == len(taken([queued(cost=4) for _ in range(4)], max_cost=8)[0])
+    assert 3 == len(taken([queued(cost=4) for _ in range(4)], max_items=3)[0])
+
+
+async def test_a_call_too_costly_for_any_batch_goes_alone():
+    """No call can block a queue for good."""
+    huge, small = queued(cost=100), queued()
+
+    assert [huge] == taken([huge, small], max_cost=8)[0]
+
+
+async def test_callers_who_left_and_calls_that_are_too_late_never_reach_the_device():
+    """The one is dropped, the other is told which stage it ran out of time in."""
+    gone, late, there = queued(), queued(deadline=1.0), queued()
+    gone.result.cancel()
+
+    assert [there] == taken([gone, late, there], now=1.0, max_items=1)[0]
+    assert "stage queue" in late.result.result().outcome.detail
+    assert 0.0 == late.result.result().ran_s

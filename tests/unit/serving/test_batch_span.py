@@ -1,0 +1,47 @@
+"""The span of a batch: one in the first of its traces, linked to all that it serves."""
+
+import pytest
+
+from models.contract import Prepared
+from service.serving.batcher.batch import QueuedCall
+from service.serving.batcher.batch_span import batch_span
+from service.tracing.span import NO_SPAN
+from tests.support.devices import Words, device, outcomes_of, put
+from tests.support.spans import Recorded
+
+pytestmark = pytest.mark.anyio
+
+
+def queued(span):
+    return QueuedCall(Prepared(1, None), "bulk", 0.0, span=span)
+
+
+def test_a_batch_is_recorded_once_for_all_that_it_serves():
+    """Its calls have the name of its span, also those of a request without a trace."""
+    one, other = Recorded("one"), Recorded("other")
+    batch = [queued(span) for span in (NO_SPAN, one, other, one)]
+    with batch_span(batch, "vqa"):
+        assert ["one/batch"] * 4 == [call.batch for call in batch]
+
+    assert [("batch", ["one", "other"], {"model": "vqa", "calls": 4})] == one.children
+    assert [] == other.children
+
+
+def test_a_batch_without_a_trace_has_no_span():
+    """Nothing is said of it."""
+    batch = [queued(NO_SPAN)]
+    with batch_span(batch, "vqa"):
+        assert "" == batch[0].batch
+
+
+async def test_a_device_names_the_model_in_the_spans_of_its_batches():
+    """By its configured name."""
+    span = Recorded("one")
+    served, resident = device(Words())
+    async with served:
+        calls = put(served, resident, "a", "b")
+        calls[0].span = span
+        await outcomes_of(calls)
+
+    assert [("batch", ["one"], {"model": "m0", "calls": 2})] == span.children
+    assert "one/batch" == (await calls[1].result).batch

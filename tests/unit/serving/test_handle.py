@@ -1,0 +1,260 @@
+"""Calls under way: equal ones are shared, and what becomes of them when their callers leave."""
+
+import asyncio
+import gc
+
+import pytest
+
+from models.calls import LikelihoodCall
+from models.image import Image
+from models.outcomes import Likelihood
+from service.errors import ImageUndecodable, ModelFault
+from service.serving.cache.memory import OutcomeCache
+from service.serving.handle import BULK_KEPT_S
+from service.serving.shared_call import SharedCall
+from tests.support.handles import asking, call, context, held, questions, serving, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_equal_calls_run_once_and_each_caller_is_told_how_it_was_found():
+    """One of them is a miss, the others coalesced; the next one, later, a hit."""
+    async with serving(OutcomeCache(10**6)) as (handle, model, _, _):
+        busy = await held(handle, model)
+        asked = [asking(handle, call(), call("other")) for _ in range(5)]
+        await until(lambda: 3 == handle.under_way)
+        model.hold.set()
+        results = [await task for task, _ in asked]
+        _, after = late = asking(handle, call())
+        await late[0]
+        await busy
+
+    assert 1 == len({str(result) for result in results})
+    assert ["busy", "Is it?", "other"] == questions(model)
+    assert ["miss"] + ["coalesced"] * 4 == [context.found for _, context in asked]
+    assert "hit" == after.found
+
+
+async def test_nobody_waits_for_a_cache_that_fails():
+    """The answer is there, and the device goes on."""
+    cache = OutcomeCache(10**6)
+    cache.keep = lambda key, outcome: 1 // 0
+    async with serving(cache) as (handle, _, _, _):
+        async with asyncio.timeout(10):
+            answers = [await asking(handle, call())[0] for _ in range(2)]
+
+        assert not handle.under_way
+    assert all(isinstance(answer, Likelihood) for [answer] in answers)
+
+
+async def test_the_first_to_ask_may_leave_without_the_others_losing_their_answer():
+    """The shared call belongs to nobody."""
+    async with serving() as (handle, model, _, _):
+        busy = await held(handle, model)
+        (first, _), (second, _) = asking(handle, call()), asking(handle, call())
+        await until(lambda: 2 == handle.under_way)
+        first.cancel()
+        model.hold.set()
+        [answer] = await second
+        await busy
+
+    assert not isinstance(answer, Exception)
+    assert ["busy", "Is it?"] == questions(model)
+
+
+async def test_interactive_work_that_nobody_waits_for_is_dropped_at_once():
+    """It never reaches the device, and nothing of it is left."""
+    async with serving() as (handle, model, later, resident):
+        busy = await held(handle, model)
+        task, _ = asking(handle, call())
+        await until(lambda: resident.queue.depth("interactive"))
+        task.cancel()
+        await until(lambda: not resident.queue.depth("interactive"))
+        model.hold.set()
+        await busy
+        await until(lambda: not handle.under_way)
+
+    assert ["busy"] == questions(model)
+    assert [] == later.left
+
+
+async def test_a_bulk_call_waits_some_seconds_for_its_caller_to_come_back():
+    """A trainer that sends its body again finds its place in the queue, and the answer runs once."""
+    async with serving() as (handle, model, later, resident):
+        busy = await held(handle, model)
+        first, _ = asking(handle, call(), lane="bulk")
+        other, _ = asking(handle, call("behind it"), lane="bulk")
+        await until(lambda: 2 == resident.queue.depth("bulk"))
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        again, found = asking(handle, call(), lane="bulk")
+        await until(lambda: found.lookups)
+        later.come()
+        model.hold.set()
+        [answer] = await again
+        await asyncio.gather(busy, other)
+
+    assert [BULK_KEPT_S] == [seconds for seconds, _ in later.left]
+    assert not isinstance(answer, Exception)
+    assert ["busy", "Is it?", "behind it"] == questions(model)
+    assert "coalesced" == found.found
+
+
+async def test_a_bulk_call_whose_caller_stays_away_is_dropped_in_the_end():
+    """After those seconds nobody waits and nothing is left."""
+    async with serving() as (handle, model, later, resident):
+        busy = await held(handle, model)
+        task, _ = asking(handle, call(), lane="bulk")
+        await until(lambda: resident.queue.depth("bulk"))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert 1 == resident.queue.depth("bulk")
+        later.come()
+        await until(lambda: not resident.queue.depth("bulk"))
+        model.hold.set()
+        await busy
+
+    assert ["busy"] == questions(model)
+
+
+async def test_a_bulk_call_that_is_kept_may_take_as_much_longer():
+    """Past its deadline no batch would take it, and whoever came back for it had nothing."""
+    async with serving() as (handle, model, later, resident):
+        busy = await held(handle, model)
+        task, asked = asking(handle, call(), lane="bulk")
+        await until(lambda: resident.queue.depth("bulk"))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        [queued] = resident.queue._lanes["bulk"]
+        assert asked.deadline + BULK_KEPT_S == queued.deadline
+        later.come()
+        model.hold.set()
+        await busy
+
+
+async def test_an_urgent_caller_promotes_the_call_that_he_joins():
+    """It leaves the bulk lane, and goes before the bulk calls that came first."""
+    async with serving(max_items=1) as (handle, model, _, resident):
+        busy = await held(handle, model)
+        ahead, _ = asking(handle, call("ahead"), lane="bulk")
+        await until(lambda: 1 == resident.queue.depth("bulk"))
+        bulk, _ = asking(handle, call(), lane="bulk")
+        await until(lambda: 2 == resident.queue.depth("bulk"))
+        urgent, _ = asking(handle, call())
+        await until(lambda: 1 == resident.queue.depth("interactive"))
+        model.hold.set()
+        await asyncio.gather(busy, ahead, bulk, urgent)
+
+    assert ["busy", "Is it?", "ahead"] == questions(model)
+
+
+async def test_work_that_is_promoted_takes_the_calls_it_waits_for_along():
+    """All of them, and only while it waits: bulk work that an urgent request has joined."""
+    async with serving(max_items=1) as (handle, model, _, resident):
+        busy = await held(handle, model)
+        ahead, _ = asking(handle, call("ahead"), lane="bulk")
+        await until(lambda: 1 == resident.queue.depth("bulk"))
+        bulk, shared = asking(handle, call("one"), call("two"), lane="bulk")
+        await until(lambda: 3 == resident.queue.depth("bulk"))
+        shared.promote()
+        assert (2, 1) == (resident.queue.depth("interactive"), resident.queue.depth("bulk"))
+        model.hold.set()
+        await asyncio.gather(busy, ahead, bulk)
+
+    assert ["busy", "one", "two", "ahead"] == questions(model)
+    assert not shared._promotions
+
+
+async def test_a_call_tells_every_caller_how_long_it_waited_and_ran():
+    """The stages of a request are those of its slowest call."""
+    async with serving() as (handle, model, _, _):
+        busy = await held(handle, model)
+        (first, one), (second, other) = asking(handle, call()), asking(handle, call())
+        await until(lambda: 2 == handle.under_way)
+        await asyncio.sleep(0.02)
+        model.hold.set()
+        await asyncio.gather(busy, first, second)
+
+    assert one.slowest == other.slowest
+    assert 0.0 < one.slowest["queue"]
+    assert 0.0 < one.slowest["model"]
+
+
+async def test_a_broken_image_is_an_error_of_its_call():
+    """The model says `ImageError`; the caller is told what is wrong with the image."""
+    async with serving() as (handle, _, _, _):
+        broken = LikelihoodCall(Image(b"no image"), "Is it?")
+        bad, fine = await asking(handle, broken, call())[0]
+
+    assert ImageUndecodable is type(bad)
+    assert "no image of a known format" in bad.detail
+    assert not isinstance(fine, Exception)
+
+
+async def test_whatever_happens_while_a_group_is_prepared_each_call_of_it_is_answered(caplog):
+    """Also where the pool of threads itself fails; the next one to ask starts anew."""
+    async with serving() as (handle, _, _, _):
+        prepare = handle._backend.prepare
+
+        async def fails(calls, lane):
+            raise RuntimeError("the threads have ended")
+
+        handle._backend.prepare = fails
+        outcomes = await handle.ask([call("one"), call("two")], context())
+        handle._backend.prepare = prepare
+
+        assert [ModelFault, ModelFault] == [type(outcome) for outcome in outcomes]
+        assert {"the model vqa failed to prepare this call"} == {outcome.detail for outcome in outcomes}
+        [said] = [record for record in caplog.records if record.name == "scoregate.models"]
+        assert ("group not prepared", "vqa") == (said.getMessage(), said.model)
+        assert "the threads have ended" == str(said.exc_info[1])
+        assert 0 == handle.under_way
+        assert isinstance((await handle.ask([call("one")], context()))[0], Likelihood)
+
+
+async def test_a_failure_reaches_all_who_wait_and_is_not_kept():
+    """The next one asks anew."""
+    async with serving(OutcomeCache(10**6)) as (handle, model, _, _):
+        example = model.example()
+        model.fault = lambda one: None if one == example else ValueError()
+        failed = [
+            outcome for task, _ in (asking(handle, call()), asking(handle, call())) for outcome in await task
+        ]
+        model.fault = lambda one: None
+        [fine] = await asking(handle, call())[0]
+
+    assert [ModelFault, ModelFault] == [type(outcome) for outcome in failed]
+    assert not isinstance(fine, Exception)
+    assert 0 == handle.under_way
+
+
+async def test_a_caller_who_runs_out_of_time_is_told_where():
+    """In the queue, or on the model."""
+    async with serving() as (handle, model, _, resident):
+        busy = await held(handle, model)
+        waiting, queued = asking(handle, call())
+        await until(lambda: resident.queue.depth("interactive"))
+        waiting.cancel()
+        running, on_model = asking(handle, call("busy"))
+        await until(lambda: on_model.lookups)
+        running.cancel()
+        await asyncio.gather(waiting, running, return_exceptions=True)
+        model.hold.set()
+        await busy
+
+    assert ("queue", "model") == (queued.stage, on_model.stage)
+
+
+async def test_a_finished_call_leaves_nothing_for_the_garbage_collector():
+    """Calls that are prepared together know each other only until they are."""
+    async with serving() as (handle, _, _, _):
+        gc.collect()
+        gc.disable()
+        try:
+            for n in range(10):
+                await asking(handle, call(f"{n}"), call(f"{n} too"))[0]
+            left = [one for one in gc.get_objects() if type(one) is SharedCall]
+        finally:
+            gc.enable()
+
+    assert [] == left

@@ -1,0 +1,250 @@
+"""Calls that wait for a served model: the two lanes, predictions and places, as in front of a device."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from models.calls import GenerateCall
+from models.contract import ModelInfo, Prepared, RemoteModel
+from models.settings import RemoteSettings
+from service.concurrency.cpu_threads import FairThreads
+from service.errors import DeadlineExceeded, Draining, LaneFull, Overloaded
+from service.lanes import LANES
+from service.serving.backends.remote import RemoteBackend
+from service.serving.backends.upstream import Upstream
+from service.serving.batcher.batch import Shares
+from service.serving.batcher.queue import Queue
+from service.serving.demand import Demand
+from service.serving.handle import Handle
+from service.telemetry import Instruments
+from tests.support.devices import until_idle
+from tests.support.handles import asking, context, until
+
+pytestmark = pytest.mark.anyio
+
+PLACES, CALL_S = 4, 0.05
+
+
+class Server(RemoteModel):
+    """A served model that answers when it is told to, and keeps what was sent, by its text and priority."""
+
+    info = ModelInfo("questions", "openai", "m", "", "", "remote", generates=True)
+
+    def __init__(self):
+        self.sent, self.waiting = [], {}
+
+    def prepare(self, call):
+        return Prepared(10, call.user)
+
+    async def answer(self, prepared, post):
+        headers = post.keywords["headers"]
+        self.sent.append((prepared.data, headers["X-Vllm-Priority"]))
+        self.waiting[prepared.data] = asyncio.get_running_loop().create_future()
+        return await self.waiting[prepared.data]
+
+    def answers(self, text, outcome="an answer"):
+        answer = self.waiting.pop(text)
+        if not answer.done():  # whoever asked may have left
+            answer.set_result(outcome)
+
+
+@asynccontextmanager
+async def serving(**limits):
+    """A handle on a server with four places, the server, its clock and its backend."""
+    now = [0.0]
+    settings = RemoteSettings(
+        role="questions", family="openai", base_url="http://x/v1", model="m", max_in_flight=PLACES
+    )
+    lists_the_model = httpx.MockTransport(lambda request: httpx.Response(200, json={"data": [{"id": "m"}]}))
+    upstream = Upstream("http://x/v1", timeout_s=5, max_in_flight=PLACES, transport=lists_the_model)
+    instruments, server = Instruments(["questions"]), Server()
+    with FairThreads(1, "cpu") as cpu:
+        backend = RemoteBackend(
+            "questions",
+            server,
+            settings,
+            upstream,
+            Queue(max_items=1, max_cost=1000, **{"max_waiting": 1_000_000, **limits}),
+            cpu=dict.fromkeys(LANES, cpu),
+            instruments=instruments,
+            shares=Shares(9.0, 1.0, ageing_s=1e9),
+            sleep=lambda seconds: asyncio.get_running_loop().create_future(),
+            clock=lambda: now[0],
+        )
+        async with backend:
+            handle = Handle(backend, None)
+            yield handle, server, now, instruments
+            await handle.aclose()
+
+
+def calls(*texts):
+    return [GenerateCall("", text) for text in texts]
+
+
+async def busy(handle, server, now, bulk):
+    """Four calls run, so many bulk calls wait, and calls lately took 50 ms."""
+    first = [asking(handle, *calls(f"before {n}"))[0] for n in range(PLACES)]
+    await until(lambda: len(server.sent) == PLACES)
+    now[0] += CALL_S
+    for n in range(PLACES):
+        server.answers(f"before {n}")
+    await asyncio.gather(*first)
+    running, _ = asking(handle, *calls(*(f"running {n}" for n in range(PLACES))), lane="bulk")
+    waiting, _ = asking(handle, *calls(*(f"bulk {n}" for n in range(bulk))), lane="bulk")
+    await until(lambda: PLACES + bulk == handle.under_way and 2 * PLACES == len(server.sent))
+    await until(lambda: depth(handle, "bulk") == bulk)
+    server.sent.clear()
+    return running, waiting
+
+
+def depth(handle, lane):
+    return handle._backend._resident.queue.depth(lane)
+
+
+async def answered(server, *tasks):
+    """Everything that is sent is answered, until *tasks* are done."""
+    for _ in range(100_000):
+        if all(task.done() for task in tasks):
+            return
+        for text in list(server.waiting):
+            server.answers(text)
+        await asyncio.sleep(0)
+    raise AssertionError("not all was sent")
+
+
+async def test_an_interactive_call_goes_before_two_hundred_bulk_calls_that_came_first():
+    """It takes the first of the four places that becomes free."""
+    async with serving() as (handle, server, now, _):
+        running, waiting = await busy(handle, server, now, bulk=200)
+        urgent, _ = asking(handle, *calls("urgent"))
+        await until(lambda: depth(handle, "interactive"))
+        server.answers("running 2")
+        await until(lambda: server.sent)
+        assert [("urgent", "0")] == server.sent
+        await answered(server, running, waiting, urgent)
+
+    assert [("bulk 0", "1"), ("bulk 1", "1")] == server.sent[1:3]
+
+
+async def test_bulk_calls_get_their_share_of_places_while_both_lanes_wait():
+    """With weights of 9 to 1, every tenth."""
+    async with serving() as (handle, server, now, _):
+        running, waiting = await busy(handle, server, now, bulk=200)
+        urgent, _ = asking(handle, *calls(*(f"urgent {n}" for n in range(90))))
+        await until(lambda: depth(handle, "interactive") == 90)
+        await answered(server, running, waiting, urgent)
+
+    assert 10 == sum(priority == "1" for _, priority in server.sent[:100])
+
+
+async def test_the_wait_before_a_server_is_predicted_and_calls_that_would_come_too_late_are_refused():
+    """200 bulk calls of 50 ms in four places take 2.5 s; interactive ones wait for a place and each other."""
+    async with serving() as (handle, server, now, _):
+        running, waiting = await busy(handle, server, now, bulk=200)
+        look = handle._backend.outlook
+        assert pytest.approx((CALL_S, 2.5 + CALL_S)) == (look("interactive").wait_s, look("bulk").wait_s)
+        urgent, _ = asking(handle, *calls(*(f"urgent {n}" for n in range(40))), seconds=60.0)
+        await until(lambda: depth(handle, "interactive") == 40)
+        ahead = 40 * CALL_S / PLACES * 10 / 9 + CALL_S
+        assert pytest.approx(ahead) == look("interactive").wait_s
+
+        with pytest.raises(LaneFull) as refused:
+            handle.admit(context(seconds=0.5), Demand())
+        handle.admit(context(seconds=2.0), Demand())
+        handle.admit(context("bulk", seconds=0.5), Demand())
+        await answered(server, running, waiting, urgent)
+
+    assert pytest.approx(ahead) == refused.value.retry_after_s
+
+
+async def test_nothing_is_predicted_before_a_server_has_answered_anything():
+    """A full lane is refused without a time to wait."""
+    async with serving(max_waiting=30) as (handle, server, _, _):
+        task, _ = asking(handle, *calls(*(str(n) for n in range(7))), lane="bulk")
+        await until(lambda: depth(handle, "bulk") == 3)
+        with pytest.raises(Overloaded) as refused:
+            handle.admit(context("bulk"), Demand())
+        await answered(server, task)
+
+    assert refused.value.retry_after_s is None
+
+
+async def test_a_promoted_call_goes_first_and_is_sent_as_urgent():
+    """The server is told the lane that the call has when it is sent."""
+    async with serving() as (handle, server, now, _):
+        running, waiting = await busy(handle, server, now, bulk=20)
+        urgent, _ = asking(handle, *calls("bulk 17"))
+        await until(lambda: depth(handle, "interactive"))
+        server.answers("running 0")
+        await until(lambda: server.sent)
+        assert [("bulk 17", "0")] == server.sent
+        await answered(server, running, waiting, urgent)
+
+    assert 20 == len(server.sent)
+
+
+async def test_a_call_whose_deadline_passes_while_it_waits_is_never_sent():
+    """And a place is free for those behind it."""
+    async with serving() as (handle, server, now, _):
+        running, _ = asking(handle, *calls(*(f"running {n}" for n in range(PLACES))))
+        await until(lambda: len(server.sent) == PLACES)
+        task, asked = asking(handle, *calls("late"))
+        behind, _ = asking(handle, *calls("behind"), seconds=3600.0)
+        await until(lambda: depth(handle, "interactive") == 2)
+        now[0] = asked.deadline + 1
+        await answered(server, running, behind)
+        [outcome] = await task
+
+    assert isinstance(outcome, DeadlineExceeded)
+    assert ["behind"] == [text for text, _ in server.sent[PLACES:]]
+
+
+async def test_callers_who_leave_free_their_places():
+    """In the queue, while it is sent, and while the server works on it."""
+    async with serving() as (handle, server, _, instruments):
+        tasks = [asking(handle, *calls(f"gone {n}"))[0] for n in range(PLACES + 1)]
+        await until(lambda: len(server.sent) == PLACES and depth(handle, "interactive") == 1)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await until_idle()
+        started = handle._backend.start(Prepared(10, "at once"), "interactive", 1e9, context())
+        started.cancel()
+        after, _ = asking(handle, *calls(*(f"after {n}" for n in range(PLACES))))
+        await until(lambda: {f"after {n}" for n in range(PLACES)} <= {text for text, _ in server.sent})
+        assert "gone 4" not in {text for text, _ in server.sent}
+        await answered(server, after)
+        shown = instruments.exposition().decode()
+
+    assert 'calls_total{lane="interactive",model="questions",result="cancelled"} 5.0' in shown
+    assert 'calls_total{lane="interactive",model="questions",result="ok"} 4.0' in shown
+
+
+async def test_depth_and_wait_before_a_server_are_shown_by_lane():
+    """Those that wait, and for how long the others did."""
+    async with serving() as (handle, server, now, instruments):
+        running, waiting = await busy(handle, server, now, bulk=3)
+        deep = instruments.exposition().decode()
+        now[0] += 7.0
+        await answered(server, running, waiting)
+        shown = instruments.exposition().decode()
+
+    assert 'scoregate_queue_depth{lane="bulk",model="questions"} 3.0' in deep
+    assert 'scoregate_queue_depth{lane="bulk",model="questions"} 0.0' in shown
+    assert 'scoregate_queue_wait_seconds_sum{lane="bulk",model="questions"} 21.0' in shown
+
+
+async def test_closing_answers_those_who_wait_and_those_who_were_sent():
+    """Nobody is left without an answer, and nothing new is taken."""
+    async with serving() as (handle, server, _, _):
+        task, _ = asking(handle, *calls(*(str(n) for n in range(PLACES + 2))))
+        await until(lambda: len(server.sent) == PLACES and depth(handle, "interactive") == 2)
+        backend = handle._backend
+    outcomes = await task
+
+    assert {Draining} == {type(outcome) for outcome in outcomes}
+    assert PLACES == len(server.sent)
+    with pytest.raises(Draining):
+        backend.start(Prepared(10, "late"), "interactive", 1e9, context())

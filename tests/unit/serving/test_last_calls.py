@@ -1,0 +1,49 @@
+"""How the last calls of a served model went, and what /health says of it."""
+
+import pytest
+
+from models.contract import Prepared, UpstreamError
+from service.serving.backends.last_calls import AGAIN_S, IN_A_ROW, MOST_S, LastCalls
+from service.serving.backends.upstream import ServerFailed, Unreachable
+
+CALL, OTHER = Prepared(1, "a call"), Prepared(1, "another")
+
+
+@pytest.mark.parametrize(
+    "error", [Unreachable("cannot be reached"), ServerFailed("returned status 500", 500)]
+)
+def test_one_call_that_the_server_does_not_answer_is_enough(error):
+    """And one that works makes up for it."""
+    calls = LastCalls()
+    calls.failed(CALL, error, 0)
+    failed = calls.reason
+    calls.worked()
+
+    assert (f"failed its last call: {error}", "") == (failed, calls.reason)
+
+
+@pytest.mark.parametrize("error", [UpstreamError("wrote no text"), ServerFailed("returned status 400", 400)])
+def test_bad_answers_may_be_their_calls_fault_until_several_follow_each_other(error):
+    """A success between them starts the count again."""
+    calls = LastCalls()
+    for call in (CALL, CALL, None, CALL, CALL):
+        calls.failed(call, error, 0) if call else calls.worked()
+    before = calls.reason
+    calls.failed(OTHER, error, 0)
+
+    assert 3 == IN_A_ROW
+    assert ("", f"failed its last 3 calls: {error}") == (before, calls.reason)
+
+
+def test_the_call_that_failed_last_is_due_at_once_then_ever_more_rarely():
+    """Up to a minute apart; nothing is due while all is well."""
+    calls = LastCalls()
+    idle = calls.take_due(0)
+    calls.failed(CALL, Unreachable("cannot be reached"), 0)
+    calls.failed(OTHER, Unreachable("cannot be reached"), 0)
+    due = [(now, call.data) for now in range(0, 200, 5) if (call := calls.take_due(now))]
+    calls.worked()
+
+    assert (None, None) == (idle, calls.take_due(1000))
+    assert (5.0, 60.0) == (AGAIN_S, MOST_S)
+    assert [(now, "another") for now in (0, 5, 15, 35, 75, 135, 195)] == due

@@ -1,0 +1,31 @@
+"""What a request was admitted for counts against its lane until it asks for it."""
+
+import pytest
+
+from service.serving.reservation import Reservation
+
+
+def test_each_part_that_begins_gives_back_its_share():
+    """A quarter of 100 tokens each; what other requests have reserved stays."""
+    reserved = {"bulk": 7.0, "interactive": 3.0}
+    reservation = Reservation(reserved, "bulk", 100.0, parts=4)
+    left = [reserved["bulk"]]
+    for _ in range(4):
+        reservation.begin_part()
+        left.append(reserved["bulk"])
+
+    assert [107.0, 82.0, 57.0, 32.0, 7.0] == left
+    assert 3.0 == reserved["interactive"]
+
+
+@pytest.mark.parametrize("parts", [1, 3, 5])
+def test_no_more_is_given_back_than_was_reserved(parts):
+    """However often a part begins, and when the request ends before or after."""
+    reserved = {"bulk": 0.0}
+    reservation = Reservation(reserved, "bulk", 90.0, parts=3)
+    for _ in range(parts):
+        reservation.begin_part()
+    reservation.close()
+    reservation.close()
+
+    assert 0.0 == reserved["bulk"]

@@ -1,0 +1,287 @@
+"""The turns of a device's models, without a device, an event loop or a clock."""
+
+import math
+
+import pytest
+
+from models.contract import Prepared
+from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.cost_model import CostModel
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import Resident, Scheduler
+from service.serving.demand import Demand
+
+
+def scheduler(models=1, shares=None, **limits):
+    """A scheduler of so many models, and its residents."""
+    limits = {"max_items": 4, "max_cost": 1000, "max_waiting": 10_000, **limits}
+    residents = [Resident(f"m{n}", None, Queue(**limits)) for n in range(models)]
+    return Scheduler(residents, shares or Shares(), 0.0), *residents
+
+
+def put(turns, resident, *, lane="interactive", now=0.0, cost=1):
+    call = QueuedCall(Prepared(cost, None), lane, now)
+    turns.put(resident, call)
+    return call
+
+
+def learns(resident, *, fixed_s, per_token_s=0.0):
+    for cost in (1, 2) * 50:
+        resident.queue.finished(cost, fixed_s + per_token_s * cost)
+
+
+def run(turns, resident, now, seconds):
+    """A batch that takes so long; the calls in it."""
+    turn = turns.begin(resident, now)
+    for call in turn.batch:
+        call.begin(now)
+        call.answer("outcome", seconds)
+    turns.answered(now + seconds)
+    turns.end(turn, now + seconds)
+    return turn.batch
+
+
+def test_the_model_that_was_charged_least_comes_next():
+    """Seconds over weight: after one second of interactive work comes the other model, of bulk work too."""
+    turns, first, second = scheduler(2, max_items=1)
+    for _ in range(3):
+        put(turns, first)
+        put(turns, second, lane="bulk")
+    order, now = [], 0.0
+    while resident := turns.next():
+        order.append(resident.name)
+        run(turns, resident, now, 1.0)
+        now += 1.0
+
+    assert ["m0", "m1", "m0", "m0", "m1", "m1"] == order
+    assert pytest.approx((3 / 9, 3.0)) == (first.charged, second.charged)
+
+
+def test_a_turn_ahead_waits_for_the_one_before_it():
+    """Two of a second each are under way to one place: whoever comes now waits for both."""
+    _, resident = scheduler(max_items=1)
+    learns(resident, fixed_s=1.0)
+    turns = Scheduler([resident], Shares(), 0.0, ahead=1)
+    for _ in range(3):
+        put(turns, resident)
+    turns.begin(resident, 0.0)
+    assert turns.has_place
+    turns.begin(resident, 0.5)
+
+    assert not turns.has_place
+    assert pytest.approx(1.5 + 1.0) == turns.wait_s("interactive", 0.5)
+
+
+def test_a_model_saves_up_no_turns_while_it_has_no_work():
+    """Who comes late starts where the others stand."""
+    turns, first, second = scheduler(2, max_items=1)
+    put(turns, first)
+    run(turns, first, 0.0, 90.0)
+    put(turns, first, now=90.0)
+    run(turns, first, 90.0, 9.0)
+    put(turns, second, now=99.0)
+
+    assert pytest.approx(10.0) == second.charged
+    assert turns.next() is second
+
+
+def test_a_full_batch_and_one_that_nobody_is_on_the_way_to_go_at_once():
+    """And so does one whose callers have all left."""
+    turns, resident = scheduler(max_items=2, linger_s=60.0)
+    learns(resident, fixed_s=1.0)
+    gone = put(turns, resident)
+    gone.result.cancel()
+    assert -math.inf == turns.waits_until(resident, resident.queue.pending.groups, 0.0)
+
+    put(turns, resident)
+    put(turns, resident)
+    assert -math.inf == turns.waits_until(resident, resident.queue.pending.groups, 0.0)
+
+    turns, resident = scheduler()
+    learns(resident, fixed_s=1.0)
+    put(turns, resident)
+    assert -math.inf == turns.waits_until(resident, resident.queue.pending.groups, 0.0)
+
+
+def test_an_unfull_batch_has_one_wait_for_company_and_for_pending_calls():
+    """The longer of both: `linger_s` from the first arrival, and twice the fixed part for known calls."""
+    turns, resident = scheduler(linger_s=3.0)
+    pending = resident.queue.pending
+    put(turns, resident, now=10.0)
+    assert 13.0 == turns.waits_until(resident, pending.groups, 11.0)
+
+    learns(resident, fixed_s=4.0)
+    group = pending.begin("interactive", 2, 11.0)
+    known = pending.groups
+    assert pytest.approx(19.0) == turns.waits_until(resident, known, 11.0)
+    pending.begin("interactive", 1, 12.0)
+    pending.end(group, 12.0)
+    assert 13.0 == turns.waits_until(resident, known, 11.0), "who set out later is not waited for"
+
+
+@pytest.mark.parametrize(
+    ("lane", "calls", "until"), [("interactive", 1, 4.5), ("interactive", 9, 3.0), ("bulk", 9, 4.5)]
+)
+def test_it_waits_on_for_calls_that_all_come_in_time_and_for_bulk(lane, calls, until):
+    """One was ready at 2.5, and about one comes each second; a batch that is saved is worth two."""
+    turns, resident = scheduler()
+    pending = resident.queue.pending
+    learns(resident, fixed_s=1.0)
+    pending.end(pending.begin(lane, 1, 0.0), 1.0)
+    pending.begin(lane, calls, 1.0)
+    first = pending.begin(lane, 1, 1.0)
+    known = pending.groups
+    pending.end(first, 2.5)
+    put(turns, resident, lane=lane, now=2.5)
+
+    assert pytest.approx(until) == turns.waits_until(resident, known, 1.0)
+
+
+def test_nobody_waits_while_another_model_has_work():
+    """The device is there for all."""
+    turns, first, second = scheduler(2, linger_s=60.0)
+    put(turns, first)
+    assert 60.0 == turns.waits_until(first, first.queue.pending.groups, 0.0)
+    put(turns, second)
+    assert -math.inf == turns.waits_until(first, first.queue.pending.groups, 0.0)
+
+
+def test_a_turn_tells_for_how_long_the_device_let_work_wait_before_it():
+    """From the end of the last turn, or from the first arrival where that came later."""
+    turns, resident = scheduler(max_items=1)
+    put(turns, resident, now=1.0)
+    put(turns, resident, now=1.5)
+    assert 1.0 == turns.begin(resident, 2.0).gap_s
+
+    turns, resident = scheduler(max_items=1)
+    put(turns, resident, now=1.0)
+    put(turns, resident, now=1.5)
+    run(turns, resident, 1.0, 2.0)
+    assert 0.25 == turns.begin(resident, 3.25).gap_s
+
+
+def test_what_all_callers_have_left_is_no_turn():
+    """Nobody is charged for it."""
+    turns, resident = scheduler()
+    put(turns, resident).result.cancel()
+
+    assert turns.begin(resident, 1.0) is None
+    assert (0.0, True) == (resident.charged, turns.idle)
+
+
+def test_waits_are_predicted_from_what_runs_and_what_waits():
+    """Batches of two, of 1 s and 0.5 s a call; the one that runs is said to end 1 s after it began."""
+    turns, resident = scheduler(max_items=2)
+    learns(resident, fixed_s=1.0, per_token_s=0.5)
+    for _ in range(6):
+        put(turns, resident)
+    turns.begin(resident, 0.0)
+
+    assert pytest.approx((2.0 + 4.0, 1.0 + 4.0)) == (
+        turns.wait_s("interactive", 0.0),
+        turns.wait_s("interactive", 1.0),
+    )
+    assert pytest.approx(4.0) == turns.wait_s("interactive", 100.0), "it is late, and nobody knows how late"
+
+
+def test_a_result_comes_with_its_own_timings():
+    """Seconds in the queue and seconds in the batch."""
+    turns, resident = scheduler()
+    call = put(turns, resident, now=1.0)
+    run(turns, resident, 3.0, 0.5)
+
+    assert ("outcome", 2.0, 0.5) == (
+        call.result.result().outcome,
+        call.result.result().waited_s,
+        call.result.result().ran_s,
+    )
+
+
+def test_standing_still_is_told_from_being_idle():
+    """It counts from the last answer, or from the call that ended the idleness."""
+    turns, resident = scheduler(max_items=1)
+    assert 0.0 == turns.stalled_s(3600.0)
+    put(turns, resident, now=3600.0)
+    put(turns, resident, now=3601.0)
+    assert 5.0 == turns.stalled_s(3605.0)
+    run(turns, resident, 3605.0, 1.0)
+    assert 2.0 == turns.stalled_s(3608.0)
+
+
+def test_interactive_work_takes_longer_by_what_bulk_calls_get_meanwhile():
+    """With weights of 9 and 1, a ninth more than without them; what bulk calls wait for is all of both."""
+    turns, resident = scheduler(max_items=1)
+    learns(resident, fixed_s=1.0)
+    for _ in range(9):
+        put(turns, resident)
+    assert pytest.approx(9.0) == turns.wait_s("interactive", 0.0)
+    put(turns, resident, lane="bulk")
+
+    assert pytest.approx((10.0, 10.0)) == (turns.wait_s("interactive", 0.0), turns.wait_s("bulk", 0.0))
+    put(turns, resident, lane="bulk")
+    assert pytest.approx((10.0, 11.0)) == (turns.wait_s("interactive", 0.0), turns.wait_s("bulk", 0.0))
+
+
+def test_places_share_what_waits():
+    """Four calls of a second each are done in two seconds by two places."""
+    _, resident = scheduler(max_items=1)
+    learns(resident, fixed_s=1.0)
+    turns = Scheduler([resident], Shares(), 0.0, places=2)
+    for _ in range(4):
+        put(turns, resident)
+
+    assert pytest.approx(2.0) == turns.wait_s("interactive", 0.0)
+
+
+@pytest.mark.parametrize(("places", "expected"), [(1, (10.0, 2.0)), (2, (5.0, 1.0))])
+def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
+    """Eight calls of ten tokens, four to a batch, of 1 s and 0.1 s a token; places work side by side."""
+    _, resident = scheduler(max_items=4)
+    for cost in (10, 20) * 50:
+        resident.queue.finished(cost, 1.0 + 0.1 * cost)
+    turns = Scheduler([resident], Shares(), 0.0, places=places)
+    put(turns, resident, cost=10)
+
+    extent = turns.extent(resident, Demand(calls=8))
+    assert pytest.approx(expected) == (extent.seconds, extent.batches)
+
+
+def test_one_call_of_a_request_that_was_admitted_meets_what_waits():
+    """In its lane, with a batch as they were lately; bulk calls wait for both lanes."""
+    turns, resident = scheduler(max_items=1, max_waiting=2)
+    learns(resident, fixed_s=1.0)
+    for lane in ("interactive", "bulk", "bulk"):
+        put(turns, resident, lane=lane)
+
+    urgent, bulk = (turns.outlook(resident, lane, None, 0.0) for lane in ("interactive", "bulk"))
+    assert (False, True) == (urgent.full, bulk.full)
+    assert pytest.approx((10 / 9, 10 / 9, 1.0)) == (urgent.wait_s, urgent.drain_s, urgent.run_s)
+    assert pytest.approx((3.0, 3.0, 1.0)) == (bulk.wait_s, bulk.drain_s, bulk.run_s)
+
+
+def test_calls_that_come_just_as_fast_as_waiting_pays_are_waited_for():
+    """One every two seconds, and a batch that is saved is worth two."""
+
+    class Known(CostModel):
+        fixed_s = 1.0
+
+    turns, resident = scheduler()
+    resident.queue.cost_model = Known()
+    pending = resident.queue.pending
+    pending.end(pending.begin("interactive", 1, 0.0), 2.0)
+    pending.begin("interactive", 1, 2.0)
+    put(turns, resident, now=2.0)
+
+    assert 2.0 + 2.0 == turns.waits_until(resident, pending.groups, 1.0)
+
+
+def test_urgent_calls_beside_a_batch_of_bulk_calls_take_none_of_those_along():
+    """Bulk calls have their batch already; else they fill up what is left."""
+    turns, resident = scheduler()
+    for lane in ("interactive", "bulk"):
+        put(turns, resident, lane=lane)
+    urgent = turns.begin(resident, 0.0, urgent=True)
+    assert ["interactive"] == [call.lane for call in urgent.batch]
+    put(turns, resident)
+
+    assert ["interactive", "bulk"] == [call.lane for call in turns.begin(resident, 0.0).batch]

@@ -1,0 +1,138 @@
+"""The layers of the code: imports go down only, and in no circle."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.paths import ROOT
+
+# From the highest to the lowest; a module belongs to the layer with the longest prefix of its name.
+LAYERS = [
+    [
+        "service.__main__",
+        "service.command",
+        "service.launch",
+        "service.check",
+        "service.cluster",
+        "service.exchange",
+        "service.plugins",
+    ],
+    ["service.http", "service.dialects"],
+    ["service.bootstrap", "service.settings.load"],
+    [
+        "service.cascade",
+        "service.ranking",
+        "service.engine",
+        "service.offer",
+        "service.workload",
+        "service.report",
+        "service.folding",
+        "service.frames",
+        "service.views",
+        "service.items",
+        "service.opening",
+        "service.sources",
+    ],
+    ["service.metrics", "service.questions"],
+    ["service.serving"],
+    ["service"],
+    ["models"],
+]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the service and the models, by name."""
+    found = {}
+    for path in [*(ROOT / "service").rglob("*.py"), *(ROOT / "models").rglob("*.py")]:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Those of our modules that the module at *path* imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in MODULES else node.module for name in inside]
+        else:
+            continue
+        yield from (name for name in names if name in MODULES)
+
+
+GRAPH = {name: set(imports(path)) - {name} for name, path in MODULES.items()}
+
+
+def layer(module: str) -> int:
+    """The number of a module's layer, 0 for the highest."""
+    prefixes = [
+        (len(prefix), number)
+        for number, layer in enumerate(LAYERS)
+        for prefix in layer
+        if f"{module}.".startswith(f"{prefix}.")
+    ]
+    return max(prefixes)[1]
+
+
+def test_nothing_is_imported_from_a_higher_layer():
+    """`http -> engine -> metrics and questions -> serving -> models`; what all share lies below serving."""
+    upwards = [
+        f"{module} imports {imported}"
+        for module, found in GRAPH.items()
+        for imported in found
+        if layer(imported) < layer(module)
+    ]
+
+    assert [] == upwards
+
+
+def test_no_import_leads_back_to_where_it_started():
+    """Modules without unvisited imports are taken away until none is left; a circle would stay."""
+    left = {module: set(found) for module, found in GRAPH.items()}
+    while ready := [module for module, found in left.items() if not found & left.keys()]:
+        for module in ready:
+            del left[module]
+
+    assert [] == sorted(left)
+
+
+def test_questions_know_no_metric():
+    """A style is an object that a metric names, and not the other way round."""
+    assert [] == [
+        (module, imported)
+        for module, found in GRAPH.items()
+        for imported in found
+        if module.startswith("service.questions") and imported.startswith("service.metrics")
+    ]
+
+
+def test_a_metric_is_named_in_its_own_file_alone():
+    """
+    Everything else is derived from its declaration; files about its questions may have its name.
+
+    A metric may be called as its role is.  Published files have words of their own, and a scale may have
+    the name of the paper that it is from.
+    """
+    from service.metrics.registry import own
+
+    elsewhere = ("models.demo.", "service.questions.exchange.", "service.metrics.clipscore")
+    roles = {role for metric in own().values() for role in metric.all_roles}
+    for name in own().keys() - roles:
+        places = [
+            module
+            for module, path in MODULES.items()
+            if says(path, name) and not module.endswith(f".{name}") and not module.startswith(elsewhere)
+        ]
+        assert [] == places, name
+
+
+def says(path: Path, name: str) -> bool:
+    """Whether a file has *name* as a word, but for imports of that question style: metrics share them."""
+    text = path.read_text("utf-8").replace(f"from service.questions.styles.{name} import", "")
+    return re.search(rf"\b{name}\b", text) is not None
