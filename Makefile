@@ -15,6 +15,9 @@ PARALLEL := --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 HELM := v3.22.0
 IMAGE := scoregate-server:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
+# Where a shell keeps Python from writing compiled modules, each process that a test starts would compile ours anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # pip names each package that it downloads, and says nothing while it unpacks them.  $(call watched,FOLDER) shows that
 # work goes on, also where there is no terminal: every TICK_S seconds the size of the folder.
 watched = while sleep $(TICK_S) >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \

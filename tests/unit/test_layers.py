@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.support.paths import ROOT
 
 # From the highest to the lowest; a module belongs to the layer with the longest prefix of its name.
@@ -66,7 +68,10 @@ def imports(path: Path) -> Iterator[str]:
         yield from (name for name in names if name in MODULES)
 
 
-GRAPH = {name: set(imports(path)) - {name} for name, path in MODULES.items()}
+@pytest.fixture(scope="module")
+def graph() -> dict[str, set[str]]:
+    """The modules that each module imports."""
+    return {name: set(imports(path)) - {name} for name, path in MODULES.items()}
 
 
 def layer(module: str) -> int:
@@ -80,11 +85,11 @@ def layer(module: str) -> int:
     return max(prefixes)[1]
 
 
-def test_nothing_is_imported_from_a_higher_layer():
+def test_nothing_is_imported_from_a_higher_layer(graph):
     """`http -> engine -> metrics and questions -> serving -> models`; what all share lies below serving."""
     upwards = [
         f"{module} imports {imported}"
-        for module, found in GRAPH.items()
+        for module, found in graph.items()
         for imported in found
         if layer(imported) < layer(module)
     ]
@@ -92,9 +97,9 @@ def test_nothing_is_imported_from_a_higher_layer():
     assert [] == upwards
 
 
-def test_no_import_leads_back_to_where_it_started():
+def test_no_import_leads_back_to_where_it_started(graph):
     """Modules without unvisited imports are taken away until none is left; a circle would stay."""
-    left = {module: set(found) for module, found in GRAPH.items()}
+    left = {module: set(found) for module, found in graph.items()}
     while ready := [module for module, found in left.items() if not found & left.keys()]:
         for module in ready:
             del left[module]
@@ -102,11 +107,11 @@ def test_no_import_leads_back_to_where_it_started():
     assert [] == sorted(left)
 
 
-def test_questions_know_no_metric():
+def test_questions_know_no_metric(graph):
     """A style is an object that a metric names, and not the other way round."""
     assert [] == [
         (module, imported)
-        for module, found in GRAPH.items()
+        for module, found in graph.items()
         for imported in found
         if module.startswith("service.questions") and imported.startswith("service.metrics")
     ]

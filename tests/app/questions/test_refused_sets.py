@@ -3,6 +3,7 @@
 import asyncio
 import re
 from contextlib import asynccontextmanager
+from unittest import mock
 
 import pytest
 
@@ -34,8 +35,8 @@ async def full(serve, llm, lane):
     assert [200] * 3 == [answer.status_code for answer in answers]
 
 
-async def held(llm):
-    return llm.held
+async def prepared(llm, count):
+    return llm.prepare.call_count == count
 
 
 async def held_with(llm, client, lane, waiting):
@@ -111,14 +112,16 @@ async def test_where_every_set_is_refused_the_whole_request_is(serve, fakes, lan
     assert {code: 2} == counted
 
 
-async def test_a_set_refused_after_its_request_was_admitted_stays_a_refusal(serve, fakes):
+async def test_a_set_refused_after_its_request_was_admitted_stays_a_refusal(serve, fakes, monkeypatch):
     """Its own first sets have filled the lane when the others are ready."""
     llm = fakes["questions"]
     async with serve(queue={"max_cost": 20}) as client:
         llm.hold.clear()
         body = {"prompts": [f"a dog number {n}" for n in range(6)]}
+        monkeypatch.setattr(llm, "prepare", mock.Mock(wraps=llm.prepare))
         task = asyncio.create_task(post(client, "/questions", body))
-        await until(held, llm)
+        await until(prepared, llm, 6)
+        await until(held_with, llm, client, "interactive", 2)
         llm.hold.set()
         answer = await task
         counted, text = await rejections(client), await shown(client)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.units import unit
-from tests.unit.deploy.test_systemd import NAMES
+from tests.app.deploy.test_systemd import NAMES
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze here")

@@ -137,6 +137,12 @@ def nested(count):
     return b"]" * count + b"a" * (count - 1) + b"."
 
 
+def equal_hashes(count):
+    """A dict whose keys have one hash; to make the dict itself takes seconds."""
+    keys = (pickle.dumps(number * (2**61 - 1), 2)[2:-1] for number in range(count))
+    return b"\x80\x02}(" + b"".join(key + b"N" for key in keys) + b"u."
+
+
 def unread(count):
     """A text that nobody may read: UTF-8 whose decoding takes four times its length."""
     text = "\U0001f600".encode() + b"a" * count
@@ -180,7 +186,7 @@ BOMBS = {
     "a list that holds itself": b"]q\x00h\x00a.",
     "lists that hold each other": b"]q\x00]q\x01h\x00ah\x00h\x01a.",
     "a dict that holds itself": b"}q\x00X\x01\x00\x00\x00ah\x00s.",
-    "keys with equal hashes": pickle.dumps({n * (2**61 - 1): None for n in range(20_000)}, 4),
+    "keys with equal hashes": equal_hashes(20_000),
     "a picture many times": b"\x80\x04]("
     + counted(MB, b"B", "<I")
     + bytes(MB)
