@@ -35,8 +35,9 @@ async def full(serve, llm, lane):
     assert [200] * 3 == [answer.status_code for answer in answers]
 
 
-async def prepared(llm, count):
-    return llm.prepare.call_count == count
+async def prepared_and_some_refused(llm, client, count):
+    handle = client._transport.app.state.service.runtime.handles["questions"]
+    return llm.prepare.call_count == count and handle.under_way < count
 
 
 async def held_with(llm, client, lane, waiting):
@@ -120,8 +121,7 @@ async def test_a_set_refused_after_its_request_was_admitted_stays_a_refusal(serv
         body = {"prompts": [f"a dog number {n}" for n in range(6)]}
         monkeypatch.setattr(llm, "prepare", mock.Mock(wraps=llm.prepare))
         task = asyncio.create_task(post(client, "/questions", body))
-        await until(prepared, llm, 6)
-        await until(held_with, llm, client, "interactive", 2)
+        await until(prepared_and_some_refused, llm, client, 6)
         llm.hold.set()
         answer = await task
         counted, text = await rejections(client), await shown(client)
