@@ -1,6 +1,5 @@
 """What it costs to read a file's orientation and frames."""
 
-import hashlib
 import struct
 import time
 from collections.abc import Callable
@@ -29,11 +28,11 @@ HOSTILE = {
 
 @pytest.mark.parametrize("encoded", HOSTILE.values(), ids=HOSTILE)
 def test_what_a_file_says_is_read_at_little_cost(encoded):
-    """No more than a few times that of naming the file by its hash."""
+    """No more than a few times that of a loop over its bytes, which is as much faster on a faster machine."""
     read_s = min(cost(lambda: read_unseen(encoded)) for _ in range(5))
-    hash_s = min(cost(lambda: hashlib.sha256(encoded)) for _ in range(5))
+    loop_s = min(cost(lambda: sum(encoded)) for _ in range(5))
 
-    assert read_s < 10 * hash_s
+    assert read_s < 4 * loop_s
 
 
 def cost(work: Callable[[], object]) -> float:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.units import unit
 from tests.app.deploy.test_systemd import NAMES
+from tests.support.units import unit
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze here")
