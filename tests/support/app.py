@@ -37,6 +37,14 @@ async def served(
             yield client
 
 
+def depths(client: httpx.AsyncClient, model: str) -> dict[str, float]:
+    """Return how many calls wait for a model of the app, by lane: what a scrape says, which takes 50 ms."""
+    depth = client._transport.app.state.service.instruments.queue_depth  # type: ignore[attr-defined]
+    [family] = depth.collect()
+    samples = [sample for sample in family.samples if sample.labels["model"] == model]
+    return {sample.labels["lane"]: sample.value for sample in samples}
+
+
 @dataclass
 class Shared:
     """The apps of a module, by their settings, around the same fakes; they keep no scores."""
