@@ -1,10 +1,12 @@
 """Hooks and fixtures for the tests of all tiers."""
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from service.questions.stores import file
 from tests.support.fakes import FakeModel, new_fakes
 
 # Beside other work an example may take any time.
@@ -29,6 +31,14 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unsynced() -> Iterator[None]:
+    """Have question stores of this process not wait for the disk: no test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file, "SYNCHRONOUS", "OFF")
+        yield
 
 
 @pytest.fixture

@@ -9,11 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from service import bootstrap
 from service.http.app import create_app
-from service.settings.tree import Settings
-from tests.support import instruments
 from tests.support.fakes import FakeModel, new_fakes
+from tests.support.services import running
 
 Client = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
@@ -33,15 +31,18 @@ async def served(
         "cache": {"questions": f"sqlite:///{folder}/questions.sqlite3"},
         **tables,
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bootstrap, "Instruments", instruments.lend)
-        service = bootstrap.Service(Settings.model_validate(tree), fakes)
-    app = create_app(service)
-    async with service:
-        transport = httpx.ASGITransport(app)
+    async with running(tree, fakes) as service:
+        transport = httpx.ASGITransport(create_app(service))
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             yield client
-    instruments.give_back(service.instruments)
+
+
+def depths(client: httpx.AsyncClient, model: str) -> dict[str, float]:
+    """Return how many calls wait for a model of the app, by lane: what a scrape says, which takes 50 ms."""
+    depth = client._transport.app.state.service.instruments.queue_depth  # type: ignore[attr-defined]
+    [family] = depth.collect()
+    samples = [sample for sample in family.samples if sample.labels["model"] == model]
+    return {sample.labels["lane"]: sample.value for sample in samples}
 
 
 @dataclass

@@ -6,8 +6,8 @@ from models.contract import Prepared
 from service.serving.batcher.device import Device
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Resident
-from service.telemetry import Instruments
 from tests.support.fakes import FakeVqa
+from tests.support.instruments import unread
 
 
 def device(*models, instruments=None, **options):
@@ -15,7 +15,7 @@ def device(*models, instruments=None, **options):
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **options.pop("limits", {})}
     residents = [Resident(f"m{n}", model, Queue(**limits)) for n, model in enumerate(models)]
     names = [resident.name for resident in residents]
-    return Device(residents, instruments or Instruments(names), **options), *residents
+    return Device(residents, instruments or unread(*names), **options), *residents
 
 
 class Words(FakeVqa):

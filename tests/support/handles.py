@@ -15,8 +15,8 @@ from service.serving.batcher.device import Device
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Resident
 from service.serving.handle import Handle
-from service.telemetry import Instruments
 from tests.support.fakes import FakeVqa
+from tests.support.instruments import unread
 
 
 class Later:
@@ -40,7 +40,7 @@ async def serving(cache=None, clock=monotonic, **limits):
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}
     resident = Resident("vqa", model, Queue(**limits))
     with FairThreads(1, "cpu") as cpu:
-        async with Device([resident], Instruments(["vqa"]), clock=clock) as device:
+        async with Device([resident], unread("vqa"), clock=clock) as device:
             handle = Handle(LocalBackend(resident, device, dict.fromkeys(LANES, cpu)), cache, later)
             yield handle, model, later, resident
             await handle.aclose()
@@ -48,7 +48,7 @@ async def serving(cache=None, clock=monotonic, **limits):
 
 def context(lane="interactive", seconds=60.0):
     deadline = asyncio.get_running_loop().time() + seconds
-    return Context("request", deadline, lane, Instruments(["vqa"]))
+    return Context("request", deadline, lane, unread("vqa"))
 
 
 def call(question="Is it?", digest="grey"):

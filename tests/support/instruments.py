@@ -1,7 +1,8 @@
-"""Instruments that services use in turn, as if they were new: to make their 600 series takes 20 ms."""
+"""Instruments that services use in turn or at once: to make their 600 series takes 20 ms."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from prometheus_client.metrics import Histogram, MetricWrapperBase
@@ -11,6 +12,12 @@ from service.telemetry import Instruments
 Key = tuple[Any, ...]
 
 _free: defaultdict[Key, list[Instruments]] = defaultdict(list)
+
+
+@cache
+def unread(*models: str) -> Instruments:
+    """Return the instruments of these *models* for all tests that read none of them."""
+    return Instruments(models)
 
 
 def lend(models: Iterable[str], metrics: Mapping[str, tuple[float, float]]) -> Instruments:
@@ -40,4 +47,5 @@ def reset(instrument: Any) -> None:
         series.__dict__.pop("_child_samples", None)
         values = [series._sum, *series._buckets] if isinstance(series, Histogram) else [series._value]
         for value in values:
-            value.set(0)
+            if value._value:  # most series were never used
+                value.set(0)

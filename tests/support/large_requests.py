@@ -5,13 +5,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service.bootstrap import Service
 from service.context import Context
 from service.items import Picture, UnopenedItem
 from service.metrics.registry import metrics
-from service.settings.tree import Settings
 from service.sources import Encoded
 from tests.support.pictures import png
+from tests.support.services import running
 
 BATCH = 8
 
@@ -29,7 +28,7 @@ def opened(fakes, tmp_path, monkeypatch):
             "models": {"vqa": {"family": "fake", "batch": batch}},
             "cache": {"questions": f"sqlite:///{tmp_path}/q", "scores": "off"},
         }
-        async with Service(Settings.model_validate(tree), {"vqa": fakes["vqa"]}) as service:
+        async with running(tree, {"vqa": fakes["vqa"]}) as service:
             yield service
 
     return opened

@@ -9,12 +9,11 @@ import PIL.Image
 import pytest
 
 from models.formats.decode import decode
-from service.bootstrap import Service
 from service.context import Context
 from service.items import Picture, UnopenedItem
-from service.settings.tree import Settings
 from service.sources import Encoded
 from tests.support.pictures import png
+from tests.support.services import running
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +52,7 @@ def opened(fakes, tmp_path, monkeypatch, decoder):
             "images": {"decode_workers": 1, **images},
             "cache": {"questions": f"sqlite:///{tmp_path}/q"},
         }
-        async with Service(Settings.model_validate(tree), fakes) as service:
+        async with running(tree, fakes) as service:
             monkeypatch.setattr("models.image.decode", decoder)
             yield service
 

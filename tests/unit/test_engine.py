@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from service.bootstrap import Service
 from service.context import Context
 from service.errors import DeadlineExceeded, LaneFull, ModelFault, UnknownMetric
 from service.items import Picture, UnopenedItem
@@ -15,9 +14,9 @@ from service.metrics.contract import Metric, Score
 from service.metrics.registry import metrics
 from service.notes import Code
 from service.serving.handle import Handle
-from service.settings.tree import Settings
 from service.sources import Base64, Encoded
 from tests.support.pictures import png
+from tests.support.services import running
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +33,7 @@ def opened(fakes, tmp_path, monkeypatch):
             "models": {name: {"family": "fake"} for name in fakes},
             "cache": {"questions": f"sqlite:///{tmp_path}/q"},
         }
-        async with Service(Settings.model_validate(tree), fakes) as service:
+        async with running(tree, fakes) as service:
             yield service
 
     return opened

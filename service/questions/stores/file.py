@@ -20,6 +20,7 @@ CREATE TABLE IF NOT EXISTS leases (key TEXT PRIMARY KEY, token TEXT NOT NULL, un
 BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 START_S = 10.0  # processes that start together wait for each other
+SYNCHRONOUS = "NORMAL"  # a power cut may take the last sets, and never the file
 
 
 def opened(path: Path, busy_s: float) -> sqlite3.Connection:
@@ -77,8 +78,8 @@ def checked(path: Path) -> sqlite3.Connection:
     """A connection that was read and written once.  Raises `sqlite3.Error`."""
     connection = sqlite3.connect(path, timeout=START_S)
     try:
+        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(f"BEGIN IMMEDIATE; {TABLES} COMMIT;")
         connection.execute("SELECT content, id FROM sets JOIN lookups USING (id) WHERE key = ''")
         [found] = connection.execute("PRAGMA quick_check(1)").fetchone()

@@ -9,6 +9,7 @@ import pytest
 from models.fake import chance
 from models.outcomes import Embedding
 from service.errors import ModelFault
+from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, item, png
 
 pytestmark = pytest.mark.anyio
@@ -177,7 +178,9 @@ async def test_the_deadline_is_504_when_nothing_has_a_score(serve, fakes):
     """A request whose time runs out says so and leaves the queue."""
     async with serve() as client:
         fakes["vqa"].hold.clear()
-        answer = await post(client, {"items": [item()], "timeout_ms": 300})
+        answer = await out_of_time(
+            post(client, {"items": [item()], "timeout_ms": 30_000}), lambda: fakes["vqa"].held
+        )
         fakes["vqa"].hold.set()
 
     assert (504, "deadline_exceeded") == (answer.status_code, answer.json()["code"])

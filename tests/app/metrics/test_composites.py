@@ -8,6 +8,7 @@ from models.calls import ImageCall
 from service.metrics.contract import Metric, Score
 from service.metrics.registry import own
 from tests.support.fakes import FakeClip
+from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, item, png
 
 REWARD = {
@@ -77,7 +78,7 @@ async def test_a_composite_that_runs_out_of_time_says_in_which_stage(serve, fake
     """That of the part that was waited for."""
     async with serve(metrics=PICKS, composites={"reward": REWARD}) as client:
         fakes["vqa"].hold.clear()
-        answer = await scored(client, "reward", timeout_ms=300)
+        answer = await out_of_time(scored(client, "reward", timeout_ms=30_000), lambda: fakes["vqa"].held)
         fakes["vqa"].hold.set()
 
     assert "deadline_exceeded" == answer["code"]

@@ -8,7 +8,7 @@ import pytest
 
 from service.errors import NotReady
 from service.questions.sets import Question, QuestionSet
-from service.questions.stores import file
+from service.questions.stores import file, sqlite
 from service.questions.stores.contract import Store, from_json, to_json
 from service.questions.stores.sqlite import SQLiteStore
 from service.settings import SettingsError
@@ -100,8 +100,9 @@ async def test_a_locked_store_keeps_nobody_waiting_longer_than_its_timeout(locke
         assert MADE == await store.put(KEY, MADE)
 
 
-async def test_a_locked_store_is_not_ready(serve, tmp_path):
+async def test_a_locked_store_is_not_ready(serve, tmp_path, monkeypatch):
     """A set that cannot be stored is no set; a metric that needs none is scored."""
+    monkeypatch.setattr(sqlite, "usable", lambda path, busy_s: file.usable(path, busy_s / 100))
     async with serve() as client:
         with contextlib.closing(sqlite3.connect(tmp_path / "questions.sqlite3")) as other:
             other.execute("BEGIN IMMEDIATE")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.app import depths
 from tests.support.dsg import dsg, post
 from tests.support.pictures import item
 
@@ -16,16 +17,9 @@ def prompts(llm):
     return [call.user.split("prompt: ")[1] for call in llm.calls]
 
 
-async def waiting(client):
+def waiting(client):
     """How many calls of the question LLM wait, by lane."""
-    series = 'scoregate_queue_depth{lane="'
-    lines = (await client.get("/metrics")).text.splitlines()
-    depths = {
-        line.split('"')[1]: float(line.rpartition(" ")[2])
-        for line in lines
-        if line.startswith(series) and 'model="questions"' in line
-    }
-    return {lane: depth for lane, depth in depths.items() if depth}
+    return {lane: depth for lane, depth in depths(client, "questions").items() if depth}
 
 
 async def test_a_prompt_is_asked_about_once_however_many_images_arrive_together(serve, fakes):
@@ -57,10 +51,10 @@ async def test_an_urgent_caller_hurries_the_set_that_a_bulk_request_has_written(
         for before, prompt in enumerate(("a busy bee", "a patient ox", "a red dog")):
             body = {**dsg(item(prompt)), "priority": "bulk"}
             bulk.append(asyncio.create_task(post(client, "/score", body)))
-            while not llm.held or before != (await waiting(client)).get("bulk", 0):
+            while not llm.held or before != waiting(client).get("bulk", 0):
                 await asyncio.sleep(0.001)
         urgent = asyncio.create_task(post(client, "/score", dsg(item("a red dog"))))
-        while "interactive" not in await waiting(client):
+        while "interactive" not in waiting(client):
             await asyncio.sleep(0.001)
         llm.hold.set()
         answers = await asyncio.gather(*bulk, urgent)

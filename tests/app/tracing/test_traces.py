@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from service.errors import ModelFault
+from tests.support.app import depths
 from tests.support.fake_openai import said
 from tests.support.pictures import b64, item, png
 
@@ -24,8 +25,8 @@ async def score(client, *metrics, prompt="a red square", headers=None, **more):
 
 async def waits(client, model, lane, calls):
     """Return once so many calls of *model* wait in *lane*."""
-    while f'depth{{lane="{lane}",model="{model}"}} {calls}.0' not in (await client.get("/metrics")).text:
-        await asyncio.sleep(0)
+    while depths(client, model)[lane] != calls:
+        await asyncio.sleep(0.001)
 
 
 async def test_a_request_is_a_tree_of_its_stages(traced, collector):

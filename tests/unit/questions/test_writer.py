@@ -13,7 +13,7 @@ from service.errors import NoQuestions, QuestionLLMFailed
 from service.questions.stores.sqlite import SQLiteStore
 from service.questions.styles.dsg import DSG
 from service.questions.writer import QuestionWriter, lookup_key
-from service.telemetry import Instruments
+from tests.support.instruments import unread
 from tests.support.question_llm import FakeHandle
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ async def written(text, fakes, tmp_path):
     """The set that becomes of one answer of the question LLM."""
     llm = FakeHandle(replace(fakes["questions"].info, repeatable=True))
     llm.answers.put_nowait(Text(text))
-    instruments = Instruments(["questions"])
+    instruments = unread("questions")
     async with SQLiteStore(tmp_path / "sets", 9) as store:
         writer = QuestionWriter(store, {"questions": 60.0}, instruments)
         context = Context("", math.inf, "interactive", instruments)
@@ -34,7 +34,7 @@ async def written(text, fakes, tmp_path):
 async def test_a_second_try_hurries_too_once_an_urgent_caller_waits(fakes, tmp_path):
     """The first answer is bad; the next try does not go behind the bulk sets."""
     llm = FakeHandle(fakes["questions"].info)
-    instruments = Instruments(["questions"])
+    instruments = unread("questions")
     async with SQLiteStore(tmp_path / "sets", 9) as store:
         writer = QuestionWriter(store, {"questions": 60.0}, instruments)
         tasks = []
@@ -53,7 +53,7 @@ async def test_a_second_try_hurries_too_once_an_urgent_caller_waits(fakes, tmp_p
 
 async def test_a_set_that_was_written_while_the_llm_was_replaced_is_written_anew(fakes, tmp_path):
     """Its key and its provenance name the LLM that wrote it, and never the other one."""
-    llm, instruments = FakeHandle(fakes["questions"].info), Instruments(["questions"])
+    llm, instruments = FakeHandle(fakes["questions"].info), unread("questions")
     async with SQLiteStore(tmp_path / "sets", 9) as store:
         writer = QuestionWriter(store, {"questions": 60.0}, instruments)
         old = lookup_key("a red dog", DSG, llm.info.label)

@@ -18,9 +18,9 @@ from service.serving.batcher.batch import Shares
 from service.serving.batcher.queue import Queue
 from service.serving.demand import Demand
 from service.serving.handle import Handle
-from service.telemetry import Instruments
 from tests.support.devices import until_idle
 from tests.support.handles import asking, context, until
+from tests.support.instruments import give_back, lend
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ async def serving(**limits):
     )
     lists_the_model = httpx.MockTransport(lambda request: httpx.Response(200, json={"data": [{"id": "m"}]}))
     upstream = Upstream("http://x/v1", timeout_s=5, max_in_flight=PLACES, transport=lists_the_model)
-    instruments, server = Instruments(["questions"]), Server()
+    instruments, server = lend(["questions"], {}), Server()
     with FairThreads(1, "cpu") as cpu:
         backend = RemoteBackend(
             "questions",
@@ -77,6 +77,7 @@ async def serving(**limits):
             handle = Handle(backend, None)
             yield handle, server, now, instruments
             await handle.aclose()
+    give_back(instruments)
 
 
 def calls(*texts):

@@ -14,6 +14,7 @@ from scoregate.cli.text import shown
 
 METRIC = "vqascore"
 TIMEOUT_S = 60.0
+VERSION = version("scoregate-client")
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,7 +47,7 @@ def add_service(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         help="for a call, with its retries",
     )
-    add("--version", action="version", version=f"scoregate {version('scoregate-client')}")
+    add("--version", action="version", version=f"scoregate {VERSION}")
 
 
 def add_metrics(parser: argparse.ArgumentParser, *short: str) -> None:

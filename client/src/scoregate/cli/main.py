@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 
 import scoregate
 from scoregate.cli import batch, calibrate, evaluate, health, questions, rank, report, score
@@ -23,8 +24,9 @@ COMMANDS = {
 }
 
 
+@cache
 def parser() -> Parser:
-    """Everything that the command takes."""
+    """Everything that the command takes; made once in a process, since it has 300 arguments."""
     parser = Parser(prog="scoregate", description="Scores that say how well pictures show their prompts.")
     add_service(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

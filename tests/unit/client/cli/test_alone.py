@@ -19,9 +19,9 @@ PROMPT = ("-p", "a red square")
     ],
     ids=lambda command: command[0],
 )
-def test_a_service_that_is_not_there_is_status_3(run, pictures, command, monkeypatch):
-    """With one line that names the address, given before the command or behind it."""
-    monkeypatch.setattr(waits, "FIRST_S", 0)
+def test_a_service_that_is_not_there_is_status_3(run, pictures, monkeypatch, command):
+    """With one line that names the address, given before the command or behind it; retries don't wait."""
+    monkeypatch.setattr(waits, "FIRST_S", 0.0)
     nobody = url(free_port(0))
     for arguments in ((*command, "--base-url", nobody), ("--base-url", nobody, *command)):
         done = run(*arguments)

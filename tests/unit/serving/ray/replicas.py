@@ -16,7 +16,7 @@ from service.serving.batcher.queue import Queue
 from service.serving.handle import Handle
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.contract import Described, Lost
-from service.telemetry import Instruments
+from tests.support.instruments import unread
 
 BATCH = 8
 HANGS_S = 20  # what has not been answered by then never will be
@@ -110,7 +110,7 @@ async def asked(cache=None, clock=monotonic, **replicas):
                 deployment,
                 queue,
                 cpu=dict.fromkeys(LANES, cpu),
-                instruments=Instruments(["vqa"]),
+                instruments=unread("vqa"),
                 sleep=no_sleep,
                 clock=clock,
             )
