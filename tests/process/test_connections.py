@@ -48,7 +48,7 @@ def test_a_process_without_files_says_so_once_and_recovers(double):
     files = double.counts()["files"]
     resource.prlimit(double.process.pid, resource.RLIMIT_NOFILE, (files + KEPT, hard))
     try:
-        with calling(double.port, CALLERS):
+        with calling(double.port, 3 * KEPT):  # asyncio rests for a second whenever KEPT have come
             until(lambda: NO_FILES in double.log.read_text("utf-8"))
         until(lambda: serves(double.port))
     finally:

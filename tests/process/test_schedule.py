@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.schedule import SHARED, group, tier
 
 MODULE = """
 import os
@@ -20,6 +21,7 @@ def test_it(number):
 MODULES = (
     *("unit/test_a.py", "unit/test_b.py"),
     *("external/ray/test_c.py", "external/ray/test_d.py", "external/vllm/test_e.py"),
+    *("process/test_connections.py", "process/test_f.py", "process/test_slow_callers.py"),
 )
 PLUGINS = ("-p", "xdist", "-p", "tests.support.schedule")
 
@@ -52,3 +54,23 @@ def test_tests_of_an_external_server_share_a_worker(workers):
 
     assert 1 == len(first)
     assert first == second
+
+
+def test_tests_of_a_shared_server_share_a_worker(workers):
+    """Though a file without it lies between them."""
+    first, second = workers["process/test_connections.py"], workers["process/test_slow_callers.py"]
+
+    assert 1 == len(first)
+    assert first == second
+
+
+def test_files_that_use_a_shared_server_are_named_with_it(request):
+    """Of the tests that were collected here: otherwise a second worker starts the server."""
+    uses = {
+        (group(item.nodeid), server)
+        for item in request.session.items
+        for server in SHARED.keys() & set(item.fixturenames)
+        if tier(item.nodeid) == "process"
+    }
+
+    assert [] == [pair for pair in uses if pair[0] != pair[1]]

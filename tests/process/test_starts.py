@@ -76,8 +76,13 @@ def test_a_hub_that_is_away_is_tried_again_by_the_supervisor(tmp_path):
     """One line, to which the hub's own library adds none about its tries."""
     nobody = f"http://{HOST}:{free_port(0)}"
     hub = (f"HF_ENDPOINT={nobody}", f"HF_HUB_CACHE={tmp_path}", "HF_HUB_OFFLINE=0")
-    model = "SCOREGATE_MODELS__CLIP__CHECKPOINT=scoregate/none"
-    status, [line] = ended("env", *own(tmp_path), *hub, model, *SERVICE)
+    profile = tmp_path / "profile.toml"
+    profile.write_text(
+        '[models.questions]\nfamily = "transformers"\ncheckpoint = "scoregate/none"\n', "utf-8"
+    )
+    status, [line] = ended("env", *own(tmp_path), *hub, *SERVICE, "--config", str(profile))
 
     assert LATER == status
-    assert line.startswith("scoregate-server: models.clip: scoregate/none: no such directory, and it cannot")
+    assert line.startswith(
+        "scoregate-server: models.questions: scoregate/none: no such directory, and it cannot"
+    )

@@ -47,10 +47,15 @@ def test_sigterm_does_not_wait_for_a_batch_beyond_the_grace(tmp_path):
         assert "what still runs is dropped" in double.log.read_text("utf-8")
 
 
+@pytest.fixture(scope="module")
+def slow():
+    """A picture that takes a second to decode."""
+    return many_scans(flat(5000, 5000, "JPEG", progressive=True), 20)
+
+
 @pytest.mark.parametrize("lane", ["interactive", "bulk"])
-def test_sigterm_does_not_wait_for_pictures_that_nobody_waits_for(tmp_path, lane):
+def test_sigterm_does_not_wait_for_pictures_that_nobody_waits_for(tmp_path, slow, lane):
     """After the grace, what waits for its turn is dropped, and soon what is being decoded, too."""
-    slow = many_scans(flat(5000, 5000, "JPEG", progressive=True), 20)
     began = time.monotonic()
     decode(slow)
     decoding_s = time.monotonic() - began

@@ -15,6 +15,35 @@ ORDER = (
     "costs",
 )
 
+# Fixtures of `started.py` whose tests in `process` share a worker, with their files.  These groups come first
+# of their tier, being the longest.  The fake service starts in no time: it may run in each worker.
+SHARED = {
+    "demo_service": (
+        "tests/process/client/cli/test_page.py",
+        "tests/process/docs/guides/test_surprising_scores.py",
+        "tests/process/test_end_to_end.py",
+    ),
+    "double": (
+        "tests/process/test_connections.py",
+        "tests/process/test_disconnects.py",
+        "tests/process/test_faults.py",
+        "tests/process/test_slow_callers.py",
+    ),
+    "locked_service": (
+        "tests/process/docs/guides/test_running.py",
+        "tests/process/fuzz/test_contract.py",
+    ),
+    "redis_process": (
+        "tests/process/questions/test_exchange.py",
+        "tests/process/questions/test_stores.py",
+        "tests/process/redis/test_client.py",
+        "tests/process/redis/test_shared.py",
+        "tests/process/serving/test_redis_cache.py",
+        "tests/process/test_shared_sets.py",
+    ),
+}
+SERVER_OF = {file: server for server, files in SHARED.items() for file in files}
+
 
 def tier(nodeid: str) -> str:
     """Return the tier of a test: its folder below `tests/`."""
@@ -22,15 +51,15 @@ def tier(nodeid: str) -> str:
 
 
 def group(nodeid: str) -> str:
-    """Return the name of the tests that share a worker: those of an external server, or of a file."""
+    """Return the name of the tests that share a worker: those of a server, or of a file."""
     path = Path(nodeid.partition("::")[0])
-    return path.parts[2] if path.parts[1] == "external" else str(path)
+    return path.parts[2] if path.parts[1] == "external" else SERVER_OF.get(str(path), str(path))
 
 
-def rank(nodeid: str) -> int:
-    """Return the place in the order of a test's tier, or of its external server."""
-    name = tier(nodeid)
-    return ORDER.index(f"{name}/{group(nodeid)}" if name == "external" else name)
+def rank(nodeid: str) -> tuple[int, bool]:
+    """Return the place in the order of a test's tier, or external server; shared servers come first."""
+    name, own = tier(nodeid), group(nodeid)
+    return ORDER.index(f"{name}/{own}" if name == "external" else name), own not in SHARED
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from demo.process import free_port, running, url, wait_until_ready
+from demo.process import free_port, url
 from loadtest.workloads.named import plan
 from loadtest.workloads.spec import Spec
 from tests.app.dialects.conftest import BROKEN, PICTURES, PROMPTS
 from tests.process.dialects.trainers import OVER_HTTP, PICKLED, Failed
-from tests.support.fake_service import COMMAND
-from tests.support.service import series, until
+from tests.support.double import faulty
+from tests.support.service import until
 
 JSON = {"Content-Type": "application/json"}
 TRAINERS = {**PICKLED, **OVER_HTTP}
@@ -74,26 +74,22 @@ def test_the_ports_are_bound_to_this_machine_alone(fake_service):
 
 def test_sigterm_answers_what_has_come_on_the_dialects_ports(tmp_path):
     """What waits there is answered, and then the process ends with status 0."""
-    port, private, pickled = free_port(0), free_port(0), free_port(0)
+    private, pickled = free_port(0), free_port(0)
     settings = {
-        "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{tmp_path}/q.sqlite3",
         "SCOREGATE_DIALECTS__ENABLED": '["flow_factory"]',
         "SCOREGATE_DIALECTS__PORT": str(private),
         "SCOREGATE_DIALECTS__PICKLE_PORT": str(pickled),
-        "SCOREGATE_MODELS__VQA__FIXED_MS": "4000",
     }
-    with (
-        running(port, COMMAND, tmp_path / "stderr", **settings) as process,
-        ThreadPoolExecutor(2) as pool,
-    ):
-        wait_until_ready(process, port)
-        runs = pool.submit(TRAINERS["flow_grpo"], pickled, PAIRS[:1])
-        until(lambda: series(port, "scoregate_pixels_held_bytes") > 0 and series(port, DEPTH) == 0)
+    with faulty(tmp_path, **settings) as double, ThreadPoolExecutor(2) as pool:
+        runs = pool.submit(TRAINERS["flow_grpo"], pickled, [(PICTURES[0], "held")])
+        until(double.is_held)
         waits = pool.submit(TRAINERS["flow_factory"], private, PAIRS[1:2])
-        until(lambda: series(port, DEPTH) == 1)
-        process.send_signal(signal.SIGTERM)
+        until(lambda: double.instrument(DEPTH) == 1)
+        double.process.send_signal(signal.SIGTERM)
+        until(lambda: not double.accepts())
+        double.release()
         scores = [runs.result(), waits.result()]
-        status = process.wait(60)
+        status = double.process.wait(60)
 
     assert [1, 1] == [len(each) for each in scores]
     assert 0 == status

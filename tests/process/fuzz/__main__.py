@@ -1,9 +1,11 @@
 """`python -m tests.process.fuzz`: schemathesis looks for faults in the contract of a service around fakes."""
 
+import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -20,13 +22,8 @@ CASES = 300  # of each kind, for each endpoint
 LIMIT_S = 3600
 
 
-def fuzz(cases: int, service: FakeService) -> int:
-    """
-    Send about that many requests of each kind to each endpoint of a service with keys.
-
-    Returns:
-        Schemathesis' exit status: 0 where it found nothing.
-    """
+def openapi(service: FakeService) -> dict[str, Any]:
+    """Return the document of a service with keys; `KEY` becomes one of them."""
     with service.keys.open("a", encoding="utf-8") as keys:
         keys.write(key_line("fuzz", KEY))
 
@@ -36,13 +33,24 @@ def fuzz(cases: int, service: FakeService) -> int:
         )
 
     until(lambda: described().is_success)  # the service has read the file again
-    document = service.directory / "openapi.json"
-    document.write_bytes(described().content)
+    document: dict[str, Any] = described().json()
+    return document
+
+
+def fuzz(cases: int, service: FakeService, document: dict[str, Any]) -> int:
+    """
+    Send about that many requests of each kind to each endpoint of the *document*.
+
+    Returns:
+        Schemathesis' exit status: 0 where it found nothing.
+    """
+    path = service.directory / "openapi.json"
+    path.write_text(json.dumps(document), "utf-8")
     options = ["--url", service.url, "--max-examples", str(cases)]
-    command = [SCHEMATHESIS, "--config-file", CONFIG, "run", str(document), *options]
+    command = [SCHEMATHESIS, "--config-file", CONFIG, "run", str(path), *options]
     return subprocess.run(command, cwd=ROOT, timeout=LIMIT_S).returncode
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory, locked_service(Path(directory)) as service:
-        sys.exit(fuzz(CASES, service))
+        sys.exit(fuzz(CASES, service, openapi(service)))

@@ -1,8 +1,36 @@
 """What `make fuzz` does, with few requests."""
 
-from tests.process.fuzz.__main__ import fuzz
+from copy import deepcopy
+
+import pytest
+
+from tests.process.fuzz.__main__ import fuzz, openapi
+from tests.process.fuzz.once import options_once
 
 
-def test_schemathesis_finds_nothing(locked_service):
+@pytest.fixture(scope="module")
+def document(locked_service):
+    return openapi(locked_service)
+
+
+def test_schemathesis_finds_nothing(locked_service, document):
     """What the schema allows is answered, what it forbids is refused, and every answer is as it says."""
-    assert 0 == fuzz(5, locked_service)
+    short = deepcopy(document)
+    options_once(short)
+
+    assert 0 == fuzz(5, locked_service, short)
+
+
+def test_every_option_is_still_described_once(document):
+    """Schemathesis gets a document that differs in the options alone; `POST /score` has all of them."""
+    short = deepcopy(document)
+    options_once(short)
+    schemas, shorter = document["components"]["schemas"], short["components"]["schemas"]
+    body = short["paths"]["/score"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    changed = {name for name in schemas if schemas[name] != shorter[name]}
+
+    assert schemas["Options"] == shorter["EveryOption"]
+    assert "#/components/schemas/EveryOption" == body["properties"]["options"]["$ref"]
+    assert body["properties"].keys() == schemas["ScoreRequest"]["properties"].keys()
+    assert {"Options", "ScoreRequest", "RankRequest", "QuestionsRequest"} == changed
+    assert schemas.keys() | {"EveryOption"} == shorter.keys()

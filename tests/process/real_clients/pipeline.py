@@ -1,12 +1,6 @@
-"""
-A real pipeline of diffusers, with a network of random weights; run in the environment of real clients.
-
-Prints, as JSON, what the functions of the page diffusers.md made of its pictures.
-"""
+"""A real pipeline of diffusers, with a network of random weights; run by `pasted.py`."""
 
 import importlib
-import json
-import sys
 from string import ascii_lowercase
 from typing import Any
 
@@ -71,9 +65,8 @@ def pipeline() -> Any:
     return made
 
 
-def main(folder: str) -> None:
-    """Draw, and have the page's functions pick; *folder* holds the page's code."""
-    sys.path.insert(0, folder)
+def picked() -> dict[str, Any]:
+    """Draw; return what the functions of the page diffusers.md make of the pictures."""
     page = importlib.import_module("pick")
     made = pipeline()
 
@@ -89,14 +82,9 @@ def main(folder: str) -> None:
         for kind in ("pil", "np", "pt")
     }
     shown = page.shown(draw, [PROMPT, "a blue circle"], -1.0)
-    found = {
+    return {
         "scores": scores,
         "best": [picture.tobytes() == best.tobytes() for picture in pictures].index(True),
         "by_type": by_type,
         "shown": len(shown),
     }
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -1,13 +1,7 @@
-"""
-TRL's real GRPOTrainer on a tiny Llama; run in the environment of real clients.
-
-Prints, as JSON, the mean reward that it logged, for each reward function of the page trl.md, and that of
-its pictures.
-"""
+"""TRL's real GRPOTrainer on a tiny Llama; run by `pasted.py`."""
 
 import importlib
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -72,17 +66,20 @@ def trained(reward: Any, rows: Dataset) -> float:
     return float(trainer.state.log_history[0]["reward"])
 
 
-def main(folder: str, column: str) -> None:
-    """Train with the page's reward functions; *folder* holds its code, *column* the name of its pictures."""
-    sys.path.insert(0, folder)
+def rewarded(column: str) -> dict[str, float]:
+    """
+    Train with the reward functions of the page trl.md.
+
+    Args:
+        column: the name of the pictures.
+
+    Returns:
+        The mean reward that the trainer logged, by function, and as `expected` that of its pictures.
+    """
     samples = json.loads((SAMPLES / "prompts.json").read_text("utf-8"))[:ROWS]
     pictures = [Image.open(SAMPLES / sample["file"]).convert("RGB") for sample in samples]
     prompts = [sample["right"] for sample in samples]
     rows = Dataset.from_dict({"prompt": prompts, column: pictures})
     scores = Reward(logit=True)(pictures, prompts)
     found = {name: trained(importlib.import_module(name).reward, rows) for name in ("rewards", "masked")}
-    print(json.dumps({**found, "expected": sum(scores) / len(scores)}))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return {**found, "expected": sum(scores) / len(scores)}

@@ -8,9 +8,8 @@ import subprocess
 import pytest
 
 from demo.samples import FOLDER
-from service.settings.load import DEMO_PROFILE
 from tests.process.client.cli.conftest import COMMAND
-from tests.support.packages import files_of, served
+from tests.support.packages import files_of
 from tests.support.pages import fences
 
 PAGES = ("cli.md", "report.md")
@@ -28,17 +27,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    """The address of the demo models."""
-    with served(tmp_path_factory.mktemp("demo"), DEMO_PROFILE.read_text("utf-8")) as client:
-        yield str(client.base_url)
-
-
 @pytest.fixture
-def output(demo, folder, run, monkeypatch):
+def output(demo_service, folder, run, monkeypatch):
     """What a command of the page prints, on stdout and then on stderr; only a pipe takes a shell."""
-    monkeypatch.setenv("SCOREGATE_BASE_URL", demo)
+    monkeypatch.setenv("SCOREGATE_BASE_URL", demo_service.url)
     monkeypatch.setenv("PATH", f"{COMMAND.parent}:/usr/bin:/bin")
     monkeypatch.chdir(folder)
 

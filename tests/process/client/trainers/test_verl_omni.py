@@ -19,9 +19,9 @@ def samples(count: int):
     return [(picture, f"a picture of {index // 16}") for index, picture in enumerate(pictures)]
 
 
-def test_a_step_of_512_samples_at_once_is_scored(service):
+def test_a_step_of_more_samples_than_connections_is_scored(service):
     """As the same pictures are in one batch; the service's address is a key of the configuration."""
-    step = samples(512)
+    step = samples(160)  # at once, over at most 64 connections
     manager = MultiVisualRewardManager(compute_score, required=True, server_url=service)
     scores = asyncio.run(manager.run(step))
     with_batches = Reward(base_url=service)
