@@ -1,9 +1,9 @@
 """`scoregate-server --check`: what a profile would load, from where, and how much memory it takes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from models.family import Memory
+from models.family import Memory, Plan
 from models.registry import families
 from service.http.keys import Keys
 from service.serving.batcher.cores import all_cores, loaded_torch
@@ -22,12 +22,22 @@ def check(settings: Settings) -> str:
         CheckpointError: a checkpoint that should be here is not, or can be seen not to work.
     """
     Keys.read(settings.server.api_keys_file)
+    return described(settings, plans(settings))
+
+
+def plans(settings: Settings) -> dict[str, Plan]:
+    """What each model would load.  Raises `CheckpointError` as `check` does."""
+    return {name: families()[table.family].plan(name, table) for name, table in settings.models.items()}
+
+
+def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
+    """The table of what is *planned*, with sums."""
     rows = [("MODEL", "ROLE", "LOADS", "FROM", "AS", "MEMORY")]
     weights: Counter[str] = Counter()
     unknown = False
     cards: dict[str, Card] = {}
     for name, table in settings.models.items():
-        plan = families()[table.family].plan(name, table)
+        plan = planned[name]
         dtype, device = getattr(table, "dtype", "float32"), getattr(table, "device", "")
         size = (plan.numbers or 0) * BYTES[dtype]
         place = f"{device}, each copy of {name}" if is_placed(settings, table) else device

@@ -64,12 +64,12 @@ def instances_of(classes: torch.Tensor, masks: torch.Tensor) -> tuple[torch.Tens
     queries, count = classes.shape[1], classes.shape[2] - 1
     shares = classes.softmax(-1)[..., :-1].flatten(1)
     shares, pairs = shares.topk(queries, dim=-1, sorted=False)
-    masks = F.interpolate(masks, size=(SIDE, SIDE), mode="bilinear", align_corners=False)
     rows = torch.arange(len(masks), device=masks.device)[:, None]
-    masks = masks[rows, torch.div(pairs, count, rounding_mode="floor")]
+    masks = masks[rows, torch.div(pairs, count, rounding_mode="floor")]  # before they are large
+    masks = F.interpolate(masks, size=(SIDE, SIDE), mode="bilinear", align_corners=False)
     inside = masks > 0
     area = inside.flatten(2).sum(-1)
-    sure = (masks.sigmoid() * inside).flatten(2).sum(-1) / (area + 1e-6)
+    sure = masks.sigmoid_().mul_(inside).flatten(2).sum(-1) / (area + 1e-6)
     return shares * sure, pairs % count, inside
 
 

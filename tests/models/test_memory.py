@@ -2,7 +2,6 @@
 
 import logging
 import re
-import tomllib
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -30,7 +29,7 @@ from models.clip_flant5.published import XL
 from models.clip_flant5.tower import VIT_L_14_336
 from models.contract import Prepared
 from models.dry_run import dry_run, is_dry
-from models.family import Memory
+from models.family import Memory, Plan
 from models.memory import full, measured, predicted
 from models.nli.model import Nli
 from models.nli.plan import full_batches as nli_batches
@@ -38,6 +37,9 @@ from models.question_llm.model import QuestionLLM
 from models.question_llm.plan import largest
 from models.registry import families
 from models.settings import Batch
+from service.check import described, plans
+from service.settings.load import load_settings
+from service.settings.tree import Settings
 from tests.support import real_sizes
 from tests.support.pages import rows, section
 from tests.support.paths import ROOT
@@ -65,12 +67,18 @@ def gb(size: int) -> str:
 
 
 @cache
+def planned(path: Path) -> tuple[Settings, dict[str, Plan]]:
+    """A profile's settings, and what it would load."""
+    settings = load_settings(path, {})
+    return settings, plans(settings)
+
+
 def of_profile(profile: str) -> dict[str, Memory]:
     """What each of a profile's own models takes."""
-    tables = tomllib.loads((PROFILES / f"{profile}.toml").read_text())["models"]
-    own = {name: table for name, table in tables.items() if "device" in table}
-    found = {name: memory(**{"role": name, **table}) for name, table in own.items()}
-    assert all(found.values())
+    settings, planned_here = planned(PROFILES / f"{profile}.toml")
+    own = {name for name, table in settings.models.items() if "device" in table.model_fields_set}
+    found = {name: plan.memory for name, plan in planned_here.items() if name in own and plan.memory}
+    assert own == found.keys()
     return found
 
 
@@ -122,6 +130,15 @@ def test_the_memory_on_the_page_is_predicted(model, kind, tmp_path):
     found = kind(tmp_path)
 
     assert [gb(found.weights), gb(found.activations)] == row[3:]
+
+
+@pytest.mark.parametrize("path", sorted(PROFILES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_profile_is_valid(path):
+    """Settings, and what can be seen of the models without them."""
+    settings, planned_here = planned(path)
+    rows, _, _ = described(settings, planned_here).partition("\n\n")
+
+    assert list(settings.models) == [line.split()[0] for line in rows.splitlines()[1:]]
 
 
 @pytest.mark.parametrize("profile", ["gpu-24gb", "gpu-80gb"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.axe import violations
+from tests.support.axe import violations, violations_in_both_schemes
 from tests.support.chromium import complaints, opened
 
 
@@ -39,3 +39,12 @@ def test_axe_finds_a_colour_that_is_too_pale(page, service):
 
     [found] = violations(page)
     assert found.startswith("color-contrast: ['<h1")
+
+
+def test_axe_finds_a_colour_that_is_too_pale_when_it_is_dark_only(page, service):
+    """The page is looked at in both schemes."""
+    page.goto(service)
+    page.locator("h1").evaluate("title => title.style.color = 'light-dark(black, #333)'")
+
+    assert [] == violations(page)
+    assert violations_in_both_schemes(page)

@@ -1,5 +1,6 @@
 """What callers see is the same whether models run in the service's process or on Ray."""
 
+import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -34,15 +35,16 @@ def test_models_and_readiness_are_told_the_same_way(local, ray):
 
 
 def test_a_deadline_that_passes_is_told_with_the_stage(served):
+    """Whichever it is: on a busy machine even decoding may take longer than that."""
     with ThreadPoolExecutor(1) as pool:
-        bulk = pool.submit(served.score, items(64, 1000), priority="bulk")
+        bulk = pool.submit(served.score, items(128, 1000), priority="bulk")
         until(lambda: served.waiting() > 0)
         late = served.score(items(8, 2000), timeout_ms=150, priority="bulk")
         assert 200 == bulk.result().status_code
 
     assert 504 == late.status_code
     assert "deadline_exceeded" == late.json()["code"]
-    assert late.json()["detail"].endswith(("in the stage queue", "in the stage model"))
+    assert re.search(r"in the stage (decode|queue|model)$", late.json()["detail"])
 
 
 def test_interactive_work_does_not_wait_for_the_bulk_before_it(served):
