@@ -61,8 +61,8 @@ def test_interactive_work_does_not_wait_for_the_bulk_before_it(served):
 
 
 def test_what_could_not_be_done_in_time_is_refused_with_a_time_to_come_back(served):
-    with ThreadPoolExecutor(4) as pool:
-        before = [pool.submit(served.score, items(128, 5000 + 128 * n)) for n in range(4)]
+    with ThreadPoolExecutor(2) as pool:
+        before = [pool.submit(served.score, items(128, 5000 + 128 * n)) for n in range(2)]
         until(lambda: served.waiting("interactive") > 30)
         refused = served.score(items(64, 6000), timeout_ms=500)
         assert all(each.result().status_code == 200 for each in before)
