@@ -131,9 +131,9 @@ quality: $(VENV)/dev ## Measure which metric to trust: rank and separation on se
 bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 	$(BIN)/python -m benchmarks.forward
 
-fuzz: $(VENV)/dev ## Look for faults in the HTTP contract and in the reader of pickles (some minutes)
+fuzz: $(VENV)/dev ## Look for faults in the HTTP contract, and where tests draw their examples (some minutes)
 	$(BIN)/python -m tests.process.fuzz
-	$(BIN)/pytest tests/unit/dialects --hypothesis-profile=thorough
+	$(BIN)/pytest tests/unit -m hypothesis --hypothesis-profile=thorough
 
 mutants: $(MUTANTS)/ready ## Change the code in thousands of places, and count what the tests notice (resumable; an hour)
 	$(MUTANTS)/bin/python -m tests.mutants $(AREA)

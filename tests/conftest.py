@@ -11,7 +11,7 @@ from tests.support.fakes import FakeModel, new_fakes
 
 # Beside other work an example may take any time.
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("gate", **UNTIMED)
+settings.register_profile("gate", max_examples=40, **UNTIMED)
 settings.register_profile("thorough", max_examples=600, **UNTIMED)
 settings.load_profile("gate")
 

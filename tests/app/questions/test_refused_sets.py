@@ -7,6 +7,7 @@ from unittest import mock
 
 import pytest
 
+from tests.support.app import depths
 from tests.support.dsg import dsg, post
 from tests.support.pictures import item
 
@@ -35,28 +36,23 @@ async def full(serve, llm, lane):
     assert [200] * 3 == [answer.status_code for answer in answers]
 
 
-async def prepared_and_some_refused(llm, client, count):
+def prepared_and_some_refused(llm, client, count):
     handle = client._transport.app.state.service.runtime.handles["questions"]
     return llm.prepare.call_count == count and handle.under_way < count
 
 
-async def held_with(llm, client, lane, waiting):
-    return llm.held and await depth(client, lane) == waiting
+def held_with(llm, client, lane, waiting):
+    return llm.held and depths(client, "questions")[lane] == waiting
 
 
 async def until(true, *of):
     async with asyncio.timeout(100):
-        while not await true(*of):
+        while not true(*of):
             await asyncio.sleep(0.001)
 
 
 async def shown(client):
     return (await client.get("/metrics")).text
-
-
-async def depth(client, lane):
-    series = f'scoregate_queue_depth{{lane="{lane}",model="questions"}} '
-    return float((await shown(client)).partition(series)[2].split("\n")[0])
 
 
 async def rejections(client):
