@@ -120,7 +120,7 @@ image: ## Build the container image without Docker, and score the demo's picture
 	deploy/image/build.sh $(IMAGE)
 
 train-demo: $(VENV)/dev ## Train the demo models anew (resumable; hours on two cores)
-	$(BIN)/python -m models.demo.train
+	$(BIN)/python -m demo.training.train
 
 figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughput and memory
 	$(BIN)/python -m loadtest.accuracy

@@ -5,8 +5,8 @@ from typing import Any
 
 from demo.samples import FOLDER, PROMPTS
 from demo.samples.scenes import SAMPLES, Sample
-from models.demo.metadata import metadata_of
-from models.demo.world import draw
+from demo.training.metadata import metadata_of
+from demo.training.world import draw
 
 
 def main() -> None:

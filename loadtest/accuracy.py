@@ -22,8 +22,8 @@ from typing import Any
 import httpx
 
 from demo.process import free_port, running, url, wait_until_ready
-from models.demo.evaluation import Case, cases
-from models.demo.metadata import metadata_of
+from demo.training.evaluation import Case, cases
+from demo.training.metadata import metadata_of
 
 ITEMS = 64  # a request
 ROUNDS = 5

@@ -23,11 +23,11 @@ import PIL.Image
 import PIL.ImageDraw
 import PIL.ImageFont
 
+from demo.training.evaluation import Case, cases
+from demo.training.metadata import metadata_of
 from loadtest import servers
 from loadtest.quality.scoring import TIMEOUT_MS, served
-from models.demo.evaluation import Case, cases
-from models.demo.metadata import metadata_of
-from models.image import lossless
+from models.images.image import lossless
 
 KINDS = ("presence", "binding", "relation", "count")
 WORD, LETTERS = "OPEN", 0.25  # for metrics that read: what is written, and how high beside the picture

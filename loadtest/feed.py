@@ -21,7 +21,7 @@ from loadtest.results import throughput
 from loadtest.servers import Server
 from loadtest.workloads import corpus
 from loadtest.workloads.spec import Spec
-from models.pixels import Pixels
+from models.images.pixels import Pixels
 
 SIDE = 336  # of CLIP-FlanT5's input; 224 takes a few tenths of a millisecond less
 TIMES = 20  # each picture is resized

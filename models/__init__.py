@@ -1,4 +1,4 @@
-"""Models: loaded weights behind one small synchronous contract (see `models.contract`)."""
+"""Models: loaded weights behind one small synchronous contract (see `models.core.contract`)."""
 
 import os
 

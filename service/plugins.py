@@ -4,8 +4,8 @@ The one stable import for packages that bring metrics or families of models alon
 Everything else below `service` and `models` may change from one version to the next.
 """
 
-from models.calls import Call, DetectCall, GenerateCall, ImageCall, LikelihoodCall, TextCall
-from models.contract import (
+from models.core.calls import Call, DetectCall, GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.core.contract import (
     CheckpointError,
     Model,
     ModelError,
@@ -15,13 +15,13 @@ from models.contract import (
     RemoteModel,
     UpstreamError,
 )
-from models.family import Family, Plan
-from models.image import Image, ImageError
-from models.outcomes import Detection, Detections, Embedding, Likelihood, Outcome, Text
-from models.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
-from service.errors import CallRefused, Invalid, ModelFault, NotReady
-from service.metrics.contract import Item, Metric, MetricOptions, Score, TrainerFormat
-from service.metrics.models import Models
+from models.core.family import Family, Plan
+from models.core.outcomes import Detection, Detections, Embedding, Likelihood, Outcome, Text
+from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
+from models.images.image import Image, ImageError
+from service.core.errors import CallRefused, Invalid, ModelFault, NotReady
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score, TrainerFormat
+from service.metrics.common.model_calls import Models
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.serving.demand import Demand

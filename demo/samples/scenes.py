@@ -7,8 +7,8 @@ colour or a position.  A wrong prompt is a near miss of the right one.
 
 from dataclasses import dataclass
 
-from models.demo.language import Mention, Statement
-from models.demo.world import COLOURS, Scene, Thing
+from demo.training.language import Mention, Statement
+from demo.training.world import COLOURS, Scene, Thing
 
 
 @dataclass(frozen=True, slots=True)

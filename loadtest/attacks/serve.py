@@ -9,8 +9,8 @@ import socket
 import time
 from typing import Any
 
-from service.command import main
-from service.urls import network
+from service.images.urls import network
+from service.process.command import main
 
 SLOW_S = 9
 

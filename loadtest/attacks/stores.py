@@ -11,8 +11,8 @@ from pathlib import Path
 from demo.process import HOST, SERVICE, free_port
 from loadtest.attacks.target import target
 from loadtest.report import Report
-from models.outcomes import Likelihood, Outcome
-from service.urls.addresses import is_public
+from models.core.outcomes import Likelihood, Outcome
+from service.images.urls.addresses import is_public
 
 ONE_REPLICA = """
 [models.vqa]

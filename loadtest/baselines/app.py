@@ -8,9 +8,9 @@ from typing import Any
 import PIL.Image
 from fastapi import FastAPI
 
-from service.http.requests import ScoreRequest, requests_with
-from service.metrics.registry import metrics
-from service.sources import Base64
+from service.images.sources import Base64
+from service.metrics.common.registry import metrics
+from service.web.wire.requests import ScoreRequest, requests_with
 
 SCORE = 0.8
 

@@ -13,10 +13,10 @@ import torch
 
 from loadtest.workloads.corpus import pictures
 from loadtest.workloads.questions import ASKED
-from models.calls import LikelihoodCall
 from models.checkpoints.locate import locate
-from models.clip_flant5.model import ClipFlanT5
-from models.image import Image
+from models.core.calls import LikelihoodCall
+from models.families.clip_flant5.model import ClipFlanT5
+from models.images.image import Image
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ import torch
 from loadtest.baselines.loop import answer_lines
 from loadtest.workloads.questions import ASKED
 from models.checkpoints.locate import locate
-from models.clip_flant5.layout import read_layout
-from models.clip_flant5.network import load_network
-from models.image import Image
+from models.families.clip_flant5.layout import read_layout
+from models.families.clip_flant5.network import load_network
+from models.images.image import Image
 
 
 def main() -> None:

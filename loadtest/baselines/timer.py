@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from starlette.concurrency import run_in_threadpool
 
 from loadtest.baselines.app import Hold, decode, encoded
-from service.http.requests import ScoreRequest
+from service.web.wire.requests import ScoreRequest
 
 TIMER_S = 0.01
 

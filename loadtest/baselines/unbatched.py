@@ -5,7 +5,7 @@ import threading
 from starlette.concurrency import run_in_threadpool
 
 from loadtest.baselines.app import Hold, Scorer, decode, encoded
-from service.http.requests import ScoreRequest
+from service.web.wire.requests import ScoreRequest
 
 
 async def bare(wanted: ScoreRequest) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from loadtest.workloads.questions import ASKED
-from models.contract import QUESTION
+from models.core.contract import QUESTION
 
 MOST_PICTURES = 32  # infinity takes no more in a request
 

@@ -6,12 +6,12 @@ from itertools import chain, islice
 from math import exp
 from typing import Any, Literal
 
-from models.calls import ImageCall, LikelihoodCall, TextCall
 from models.checkpoints.locate import locate
-from models.clip.model import Clip
-from models.clip_flant5.model import ClipFlanT5
-from models.contract import Prepared
-from models.image import Image
+from models.core.calls import ImageCall, LikelihoodCall, TextCall
+from models.core.contract import Prepared
+from models.families.clip.model import Clip
+from models.families.clip_flant5.model import ClipFlanT5
+from models.images.image import Image
 
 Role = Literal["vqa", "clip"]
 MOST = 64  # calls in a batch of the device

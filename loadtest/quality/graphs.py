@@ -12,8 +12,17 @@ from random import Random
 
 import PIL.Image
 
-from models.demo.language import NUMBERS, Mention, Statement
-from models.demo.world import COLOURS, RELATIONS, SHAPES, Scene, Thing, draw, sample_background, sample_rgb
+from demo.training.language import NUMBERS, Mention, Statement
+from demo.training.world import (
+    COLOURS,
+    RELATIONS,
+    SHAPES,
+    Scene,
+    Thing,
+    draw,
+    sample_background,
+    sample_rgb,
+)
 
 LEVELS = 4  # 0 to 3 errors
 SIDE = 224  # pixels

@@ -10,7 +10,7 @@ import PIL.Image
 
 from loadtest.quality.graphs import Graph
 from loadtest.quality.meta import Scored
-from models.image import lossless
+from models.images.image import lossless
 
 ITEMS = 32  # in a request
 TIMEOUT_MS = 600_000

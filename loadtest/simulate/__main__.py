@@ -17,7 +17,7 @@ from loadtest.simulate.plot import plot
 from loadtest.simulate.sweep import MOST, least, predicted, table
 from loadtest.simulate.trace import TRACES, Request, made, read
 from loadtest.simulate.validate import validate
-from service.lanes import LANES
+from service.core.lanes import LANES
 
 PICTURE = Path(__file__).parents[2] / "build" / "simulate.png"
 

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from loadtest.shape import Shape
 from loadtest.simulate.trace import Request
-from models.contract import Prepared
+from models.core.contract import Prepared
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 

@@ -7,7 +7,7 @@ from loadtest.results import percentile
 from loadtest.shape import Shape
 from loadtest.simulate.fleet import Fleet
 from loadtest.simulate.trace import Request, calls_a_second
-from service.lanes import LANES
+from service.core.lanes import LANES
 
 MOST = 1000
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from service.lanes import BULK, INTERACTIVE, LANES
+from service.core.lanes import BULK, INTERACTIVE, LANES
 
 COLUMNS = ("time", "images", "questions", "lane")
 BURST = 512  # single-image requests, as in loadtest/workloads

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from models.contract import CheckpointError
-from models.reason import in_short
+from models.core.contract import CheckpointError
+from models.core.reason import in_short
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from models.checkpoints.configuration import read_json
 from models.checkpoints.mismatch import listed
-from models.contract import CheckpointError
+from models.core.contract import CheckpointError
 
 # --- configuration and words --------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from models.checkpoints.revision import revision_of
 from models.checkpoints.vocabulary import read_vocabulary
-from models.contract import ModelInfo
-from models.family import Family
+from models.core.contract import ModelInfo
+from models.core.family import Family
 
 
 def info_of(

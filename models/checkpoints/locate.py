@@ -9,9 +9,9 @@ from typing import TypedDict
 import huggingface_hub
 
 from models.checkpoints.files import FETCHED, FETCHED_FIRST, FETCHED_WEIGHTS
-from models.contract import CheckpointError
-from models.reason import in_short
-from models.settings import LocalSettings
+from models.core.contract import CheckpointError
+from models.core.reason import in_short
+from models.core.settings import LocalSettings
 
 DEMO = Path(__file__).parents[1] / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")

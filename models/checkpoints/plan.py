@@ -8,10 +8,10 @@ import torch
 
 from models.checkpoints.locate import cached, local
 from models.checkpoints.weights import parameters
-from models.contract import Prepared
-from models.family import Memory, Plan
-from models.memory import M, predicted_in
-from models.settings import Batch, LocalSettings
+from models.core.contract import Prepared
+from models.core.family import Memory, Plan
+from models.core.settings import Batch, LocalSettings
+from models.sizing.memory import M, predicted_in
 
 S = TypeVar("S", bound=LocalSettings)
 

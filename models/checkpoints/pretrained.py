@@ -8,9 +8,9 @@ from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoTokenizer
 
 from models.checkpoints.configuration import read_json
-from models.contract import CheckpointError
-from models.dry_run import is_dry
-from models.reason import in_short
+from models.core.contract import CheckpointError
+from models.core.reason import in_short
+from models.sizing.dry_run import is_dry
 
 
 def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path) -> Any:

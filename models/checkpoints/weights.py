@@ -15,8 +15,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from models.checkpoints.files import weight_files
-from models.contract import CheckpointError
-from models.reason import in_short
+from models.core.contract import CheckpointError
+from models.core.reason import in_short
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

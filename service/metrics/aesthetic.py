@@ -4,9 +4,9 @@ from math import inf
 
 from typing_extensions import TypedDict
 
-from models.calls import RewardCall
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
+from models.core.calls import RewardCall
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
 from service.serving.demand import Demand
 
 ROLE = "aesthetic"

@@ -4,8 +4,8 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models, cosine_demand
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models, cosine_demand
 
 FACTORS = {"hessel": 2.5, "geneval": 100}  # of max(cos, 0)
 

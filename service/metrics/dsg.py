@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from models.outcomes import Likelihood
-from service.fields import Template
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.dependencies import Dependencies, moot
-from service.metrics.models import Models
-from service.metrics.question_sets import (
+from models.core.outcomes import Likelihood
+from service.core.fields import Template
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.dependencies import Dependencies, moot
+from service.metrics.common.model_calls import Models
+from service.metrics.common.question_sets import (
     GIVEN_SETS,
     Asked,
     SetDetails,

@@ -5,13 +5,13 @@ from statistics import fmean
 
 from pydantic import Field
 
-from models.outcomes import Entailment
-from service.errors import NoQuestions
-from service.fields import Template
-from service.metrics.choices import Answered, Pooling, answered
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
-from service.metrics.question_sets import (
+from models.core.outcomes import Entailment
+from service.core.errors import NoQuestions
+from service.core.fields import Template
+from service.metrics.common.choices import Answered, Pooling, answered
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+from service.metrics.common.question_sets import (
     GIVEN_SETS,
     Asked,
     SetDetails,
@@ -21,7 +21,7 @@ from service.metrics.question_sets import (
     told,
     vqa_demand,
 )
-from service.notes import Code, Note
+from service.observability.notes import Code, Note
 from service.questions.given import ChoiceSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.styles.gecko import GECKO

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from models.outcomes.detections import Box
-from service.errors import NoMasks, NoTask
-from service.fields import Prompt
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Detector, Models
+from models.core.outcomes.detections import Box
+from service.core.errors import NoMasks, NoTask
+from service.core.fields import Prompt
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Detector, Models
 from service.metrics.objects.checks import Verdict, coloured, verdict
 from service.metrics.objects.classes import CLASSES, check_known, names_of
 from service.metrics.objects.colours import colours_of
@@ -21,7 +21,7 @@ from service.metrics.objects.rewards import Reward, reward
 from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Task, check
 from service.metrics.objects.templates import task_of
 from service.metrics.objects.trainers import FORMAT
-from service.notes import Code, Note
+from service.observability.notes import Code, Note
 from service.serving.demand import Demand
 
 OF_ANOTHER = Note(Code.METADATA_OF_ANOTHER_PROMPT, "options.geneval are the metadata of another prompt")

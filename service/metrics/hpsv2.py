@@ -2,8 +2,8 @@
 
 from typing_extensions import TypedDict
 
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models, cosine_demand
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models, cosine_demand
 
 
 class HpsV2Options(MetricOptions):

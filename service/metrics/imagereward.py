@@ -4,10 +4,10 @@ from math import inf
 
 from typing_extensions import TypedDict
 
-from models.calls import RewardCall
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
-from service.notes import Code, Note
+from models.core.calls import RewardCall
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+from service.observability.notes import Code, Note
 
 ROLE = "imagereward"
 CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at ImageReward's 35 tokens")

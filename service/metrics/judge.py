@@ -7,16 +7,16 @@ from typing import Annotated
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from models.calls import LabelCall
-from models.image import Image
-from models.known import PICTURE, TEXTS
-from service.errors import MissingPicture, Unanswered
-from service.fields import SLOT, told
-from service.metrics.contract import REFERENCES, SOURCE, Beside, Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
-from service.metrics.question_sets import cut
+from models.core.calls import LabelCall
+from models.core.known import PICTURE, TEXTS
+from models.images.image import Image
+from service.core.errors import MissingPicture, Unanswered
+from service.core.fields import SLOT, told
+from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+from service.metrics.common.question_sets import cut
 from service.metrics.rubrics.rubric import GRADES, RUBRICS, VALUES, Labels, Rubric
-from service.notes import Code, Note
+from service.observability.notes import Code, Note
 from service.serving.demand import Demand
 
 LOW_MASS = 0.5  # of all labels together; below it the model would rather answer something else

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from typing_extensions import TypedDict
 
-from service.errors import NoText
-from service.fields import Prompt
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.edit_distance import edit_distance
-from service.metrics.models import Models
+from service.core.errors import NoText
+from service.core.fields import Prompt
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.edit_distance import edit_distance
+from service.metrics.common.model_calls import Models
 from service.serving.demand import Demand
 
 QUOTED = re.compile(r'"([^"]*)"|“([^“”]*)”|„([^„“”]*)[“”]|«([^«»]*)»')

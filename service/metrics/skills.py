@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
-from models.image import Image
-from service.errors import Unanswered
-from service.fields import Template
-from service.metrics.choices import answered
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.dependencies import Dependencies, moot
-from service.metrics.models import Models
-from service.metrics.question_sets import (
+from models.images.image import Image
+from service.core.errors import Unanswered
+from service.core.fields import Template
+from service.metrics.common.choices import answered
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.dependencies import Dependencies, moot
+from service.metrics.common.model_calls import Models
+from service.metrics.common.question_sets import (
     GIVEN_SETS,
     Asked,
     SetDetails,
@@ -24,7 +24,7 @@ from service.metrics.question_sets import (
     yes_expected,
 )
 from service.metrics.text_accuracy import TextRead, texts_read, words_of
-from service.notes import Code, Note
+from service.observability.notes import Code, Note
 from service.questions.given import YesNoSet
 from service.questions.sets import Question, QuestionSet
 from service.questions.styles.skills import STYLE

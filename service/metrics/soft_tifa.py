@@ -5,12 +5,12 @@ from math import exp, log
 from statistics import fmean
 from typing import Literal
 
-from models.calls import FirstTokenCall
-from models.outcomes import FirstToken
-from service.fields import Template
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
-from service.metrics.question_sets import (
+from models.core.calls import FirstTokenCall
+from models.core.outcomes import FirstToken
+from service.core.fields import Template
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+from service.metrics.common.question_sets import (
     GIVEN_SETS,
     Asked,
     SetDetails,

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
-from models.image import Image
-from service.metrics.models import Models
-from service.metrics.words import WORD
+from models.images.image import Image
+from service.metrics.common.model_calls import Models
+from service.metrics.common.words import WORD
 
 
 class TextRead(TypedDict):

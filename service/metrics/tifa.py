@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from service.fields import Template
-from service.metrics.choices import Answered, answered
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
-from service.metrics.question_sets import (
+from service.core.fields import Template
+from service.metrics.common.choices import Answered, answered
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+from service.metrics.common.question_sets import (
     GIVEN_SETS,
     Asked,
     SetDetails,

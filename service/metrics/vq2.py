@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, StringConstraints
 
-from models.outcomes import Likelihood
-from service.fields import FILLED, MAX_PROMPT, filled
-from service.fields import told as said_in_the_schema
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
-from service.metrics.question_sets import (
+from models.core.outcomes import Likelihood
+from service.core.fields import FILLED, MAX_PROMPT, filled
+from service.core.fields import told as said_in_the_schema
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+from service.metrics.common.question_sets import (
     GIVEN_SETS,
     Asked,
     SetDetails,

@@ -6,11 +6,11 @@ from typing import Literal
 from pydantic import ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
-from models.outcomes import Likelihood
-from service.fields import SLOT, TextOrTemplate
-from service.metrics.contract import Item, Metric, MetricOptions, Score
-from service.metrics.models import Models
-from service.notes import Code, Note
+from models.core.outcomes import Likelihood
+from service.core.fields import SLOT, TextOrTemplate
+from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+from service.observability.notes import Code, Note
 from service.serving.demand import Demand
 
 CUT = Note(Code.QUESTION_TRUNCATED, "the question was cut at the model's length")

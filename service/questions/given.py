@@ -11,7 +11,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from service.fields import CLEAN, FILLED, WHOLE, Strict, branch, clean, filled, told
+from service.core.fields import CLEAN, FILLED, WHOLE, Strict, branch, clean, filled, told
 from service.questions.sets import MAX_CHARACTERS, MAX_CHOICES, MAX_ID, MAX_QUESTIONS, Question, check
 
 Id = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from service.concurrency.watcher import Watcher
-from service.errors import NotReady
+from service.core.concurrency.watcher import Watcher
+from service.core.errors import NotReady
 from service.questions.stores.contract import LEASE_S, Store
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from models.calls import GenerateCall
-from models.question_llm.prompt import user_message
+from models.core.calls import GenerateCall
+from models.families.question_llm.prompt import user_message
 from service.questions.sets import Question
 
 Ask = Callable[[GenerateCall], Awaitable[str]]

@@ -10,11 +10,10 @@ from time import monotonic
 
 import orjson
 
-from models.calls import GenerateCall
-from models.outcomes import Text
-from service.concurrency.single_flight import SingleFlight
-from service.context import Context, Found
-from service.errors import (
+from models.core.calls import GenerateCall
+from models.core.outcomes import Text
+from service.core.concurrency.single_flight import SingleFlight
+from service.core.errors import (
     REFUSALS,
     CallRefused,
     DeadlineExceeded,
@@ -26,15 +25,16 @@ from service.errors import (
     ScoregateError,
     UnknownQuestionSet,
 )
-from service.lanes import INTERACTIVE
+from service.core.lanes import INTERACTIVE
+from service.observability.instruments import Instruments
+from service.observability.tracing.span import Span
 from service.questions.leases import leased
 from service.questions.sets import QuestionSet, check
 from service.questions.stores.contract import LeaseLost, Store
 from service.questions.style import Style, Written
+from service.serving.context import Context, Found
 from service.serving.demand import Demand
 from service.serving.handle import Handle
-from service.telemetry import Instruments
-from service.tracing.span import Span
 
 DECODING = "greedy"
 TRIES = 2  # of a model that may answer otherwise when it is asked once more

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from service.observability.tracing.span import Span
 from service.serving.shared_call import SharedCall
-from service.tracing.span import Span
 
 
 def add_spans(span: Span, model: str, calls: Sequence[SharedCall], asked: float) -> None:

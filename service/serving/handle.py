@@ -7,17 +7,17 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from models.calls import Call
-from models.contract import ModelInfo, Prepared
-from models.outcomes import Outcome
-from service.concurrency.promise import Promise, all_done
-from service.concurrency.tasks import Tasks
-from service.context import Context
-from service.errors import Draining, ModelFault, Replaced, ScoregateError
-from service.lanes import BULK, INTERACTIVE
-from service.serving.backends.contract import Backend, Extent, Result, StartedCall
+from models.core.calls import Call
+from models.core.contract import ModelInfo, Prepared
+from models.core.outcomes import Outcome
+from service.core.concurrency.promise import Promise, all_done
+from service.core.concurrency.tasks import Tasks
+from service.core.errors import Draining, ModelFault, Replaced, ScoregateError
+from service.core.lanes import BULK, INTERACTIVE
 from service.serving.cache.contract import Cache
 from service.serving.call_spans import add_spans
+from service.serving.context import Context
+from service.serving.contract import Backend, Extent, Result, StartedCall
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
 from service.serving.shared_call import SharedCall, stage

@@ -5,12 +5,16 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Self
 
-from models.contract import RemoteModel
-from models.family import Loaded
-from models.settings import Batch, ModelSettings, RemoteSettings
-from service.concurrency.cpu_threads import FairThreads
-from service.redis.client import RedisClient
-from service.serving.backends.contract import Backend
+from models.core.contract import RemoteModel
+from models.core.family import Loaded
+from models.core.settings import Batch, ModelSettings, RemoteSettings
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.redis.client import RedisClient
+from service.core.settings import SettingsError
+from service.core.settings.environment import read_secret
+from service.core.settings.sections import QueueSettings
+from service.core.settings.tree import Settings
+from service.observability.instruments import Instruments
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.batch import Shares
@@ -18,13 +22,9 @@ from service.serving.batcher.queue import Queue
 from service.serving.cache.contract import Cache
 from service.serving.cache.memory import OutcomeCache
 from service.serving.cache.redis import RedisCache
+from service.serving.contract import Backend
 from service.serving.handle import Handle
 from service.serving.recipe import with_recipe
-from service.settings import SettingsError
-from service.settings.environment import read_secret
-from service.settings.sections import QueueSettings
-from service.settings.tree import Settings
-from service.telemetry import Instruments
 
 
 class Handles(ABC):

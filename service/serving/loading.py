@@ -1,11 +1,11 @@
 """Load every configured model, by its family."""
 
-from models.family import Loaded
-from models.registry import families
-from models.settings import ModelSettings, RemoteSettings
+from models.core.family import Loaded
+from models.core.settings import ModelSettings, RemoteSettings
+from models.families.registry import families
+from service.core.settings.environment import read_secret
+from service.core.settings.tree import Settings
 from service.serving.batcher.cores import compute_on_one_core
-from service.settings.environment import read_secret
-from service.settings.tree import Settings
 
 
 def load_models(settings: Settings) -> dict[str, Loaded]:

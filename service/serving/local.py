@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Mapping
 
-from models.contract import RemoteModel
-from models.family import Loaded
-from service.concurrency.cpu_threads import FairThreads
-from service.redis.client import RedisClient
+from models.core.contract import RemoteModel
+from models.core.family import Loaded
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.redis.client import RedisClient
+from service.core.settings.tree import Settings
+from service.observability.instruments import Instruments
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.cores import all_cores
 from service.serving.batcher.device import Device, LocalModel
 from service.serving.batcher.scheduler import Resident
 from service.serving.handles import Handles, queue_of, shares_of
-from service.settings.tree import Settings
-from service.telemetry import Instruments
 
 
 class LocalRuntime(Handles):

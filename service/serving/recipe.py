@@ -5,10 +5,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from models.arithmetic import ARITHMETIC
-from models.contract import ModelInfo
-from models.registry import packages
-from models.settings import NOT_IN_RECIPE, ModelSettings
+from models.core.arithmetic import ARITHMETIC
+from models.core.contract import ModelInfo
+from models.core.settings import NOT_IN_RECIPE, ModelSettings
+from models.families.registry import packages
 from service import __version__
 
 DIGITS = 16

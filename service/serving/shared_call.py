@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from time import monotonic
 
-from models.calls import Call
-from models.contract import ModelInfo
-from service.concurrency.promise import Promise
-from service.lanes import BULK, INTERACTIVE
-from service.serving.backends.contract import Result, StartedCall
+from models.core.calls import Call
+from models.core.contract import ModelInfo
+from service.core.concurrency.promise import Promise
+from service.core.lanes import BULK, INTERACTIVE
+from service.serving.contract import Result, StartedCall
 
 
 class SharedCall:

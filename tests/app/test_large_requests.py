@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from service.errors import DeadlineExceeded
-from service.items import Picture, UnopenedItem
-from service.metrics.contract import Metric, Score
-from service.sources import Encoded
+from service.core.errors import DeadlineExceeded
+from service.images.loader import Picture, UnopenedItem
+from service.images.sources import Encoded
+from service.metrics.common.contract import Metric, Score
 from tests.support.handles import until
 from tests.support.large_requests import BATCH, context, items_of
 from tests.support.pictures import png

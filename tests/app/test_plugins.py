@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from models import registry as models
-from service.launch import WRONG
-from service.metrics import registry as metrics
+from models.families import registry as models
+from service.metrics.common import registry as metrics
+from service.process.launch import WRONG
 from tests.support.command import server
 from tests.support.packages import declare
 

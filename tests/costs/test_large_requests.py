@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from models import fake
-from models.image import Image
+from models.families import fake
+from models.images.image import Image
 from tests.support.large_requests import context, items_of, pictures
 from tests.support.pictures import b64, item
 

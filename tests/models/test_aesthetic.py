@@ -6,14 +6,14 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.aesthetic.model import Aesthetic
-from models.calls import RewardCall
-from models.contract import CheckpointError, ModelError
-from models.dry_run import dry_run
-from models.image import Image
-from models.outcomes import Reward
-from models.registry import families
-from models.settings import Batch
+from models.core.calls import RewardCall
+from models.core.contract import CheckpointError, ModelError
+from models.core.outcomes import Reward
+from models.core.settings import Batch
+from models.families.aesthetic.model import Aesthetic
+from models.families.registry import families
+from models.images.image import Image
+from models.sizing.dry_run import dry_run
 from tests.support.clip_checkpoints import noise, save_own
 
 PICTURES = [noise(97, 41), noise(40, 123), noise(64, 64)]

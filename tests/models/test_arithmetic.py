@@ -5,15 +5,15 @@ import json
 
 import pytest
 
-from models.arithmetic import ARITHMETIC
-from models.registry import OWN
+from models.core.arithmetic import ARITHMETIC
+from models.families.registry import OWN
 from tests.support.golden_answers import RECORDED, answers, rounded
 
 # The sha256 of tests/golden/arithmetic.json in each version of the arithmetic; none is recorded anew.
 HASHES = {1: "ec32debb03aa4da5d45ea2aa17dfcc81186bc18647d31cce5ce60e73c4093cda"}
 
 RAISE = (
-    "what models answer has changed: raise ARITHMETIC in models/arithmetic.py, run "
+    "what models answer has changed: raise ARITHMETIC in models/core/arithmetic.py, run "
     "`python -m tests.support.golden_answers`, and add the new hash to HASHES: "
 )
 MADE = answers()

@@ -8,7 +8,7 @@ import pytest
 import sentencepiece
 import torch
 
-from service import command
+from service.process import command
 from tests.support.flant5_checkpoints import configure, golden_copy, save
 
 OWN = "[server]\nport = 0\n"  # the port is taken before anything is loaded

@@ -8,8 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.clip.model import Clip
-from models.contract import CheckpointError
+from models.core.contract import CheckpointError
+from models.families.clip.model import Clip
 from tests.support.clip_checkpoints import PLAIN, TINY, clip, save_own
 
 

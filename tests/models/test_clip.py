@@ -13,11 +13,11 @@ import pytest
 import torch
 
 import models
-from models.calls import ImageCall, TextCall
-from models.clip.model import Clip
-from models.contract import CheckpointError, ModelError
-from models.demo.world import Scene, Thing, draw
-from models.image import Image
+from demo.training.world import Scene, Thing, draw
+from models.core.calls import ImageCall, TextCall
+from models.core.contract import CheckpointError, ModelError
+from models.families.clip.model import Clip
+from models.images.image import Image
 
 DIRECTORY = Path(models.__file__).parent / "demo" / "weights" / "clip"
 LONG = "a red circle and " * 20 + "a blue square"

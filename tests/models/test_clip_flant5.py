@@ -13,11 +13,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.calls import LikelihoodCall
-from models.clip_flant5.model import ClipFlanT5
-from models.contract import CheckpointError
-from models.image import Image
-from models.pixels import CLIP_MEAN, Pixels, pad_and_resize
+from models.core.calls import LikelihoodCall
+from models.core.contract import CheckpointError
+from models.families.clip_flant5.model import ClipFlanT5
+from models.images.image import Image
+from models.images.pixels import CLIP_MEAN, Pixels, pad_and_resize
 from tests.support.paths import GOLDEN
 
 DIRECTORY = GOLDEN / "clip_flant5"

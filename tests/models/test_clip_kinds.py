@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import BertConfig
 
-from models.calls import ImageCall, TextCall
-from models.clip.model import Clip
-from models.image import Image
+from models.core.calls import ImageCall, TextCall
+from models.families.clip.model import Clip
+from models.images.image import Image
 from tests.support.clip_checkpoints import OWN_WORDS, PLAIN, TEXT, VIT, noise, plain_cosines, save_own
 
 SIZES = [(32, 32), (97, 41), (40, 120), (7, 5)]

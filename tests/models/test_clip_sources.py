@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from models.calls import ImageCall, TextCall
-from models.contract import CheckpointError
-from models.image import Image
+from models.core.calls import ImageCall, TextCall
+from models.core.contract import CheckpointError
+from models.images.image import Image
 from tests.support.clip_checkpoints import (
     OWN_WORDS,
     PLAIN,

@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from models.calls import (
+from models.core.calls import (
     ChoiceCall,
     EntailmentCall,
     FirstTokenCall,
@@ -27,16 +27,16 @@ from models.calls import (
     LikelihoodCall,
     TextCall,
 )
-from models.clip.model import Clip
-from models.clip_flant5.features import FeatureCache
-from models.clip_flant5.model import ClipFlanT5
-from models.clip_flant5.t5 import PositionBias
-from models.dry_run import dry_run
-from models.image import Image
-from models.meter import is_aligned
-from models.nli.model import Nli
-from models.outcomes import Choices, Embedding, Entailment, FirstToken, Likelihood
-from models.question_llm.model import QuestionLLM
+from models.core.outcomes import Choices, Embedding, Entailment, FirstToken, Likelihood
+from models.families.clip.model import Clip
+from models.families.clip_flant5.features import FeatureCache
+from models.families.clip_flant5.model import ClipFlanT5
+from models.families.clip_flant5.t5 import PositionBias
+from models.families.nli.model import Nli
+from models.families.question_llm.model import QuestionLLM
+from models.images.image import Image
+from models.sizing.dry_run import dry_run
+from models.sizing.meter import is_aligned
 from tests.support import real_sizes
 
 ON_A_GPU = {"device": "cuda", "revision": "-"}

@@ -2,10 +2,10 @@
 
 import pytest
 
+from demo.training.detector_evaluation import CLOSE, counted_right
+from demo.training.world import SHAPES
 from models.checkpoints.locate import DEMO
-from models.demo.detector_evaluation import CLOSE, counted_right
-from models.demo.world import SHAPES
-from models.detector.mask2former import Mask2Former
+from models.families.detector.mask2former import Mask2Former
 
 
 @pytest.fixture(scope="module")

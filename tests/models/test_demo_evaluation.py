@@ -1,6 +1,6 @@
 """The cases that demo models are evaluated on."""
 
-from models.demo.evaluation import cases
+from demo.training.evaluation import cases
 
 
 def test_the_held_out_cases_are_always_the_same() -> None:

@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
-from models.calls import EntailmentCall
+from demo.training.nli_pairs import draw
 from models.checkpoints.locate import DEMO
-from models.demo.nli_pairs import draw
-from models.nli.model import Nli
+from models.core.calls import EntailmentCall
+from models.families.nli.model import Nli
 
 DROPPED_BELOW = 0.005  # Gecko's threshold
 

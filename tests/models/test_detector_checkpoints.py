@@ -9,14 +9,14 @@ from transformers import (
     Mask2FormerImageProcessor,
 )
 
-from models.contract import CheckpointError
-from models.detector.mask2former import Mask2Former
-from models.detector.owlv2 import Owlv2
-from models.detector.plan import mask2former_batches, owlv2_batches
-from models.dry_run import dry_run
-from models.memory import measured
-from models.registry import families
-from models.settings import Batch
+from models.core.contract import CheckpointError
+from models.core.settings import Batch
+from models.families.detector.mask2former import Mask2Former
+from models.families.detector.owlv2 import Owlv2
+from models.families.detector.plan import mask2former_batches, owlv2_batches
+from models.families.registry import families
+from models.sizing.dry_run import dry_run
+from models.sizing.memory import measured
 from tests.support import real_sizes
 from tests.support.detector_checkpoints import mask2former, mask2former_config, owlv2
 from tests.support.pages import section

@@ -14,16 +14,16 @@ from transformers import (
     Owlv2ImageProcessor,
 )
 
-from models.calls import DetectCall
-from models.contract import ModelError
-from models.cutout import GREY, Cutout
-from models.detector.instances import Instances, box_of
-from models.detector.mask2former import Mask2Former
-from models.detector.owlv2 import Owlv2
-from models.detector.picture import MAX_SIDE, smaller
-from models.image import Image
-from models.outcomes import Detection, Detections, Outcome
-from models.outcomes.detections import packed
+from models.core.calls import DetectCall
+from models.core.contract import ModelError
+from models.core.outcomes import Detection, Detections, Outcome
+from models.core.outcomes.detections import packed
+from models.families.detector.instances import Instances, box_of
+from models.families.detector.mask2former import Mask2Former
+from models.families.detector.owlv2 import Owlv2
+from models.families.detector.picture import MAX_SIDE, smaller
+from models.images.image import Image
+from service.metrics.objects.cutout import GREY, Cutout
 from tests.support.detector_checkpoints import LABELS, mask2former, owlv2
 
 PICTURES = [

@@ -2,8 +2,8 @@
 
 import pytest
 
-from models.contract import CheckpointError
-from models.registry import families
+from models.core.contract import CheckpointError
+from models.families.registry import families
 
 DEMO = {
     "open_clip": "clip",

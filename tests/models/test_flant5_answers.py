@@ -6,10 +6,10 @@ from functools import cache
 import PIL.Image
 import pytest
 
-from models.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
-from models.clip_flant5.model import ClipFlanT5
-from models.contract import ModelError
-from models.image import Image
+from models.core.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.contract import ModelError
+from models.families.clip_flant5.model import ClipFlanT5
+from models.images.image import Image
 from tests.support.paths import GOLDEN
 
 DIRECTORY = GOLDEN / "clip_flant5"

@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import CLIPImageProcessorPil, T5Config
 
-from models.clip_flant5.tower import read_pixels, read_tower
-from models.contract import CheckpointError
-from models.pixels import CLIP_MEAN
+from models.core.contract import CheckpointError
+from models.families.clip_flant5.tower import read_pixels, read_tower
+from models.images.pixels import CLIP_MEAN
 from tests.support.flant5_checkpoints import (
     NUMBERS,
     SHOWS,

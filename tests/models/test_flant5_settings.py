@@ -2,8 +2,8 @@
 
 import pytest
 
-from models.clip_flant5.model import ClipFlanT5
-from models.contract import CheckpointError
+from models.core.contract import CheckpointError
+from models.families.clip_flant5.model import ClipFlanT5
 from tests.support.flant5_checkpoints import configure, golden_copy
 
 REFUSED = {

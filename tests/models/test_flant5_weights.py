@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from models.clip_flant5.model import ClipFlanT5
-from models.contract import CheckpointError
+from models.core.contract import CheckpointError
+from models.families.clip_flant5.model import ClipFlanT5
 from tests.support.flant5_checkpoints import golden_copy
 
 HEAD = "lm_head.weight"

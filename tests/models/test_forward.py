@@ -13,14 +13,14 @@ import torch._inductor.config
 from transformers.models.t5.modeling_t5 import T5Attention
 
 import models
-from models.calls import LikelihoodCall
-from models.clip_flant5 import forward
-from models.clip_flant5.forward import Forward
-from models.clip_flant5.model import ClipFlanT5
-from models.clip_flant5.network import Network
-from models.clip_flant5.t5 import bucket, gelu_new
-from models.clip_flant5.tensors import Weights
-from models.image import Image
+from models.core.calls import LikelihoodCall
+from models.families.clip_flant5 import forward
+from models.families.clip_flant5.forward import Forward
+from models.families.clip_flant5.model import ClipFlanT5
+from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.t5 import bucket, gelu_new
+from models.families.clip_flant5.tensors import Weights
+from models.images.image import Image
 
 CPU = torch.device("cpu")
 DEMO = Path(models.__file__).parent / "demo" / "weights" / "clip_flant5"

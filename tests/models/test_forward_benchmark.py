@@ -7,7 +7,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import forward as benchmark
-from models.clip_flant5.forward import Forward
+from models.families.clip_flant5.forward import Forward
 
 CPU = torch.device("cpu")
 

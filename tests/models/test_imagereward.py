@@ -7,16 +7,16 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from models.calls import RewardCall
-from models.contract import CheckpointError, ModelError
-from models.dry_run import dry_run
-from models.family import Plan
-from models.image import Image
-from models.imagereward.model import ImageReward
-from models.imagereward.words import LENGTH
-from models.outcomes import Reward
-from models.registry import families
-from models.settings import Batch
+from models.core.calls import RewardCall
+from models.core.contract import CheckpointError, ModelError
+from models.core.family import Plan
+from models.core.outcomes import Reward
+from models.core.settings import Batch
+from models.families.imagereward.model import ImageReward
+from models.families.imagereward.words import LENGTH
+from models.families.registry import families
+from models.images.image import Image
+from models.sizing.dry_run import dry_run
 from tests.support.imagereward_checkpoints import (
     GOLDEN,
     as_safetensors,

@@ -14,8 +14,11 @@ from safetensors.torch import save_file
 from models.checkpoints.files import open_clip_weights, weight_files
 from models.checkpoints.locate import DEMO
 from models.checkpoints.weights import parameters
-from models.clip_flant5 import ClipFlanT5Settings
-from models.clip_flant5.memory import (
+from models.core.contract import Prepared
+from models.core.family import Memory, Plan
+from models.core.settings import Batch
+from models.families.clip_flant5 import ClipFlanT5Settings
+from models.families.clip_flant5.memory import (
     AFTER,
     ANSWER,
     FEW,
@@ -25,21 +28,18 @@ from models.clip_flant5.memory import (
     prepared,
     scorer,
 )
-from models.clip_flant5.published import XL
-from models.clip_flant5.tower import VIT_L_14_336
-from models.contract import Prepared
-from models.dry_run import dry_run, is_dry
-from models.family import Memory, Plan
-from models.memory import full, measured, predicted
-from models.nli.model import Nli
-from models.nli.plan import full_batches as nli_batches
-from models.question_llm.model import QuestionLLM
-from models.question_llm.plan import largest
-from models.registry import families
-from models.settings import Batch
-from service.check import described, plans
-from service.settings.load import load_settings
-from service.settings.tree import Settings
+from models.families.clip_flant5.published import XL
+from models.families.clip_flant5.tower import VIT_L_14_336
+from models.families.nli.model import Nli
+from models.families.nli.plan import full_batches as nli_batches
+from models.families.question_llm.model import QuestionLLM
+from models.families.question_llm.plan import largest
+from models.families.registry import families
+from models.sizing.dry_run import dry_run, is_dry
+from models.sizing.memory import full, measured, predicted
+from service.core.settings.tree import Settings
+from service.process.check import described, plans
+from service.wiring.load import load_settings
 from tests.support import real_sizes
 from tests.support.pages import rows, section
 from tests.support.paths import ROOT

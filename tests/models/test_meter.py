@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.dry_run import dry_run
+from models.sizing.dry_run import dry_run
 
 
 @pytest.fixture

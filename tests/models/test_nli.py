@@ -5,10 +5,10 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForSequenceClassification, T5ForConditionalGeneration
 
-from models.calls import EntailmentCall
-from models.contract import CheckpointError, ModelError
-from models.nli.model import Nli
-from models.outcomes import Entailment
+from models.core.calls import EntailmentCall
+from models.core.contract import CheckpointError, ModelError
+from models.core.outcomes import Entailment
+from models.families.nli.model import Nli
 from tests.support.nli_checkpoints import classifier, configure, roberta, true
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 

@@ -10,15 +10,15 @@ import PIL.ImageDraw
 import PIL.ImageFont
 import pytest
 
-from models.calls import ReadCall
-from models.contract import CheckpointError
-from models.image import Image
-from models.ocr import package
-from models.ocr.order import in_reading_order
-from models.ocr.package import installed
-from models.ocr.page import MAX_SIDE, page_of
-from models.outcomes import Line, Outcome, Reading
-from models.registry import families
+from models.core.calls import ReadCall
+from models.core.contract import CheckpointError
+from models.core.outcomes import Line, Outcome, Reading
+from models.families.ocr import package
+from models.families.ocr.order import in_reading_order
+from models.families.ocr.package import installed
+from models.families.ocr.page import MAX_SIDE, page_of
+from models.families.registry import families
+from models.images.image import Image
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 NAMES = ["DejaVuSans", "DejaVuSans-Oblique", "DejaVuSerif-Bold", "DejaVuSansMono", "STIXGeneral", "cmr10"]

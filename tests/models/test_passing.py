@@ -5,9 +5,9 @@ import pytest
 import torch
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
-from models.contract import CheckpointAway, CheckpointError
-from models.family import named
-from models.passing import passes
+from models.core.contract import CheckpointAway, CheckpointError
+from models.core.family import named
+from models.core.passing import passes
 
 
 def answered(status):

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from models.calls import GenerateCall
+from demo.training.language import Mention, Statement, scene_graph
 from models.checkpoints.locate import DEMO
-from models.contract import CheckpointError, ModelError
-from models.demo.language import Mention, Statement, scene_graph
-from models.outcomes import Text
-from models.question_llm.model import QuestionLLM
-from models.question_llm.prompt import user_message
+from models.core.calls import GenerateCall
+from models.core.contract import CheckpointError, ModelError
+from models.core.outcomes import Text
+from models.families.question_llm.model import QuestionLLM
+from models.families.question_llm.prompt import user_message
 from service.questions.styles.dsg import SCHEMA
 
 WEIGHTS = DEMO / "question_llm"

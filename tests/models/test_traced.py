@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.clip.traced import trace
-from models.traced import Traced
+from models.families.clip.traced import trace
+from models.families.traced import Traced
 from tests.models.test_forward import ASKED, SHORT, fast, log_probs, network
 
 

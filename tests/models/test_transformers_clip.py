@@ -9,14 +9,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.calls import ImageCall, TextCall
-from models.contract import CheckpointError
-from models.image import Image
-from models.memory import measured
-from models.registry import families
-from models.settings import Batch
-from models.transformers_clip.model import TransformersClip
-from models.transformers_clip.plan import full_batches
+from models.core.calls import ImageCall, TextCall
+from models.core.contract import CheckpointError
+from models.core.settings import Batch
+from models.families.registry import families
+from models.families.transformers_clip.model import TransformersClip
+from models.families.transformers_clip.plan import full_batches
+from models.images.image import Image
+from models.sizing.memory import measured
 from tests.support.clip_checkpoints import noise
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 from tests.support.transformers_clips import LENGTHS, cosines, save, words

@@ -8,10 +8,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.calls import ImageCall, TextCall
-from models.clip.model import Clip
-from models.contract import CheckpointError
-from models.image import Image
+from models.core.calls import ImageCall, TextCall
+from models.core.contract import CheckpointError
+from models.families.clip.model import Clip
+from models.images.image import Image
 from tests.support.clip_checkpoints import noise, published_cosines, published_tokenizer, save_published
 
 SIZES = [(32, 32), (97, 41), (40, 123), (39, 32), (7, 5)]  # some leave an odd number of pixels to crop

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from models.settings import Batch
+from models.core.settings import Batch
 from tests.support.callers import PROMPTS
 from tests.support.double import faulty
 from tests.support.service import until

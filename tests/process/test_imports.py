@@ -16,8 +16,8 @@ LIGHT = {
     **dict.fromkeys(
         [
             "service.plugins",
-            "service.metrics.registry",
-            "service.settings.load",
+            "service.metrics.common.registry",
+            "service.wiring.load",
             "service.serving.handle",
             "service.serving.runtime",
         ],

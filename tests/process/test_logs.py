@@ -7,8 +7,8 @@ import sys
 LOUD = """
 import io, logging, warnings
 import PIL.Image
-from models.image import Image, ImageError
-from service.logs import configure_logging
+from models.images.image import Image, ImageError
+from service.observability.logs import configure_logging
 
 configure_logging()
 file = io.BytesIO()

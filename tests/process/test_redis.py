@@ -6,9 +6,9 @@ import itertools
 import httpx
 
 from demo.process import url
-from models.calls import LikelihoodCall
-from models.contract import QUESTION
-from models.image import Image
+from models.core.calls import LikelihoodCall
+from models.core.contract import QUESTION
+from models.images.image import Image
 from service.metrics.vqascore import likelihood
 from tests.support.double import faulty
 from tests.support.fakes import FakeVqa

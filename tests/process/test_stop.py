@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from models.formats.decode import decode
-from service.launch import CLOSE_S
+from models.images.formats.decode import decode
+from service.process.launch import CLOSE_S
 from tests.support.bombs import flat, many_scans
 from tests.support.callers import PROMPTS
 from tests.support.double import faulty

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.http.app import create_app
+from service.web.app import create_app
 from tests.support.fakes import FakeModel, new_fakes
 from tests.support.services import running
 

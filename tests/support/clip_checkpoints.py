@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel, CLIPTokenizer
 
 import models
-from models.clip.model import Clip
+from models.families.clip.model import Clip
 
 DEMO = Path(models.__file__).parent / "demo" / "weights" / "clip"
 

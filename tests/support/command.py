@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service import command
+from service.process import command
 
 Server = Callable[..., "tuple[int, str, list[str]]"]
 

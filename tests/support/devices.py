@@ -2,7 +2,7 @@
 
 import asyncio
 
-from models.contract import Prepared
+from models.core.contract import Prepared
 from service.serving.batcher.device import Device
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Resident

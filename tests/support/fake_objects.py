@@ -6,11 +6,11 @@ import numpy as np
 import PIL.Image
 import PIL.ImageDraw
 
-from models.calls import DetectCall, ImageCall
-from models.cutout import GREY
-from models.outcomes import Detection, Detections, Embedding
-from models.outcomes.detections import packed
+from models.core.calls import DetectCall, ImageCall
+from models.core.outcomes import Detection, Detections, Embedding
+from models.core.outcomes.detections import packed
 from service.metrics.objects.colours import COLOURS
+from service.metrics.objects.cutout import GREY
 from tests.support.fakes import FakeClip, FakeDetector
 
 

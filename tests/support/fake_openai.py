@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from models.known import PICTURE, TEXTS
-from models.openai.vlm import data_uri
+from models.core.known import PICTURE, TEXTS
+from models.families.openai.vlm import data_uri
 
 Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
 OTHERS = {"Yes": [5], "No": [6], **{label: [30 + n] for n, label in enumerate("12345ABCDE")}}

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from models import fake
-from models.calls import GenerateCall
-from models.contract import Prepared
-from models.outcomes import Text
+from models.core.calls import GenerateCall
+from models.core.contract import Prepared
+from models.core.outcomes import Text
+from models.families import fake
 
 HELD_S = 100  # at most, so that a test that fails ends
 

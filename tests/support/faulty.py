@@ -29,12 +29,12 @@ from typing import Any, Self
 
 from fastapi import FastAPI
 
-from models.contract import Prepared
-from service import command, launch
-from service.bootstrap import Service
-from service.concurrency.cpu_threads import SPARE, FairThreads
-from service.concurrency.turns import one_caller
-from service.http.app import create_app
+from models.core.contract import Prepared
+from service.core.concurrency.cpu_threads import SPARE, FairThreads
+from service.core.concurrency.turns import one_caller
+from service.process import command, launch
+from service.web.app import create_app
+from service.wiring.bootstrap import Service
 from tests.support.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
 
 SLOW_S = 0.01

@@ -12,10 +12,10 @@ import torch
 from safetensors.torch import save_file
 from transformers import CLIPVisionConfig, CLIPVisionModel, T5Config, T5ForConditionalGeneration
 
-from models.calls import LikelihoodCall
-from models.clip_flant5.model import ClipFlanT5
-from models.image import Image
-from models.outcomes import Likelihood
+from models.core.calls import LikelihoodCall
+from models.core.outcomes import Likelihood
+from models.families.clip_flant5.model import ClipFlanT5
+from models.images.image import Image
 from tests.support import paths
 
 GOLDEN = paths.GOLDEN / "clip_flant5"

@@ -18,7 +18,7 @@ import numpy as np
 import PIL.Image
 import torch
 
-from models.calls import (
+from models.core.calls import (
     Call,
     ChoiceCall,
     DetectCall,
@@ -30,12 +30,8 @@ from models.calls import (
     RewardCall,
     TextCall,
 )
-from models.contract import RemoteModel
-from models.cutout import Cutout
-from models.film import Film
-from models.grid import Grid
-from models.image import Image
-from models.outcomes import (
+from models.core.contract import RemoteModel
+from models.core.outcomes import (
     Choices,
     Detection,
     Detections,
@@ -46,9 +42,13 @@ from models.outcomes import (
     Reading,
     Reward,
 )
-from models.outcomes.detections import packed
-from models.pixels import Pixels
-from models.registry import families
+from models.core.outcomes.detections import packed
+from models.families.registry import families
+from models.images.film import Film
+from models.images.grid import Grid
+from models.images.image import Image
+from models.images.pixels import Pixels
+from service.metrics.objects.cutout import Cutout
 from tests.support import detector_checkpoints, nli_checkpoints, transformers_clips
 from tests.support.films import film
 from tests.support.imagereward_checkpoints import imagereward

@@ -4,16 +4,16 @@ import asyncio
 from contextlib import asynccontextmanager
 from time import monotonic
 
-from models.calls import LikelihoodCall
-from models.fake import GREY
-from models.image import Image
-from service.concurrency.cpu_threads import FairThreads
-from service.context import Context
-from service.lanes import LANES
+from models.core.calls import LikelihoodCall
+from models.families.fake import GREY
+from models.images.image import Image
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.lanes import LANES
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.device import Device
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Resident
+from service.serving.context import Context
 from service.serving.handle import Handle
 from tests.support.fakes import FakeVqa
 from tests.support.instruments import unread

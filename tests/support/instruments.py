@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client.metrics import Histogram, MetricWrapperBase
 
-from service.telemetry import Instruments
+from service.observability.instruments import Instruments
 
 Key = tuple[Any, ...]
 

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service.context import Context
-from service.items import Picture, UnopenedItem
-from service.metrics.registry import metrics
-from service.sources import Encoded
+from service.images.loader import Picture, UnopenedItem
+from service.images.sources import Encoded
+from service.metrics.common.registry import metrics
+from service.serving.context import Context
 from tests.support.pictures import png
 from tests.support.services import running
 
@@ -22,7 +22,7 @@ def opened(fakes, tmp_path, monkeypatch):
     @asynccontextmanager
     async def opened(*own):
         known = {**metrics(), **{metric.name: metric for metric in own}}
-        monkeypatch.setattr("service.bootstrap.metrics", lambda: known)
+        monkeypatch.setattr("service.wiring.bootstrap.metrics", lambda: known)
         batch = {"max_items": BATCH, "max_batch_ms": 60_000}
         tree = {
             "models": {"vqa": {"family": "fake", "batch": batch}},

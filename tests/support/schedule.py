@@ -36,8 +36,8 @@ SHARED = {
     "redis_process": (
         "tests/process/questions/test_exchange.py",
         "tests/process/questions/test_stores.py",
-        "tests/process/redis/test_client.py",
-        "tests/process/redis/test_shared.py",
+        "tests/process/core/redis/test_client.py",
+        "tests/process/core/redis/test_shared.py",
         "tests/process/serving/test_redis_cache.py",
         "tests/process/test_shared_sets.py",
     ),

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from service import bootstrap
-from service.settings.tree import Settings
+from service.core.settings.tree import Settings
+from service.wiring import bootstrap
 from tests.support import instruments
 from tests.support.fakes import FakeModel
 

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from service.tracing.span import Span
+from service.observability.tracing.span import Span
 
 
 class Recorded(Span):

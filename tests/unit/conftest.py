@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.nothing import loaded, nothing_started
 
-HEAVY = ("torch", "ray", "service.http.app")
+HEAVY = ("torch", "ray", "service.web.app")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,28 +13,28 @@ from tests.support.paths import ROOT
 LAYERS = [
     [
         "service.__main__",
-        "service.command",
-        "service.launch",
-        "service.check",
-        "service.cluster",
-        "service.exchange",
+        "service.process.command",
+        "service.process.launch",
+        "service.process.check",
+        "service.process.deploy",
+        "service.process.exchange",
         "service.plugins",
     ],
-    ["service.http", "service.dialects"],
-    ["service.bootstrap", "service.settings.load"],
+    ["service.http", "service.web.dialects"],
+    ["service.wiring.bootstrap", "service.wiring.load"],
     [
-        "service.cascade",
-        "service.ranking",
-        "service.engine",
-        "service.offer",
-        "service.workload",
-        "service.report",
-        "service.folding",
-        "service.frames",
-        "service.views",
-        "service.items",
-        "service.opening",
-        "service.sources",
+        "service.scoring.cascade",
+        "service.scoring.ranking",
+        "service.scoring.engine",
+        "service.scoring.offer",
+        "service.scoring.workload",
+        "service.scoring.report",
+        "service.scoring.folding",
+        "service.scoring.frames",
+        "service.scoring.views",
+        "service.images.loader",
+        "service.images.opening",
+        "service.images.sources",
     ],
     ["service.metrics", "service.questions"],
     ["service.serving"],
@@ -124,7 +124,7 @@ def test_a_metric_is_named_in_its_own_file_alone():
     A metric may be called as its role is.  Published files have words of their own, and a scale may have
     the name of the paper that it is from.
     """
-    from service.metrics.registry import own
+    from service.metrics.common.registry import own
 
     elsewhere = ("models.demo.", "service.questions.exchange.", "service.metrics.clipscore")
     roles = {role for metric in own().values() for role in metric.all_roles}

@@ -13,7 +13,7 @@ from typing import Any
 import litserve
 
 from loadtest.peers.scoring import Role, Scorer, role_of
-from models.contract import Prepared
+from models.core.contract import Prepared
 
 Asked = list[list[Prepared]]
 

@@ -11,7 +11,7 @@ from typing import Any
 import mosec
 
 from loadtest.peers.scoring import Scorer, role_of
-from models.contract import Prepared
+from models.core.contract import Prepared
 
 Asked = list[list[Prepared]]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from service.errors import UnknownClass
+from service.core.errors import UnknownClass
 
 # fmt: off
 CLASSES = (

@@ -5,10 +5,10 @@ from typing import get_args
 
 import numpy as np
 
-from models.calls import ImageCall, TextCall
-from models.cutout import Cutout
-from models.image import Image
-from service.metrics.models import Models
+from models.core.calls import ImageCall, TextCall
+from models.images.image import Image
+from service.metrics.common.model_calls import Models
+from service.metrics.objects.cutout import Cutout
 from service.metrics.objects.found import Found
 from service.metrics.objects.tasks import Colour
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from service.errors import NoTask
-from service.fields import CLEAN, WHOLE, Strict, clean, told
+from service.core.errors import NoTask
+from service.core.fields import CLEAN, WHOLE, Strict, clean, told
 
 Tag = Literal["single_object", "two_object", "counting", "colors", "position", "color_attr"]
 Colour = Literal["red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white"]

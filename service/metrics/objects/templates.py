@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from service.errors import NoTask
+from service.core.errors import NoTask
 from service.metrics.objects.classes import CLASSES
 from service.metrics.objects.tasks import Colour, Relation, Tag, Task
 

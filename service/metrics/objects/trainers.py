@@ -5,8 +5,8 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from service.errors import Invalid
-from service.metrics.contract import MetricOptions, Score, TrainerFormat
+from service.core.errors import Invalid
+from service.metrics.common.contract import MetricOptions, Score, TrainerFormat
 from service.metrics.objects.tasks import Tag
 
 READ = ("tag", "include", "exclude", "prompt")  # of a line; its others play no part

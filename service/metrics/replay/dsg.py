@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from service.metrics.dependencies import Dependencies
+from service.metrics.common.dependencies import Dependencies
 from service.metrics.dsg import fold
 from service.metrics.replay.contract import Replay
 from service.metrics.replay.ratings import add_files, agreement, answers_by_picture, rated

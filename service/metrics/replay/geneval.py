@@ -7,14 +7,14 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from service.errors import NoTask, UnknownClass
+from service.core.errors import NoTask, UnknownClass
+from service.core.text_files import MAX_LINE, lines
 from service.metrics.objects.checks import coloured, verdict
 from service.metrics.objects.classes import CLASSES, check_known
 from service.metrics.objects.found import Found, by_class
 from service.metrics.objects.positions import PositionRule
 from service.metrics.objects.tasks import Colour, Task, check
 from service.metrics.replay.contract import Replay
-from service.text_files import MAX_LINE, lines
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
 
+from service.core.text_files import table
 from service.metrics.replay.correlation import kendall, spearman
-from service.text_files import table
 
 Picture = tuple[str, str]  # the generator and the prompt's item
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from service.core.text_files import opened
 from service.metrics.replay.contract import Replay
 from service.metrics.tifa import fold
 from service.questions.sets import Question
-from service.text_files import opened
 
 
 class Answer(BaseModel):

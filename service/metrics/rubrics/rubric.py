@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from service.fields import SLOT, Prompt, Strict, TextOrTemplate
-from service.metrics.contract import Beside
+from service.core.fields import SLOT, Prompt, Strict, TextOrTemplate
+from service.metrics.common.contract import Beside
 
 GRADES = 5
 Labels = Literal["1-5", "A-E"]

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from service.fields import MAX_PROMPT
+from service.core.fields import MAX_PROMPT
+from service.core.text_files import MAX_LINE
 from service.questions.sets import MAX_CHARACTERS, MAX_ID, Question, QuestionSet, check
 from service.questions.stores.contract import to_json
-from service.text_files import MAX_LINE
 
 T = TypeVar("T", bound=BaseModel)
 

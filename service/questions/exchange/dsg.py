@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
 
+from service.core.text_files import table
 from service.questions.exchange.contract import Entry, Format, Found, made
 from service.questions.sets import MAX_QUESTIONS, Question
 from service.questions.styles.dsg import DSG
-from service.text_files import table
 
 COLUMNS = (
     "item_id",

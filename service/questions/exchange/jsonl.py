@@ -6,11 +6,11 @@ from pathlib import Path
 import orjson
 from pydantic import Field
 
-from service.fields import Prompt, Strict
+from service.core.fields import Prompt, Strict
+from service.core.text_files import lines
 from service.questions.exchange.contract import Entry, Format, Found, made, validated
 from service.questions.sets import Question, QuestionSet
 from service.questions.stores.contract import content_of
-from service.text_files import lines
 
 
 class QuestionLine(Strict):

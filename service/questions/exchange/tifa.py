@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from service.fields import Prompt
+from service.core.fields import Prompt
+from service.core.text_files import lines
 from service.questions.exchange.contract import Entry, Format, Found, made, validated
 from service.questions.sets import Question
-from service.text_files import lines
 
 STYLE = "tifa"
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from service.settings import NotYet, SettingsError
+from service.core.settings import NotYet, SettingsError
 
 log = logging.getLogger("scoregate.questions")
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from service.errors import NotReady
+from service.core.errors import NotReady
+from service.core.redis.client import RedisClient, RedisFailed
 from service.questions.sets import QuestionSet
 from service.questions.stores.contract import LEASE_S, LeaseLost, Store, from_json, to_json
-from service.redis.client import RedisClient, RedisFailed
 
 T = TypeVar("T")
 

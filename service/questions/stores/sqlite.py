@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
-from service.concurrency.threads import on_thread
-from service.errors import NotReady
+from service.core.concurrency.threads import on_thread
+from service.core.errors import NotReady
+from service.core.settings import SettingsError
 from service.questions.sets import QuestionSet
 from service.questions.stores.contract import LEASE_S, LeaseLost, Store, from_json, to_json
 from service.questions.stores.file import usable
-from service.settings import SettingsError
 
 T = TypeVar("T")
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from models.calls import GenerateCall
-from models.question_llm.prompt import user_message
+from models.core.calls import GenerateCall
+from models.families.question_llm.prompt import user_message
 from service.questions.sets import Question
 from service.questions.style import Ask, Style
 from service.questions.styles.reading import (

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from models.calls import GenerateCall
-from models.question_llm.prompt import user_message
+from models.core.calls import GenerateCall
+from models.families.question_llm.prompt import user_message
 from service.questions.sets import Question
 from service.questions.style import Ask, Style, Written
 from service.questions.styles.reading import (

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from models.contract import Prepared, UpstreamError
+from models.core.contract import Prepared, UpstreamError
 from service.serving.backends.upstream import ServerFailed
 
 IN_A_ROW = 3  # bad answers, each of which may be its own call's fault

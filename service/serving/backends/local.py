@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from models.calls import Call
-from models.contract import Prepared
-from service.concurrency.cpu_threads import FairThreads
-from service.context import Context
-from service.errors import ScoregateError
-from service.serving.backends.contract import Backend, Extent, Outlook
+from models.core.calls import Call
+from models.core.contract import Prepared
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.errors import ScoregateError
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import StartedQueuedCall
 from service.serving.batcher.device import Device, LocalModel
+from service.serving.context import Context
+from service.serving.contract import Backend, Extent, Outlook
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from models.calls import Call
-from models.contract import ModelError, Prepared
-from models.image import ImageError
-from service.errors import CallRefused, ImageUndecodable, ModelFault, ScoregateError
+from models.core.calls import Call
+from models.core.contract import ModelError, Prepared
+from models.images.image import ImageError
+from service.core.errors import CallRefused, ImageUndecodable, ModelFault, ScoregateError
 
 Prepare = Callable[[Call], Prepared]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from service.concurrency.promise import Promise
-from service.serving.backends.contract import Result, StartedCall
+from service.core.concurrency.promise import Promise
 from service.serving.batcher.batch import QueuedCall
+from service.serving.contract import Result, StartedCall
 
 
 class StartedQueuedCall(StartedCall):

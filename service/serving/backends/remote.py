@@ -9,18 +9,17 @@ from functools import partial
 from time import monotonic
 from typing import Any, Self
 
-from models.calls import Call
-from models.contract import ModelError, Prepared, RemoteModel, UpstreamError
-from models.outcomes import Outcome
-from models.settings import RemoteSettings
-from service.concurrency.cpu_threads import FairThreads
-from service.concurrency.promise import Promise
-from service.concurrency.tasks import Tasks
-from service.concurrency.watcher import Watcher
-from service.context import Context
-from service.errors import CallRefused, Draining, ModelFault, NotReady, ScoregateError, UpstreamFailed
-from service.lanes import BULK, INTERACTIVE, LANES
-from service.serving.backends.contract import Backend, Extent, Outlook
+from models.core.calls import Call
+from models.core.contract import ModelError, Prepared, RemoteModel, UpstreamError
+from models.core.outcomes import Outcome
+from models.core.settings import RemoteSettings
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.concurrency.promise import Promise
+from service.core.concurrency.tasks import Tasks
+from service.core.concurrency.watcher import Watcher
+from service.core.errors import CallRefused, Draining, ModelFault, NotReady, ScoregateError, UpstreamFailed
+from service.core.lanes import BULK, INTERACTIVE, LANES
+from service.observability.instruments import Instruments
 from service.serving.backends.last_calls import LastCalls
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import StartedQueuedCall
@@ -29,9 +28,10 @@ from service.serving.backends.upstream import Unreachable, Upstream
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Resident, Scheduler, Turn
+from service.serving.context import Context
+from service.serving.contract import Backend, Extent, Outlook
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
-from service.telemetry import Instruments
 
 log = logging.getLogger("scoregate.remote")
 

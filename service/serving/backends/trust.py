@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from typing import Any
 
-from models.contract import ModelError, UpstreamError
-from models.known import alike, changed
-from service.concurrency.single_flight import SingleFlight
-from service.errors import NotReady
+from models.core.contract import ModelError, UpstreamError
+from models.core.known import alike, changed
+from service.core.concurrency.single_flight import SingleFlight
+from service.core.errors import NotReady
 from service.serving.backends.upstream import ServerFailed
 
 AGAIN_S = 60.0  # a server may be put to sleep and woken up between two looks

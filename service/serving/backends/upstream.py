@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import orjson
 
-from models.contract import UpstreamError
+from models.core.contract import UpstreamError
 
 TRIES = 3
 BACKOFF_S = 0.25  # doubled with every try

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from models.contract import Prepared
-from models.outcomes import Outcome
-from service.concurrency.promise import Promise
-from service.errors import DeadlineExceeded, ScoregateError
-from service.lanes import BULK, INTERACTIVE
-from service.serving.backends.contract import Result
-from service.tracing.span import NO_SPAN, Span
+from models.core.contract import Prepared
+from models.core.outcomes import Outcome
+from service.core.concurrency.promise import Promise
+from service.core.errors import DeadlineExceeded, ScoregateError
+from service.core.lanes import BULK, INTERACTIVE
+from service.observability.tracing.span import NO_SPAN, Span
+from service.serving.contract import Result
 
 FILLED = 1.5  # the time of a batch that bulk calls fill up, over that of its interactive calls alone
 

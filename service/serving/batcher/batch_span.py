@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from service.observability.tracing.span import Span
 from service.serving.batcher.batch import QueuedCall
-from service.tracing.span import Span
 
 
 def batch_span(batch: Sequence[QueuedCall], model: str) -> AbstractContextManager[None]:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from models.contract import Model, Prepared
-from service.concurrency.imported import imported
+from models.core.contract import Model, Prepared
+from service.core.concurrency.imported import imported
 
 
 def loaded_torch() -> Any:

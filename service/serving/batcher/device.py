@@ -14,19 +14,19 @@ from math import inf
 from time import monotonic
 from typing import Any, Self
 
-from models.contract import Model, ModelError, Prepared
-from models.outcomes import Outcome
-from service.errors import Draining, ModelFault, ScoregateError
-from service.lanes import LANES
-from service.serving.backends.contract import Extent, Outlook
+from models.core.contract import Model, ModelError, Prepared
+from models.core.outcomes import Outcome
+from service.core.errors import Draining, ModelFault, ScoregateError
+from service.core.lanes import LANES
+from service.observability.instruments import Instruments
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.batch_span import batch_span
 from service.serving.batcher.cores import compute_on_one_core, is_out_of_memory
 from service.serving.batcher.place import Cores, Place
 from service.serving.batcher.scheduler import Resident, Scheduler, Turn
 from service.serving.batcher.warm_up import warm_up
+from service.serving.contract import Extent, Outlook
 from service.serving.demand import Demand
-from service.telemetry import Instruments
 
 log = logging.getLogger("scoregate.device")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from service.lanes import LANES
+from service.core.lanes import LANES
 
 
 @dataclass(eq=False, slots=True)

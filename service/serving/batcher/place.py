@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from math import inf
 from typing import Any
 
-from models.contract import Model, Prepared
-from service.concurrency.cpu_threads import FairThreads
+from models.core.contract import Model, Prepared
+from service.core.concurrency.cpu_threads import FairThreads
 from service.serving.batcher.cores import compute
 
 

@@ -3,7 +3,7 @@
 from collections import deque
 from math import inf
 
-from service.lanes import BULK, INTERACTIVE, LANES
+from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.serving.batcher.batch import QueuedCall, Shares, take_batch
 from service.serving.batcher.cost_model import CostModel
 from service.serving.batcher.pending import PendingCalls

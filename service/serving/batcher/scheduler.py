@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Generic, TypeVar
 
-from service.lanes import BULK, INTERACTIVE
-from service.serving.backends.contract import Extent, Outlook
+from service.core.lanes import BULK, INTERACTIVE
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.pending import Group
 from service.serving.batcher.queue import Queue
+from service.serving.contract import Extent, Outlook
 from service.serving.demand import Demand
 
 M = TypeVar("M")  # what answers calls; nothing here looks at it

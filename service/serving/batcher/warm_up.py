@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from models.contract import Model
-from models.known import changed
-from models.reason import in_short
-from service.errors import ModelFault
+from models.core.contract import Model
+from models.core.known import changed
+from models.core.reason import in_short
+from service.core.errors import ModelFault
+from service.core.settings import NotYet
 from service.serving.batcher.cores import is_out_of_memory
 from service.serving.batcher.place import Place
-from service.settings import NotYet
 
 
 async def warm_up(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from models.outcomes import Outcome
+from models.core.outcomes import Outcome
 
 
 class Cache(Protocol):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from models.outcomes import Outcome
+from models.core.outcomes import Outcome
 
 ENTRY = 200  # bytes that the ordered dict takes for an entry, over key and value
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from models.outcomes import Outcome
-from service.concurrency.batch_loader import BatchLoader
-from service.redis.client import RedisClient, RedisFailed
+from models.core.outcomes import Outcome
+from service.core.concurrency.batch_loader import BatchLoader
+from service.core.redis.client import RedisClient, RedisFailed
+from service.observability.instruments import Instruments
 from service.serving.cache.memory import OutcomeCache
-from service.telemetry import Instruments
 
 log = logging.getLogger("scoregate.cache")
 

@@ -7,12 +7,12 @@ from ray.serve.config import AutoscalingConfig, RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import LoggingConfig
 
-from models.settings import ModelSettings, PlacedSettings
+from models.core.settings import ModelSettings, PlacedSettings
+from service.core.settings import SettingsError
+from service.core.settings.tree import PLACING, Settings
 from service.serving.loading import is_placed
 from service.serving.ray.packing import gpus
 from service.serving.ray.replica import Replica
-from service.settings import SettingsError
-from service.settings.tree import PLACING, Settings
 
 APPLICATION = "scoregate"
 ROUTER = "service.serving.ray.router.ByName"

@@ -11,20 +11,28 @@ from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
 
-from models.calls import Call
-from models.contract import ModelInfo, Prepared
-from service.concurrency.cpu_threads import FairThreads
-from service.concurrency.promise import Promise, all_done
-from service.concurrency.tasks import Tasks
-from service.context import Context
-from service.errors import CallRefused, DeadlineExceeded, Draining, ModelFault, Replaced, ScoregateError
-from service.lanes import INTERACTIVE, LANES
-from service.serving.backends.contract import Backend, Extent, Outlook, Result
+from models.core.calls import Call
+from models.core.contract import ModelInfo, Prepared
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.concurrency.promise import Promise, all_done
+from service.core.concurrency.tasks import Tasks
+from service.core.errors import (
+    CallRefused,
+    DeadlineExceeded,
+    Draining,
+    ModelFault,
+    Replaced,
+    ScoregateError,
+)
+from service.core.lanes import INTERACTIVE, LANES
+from service.observability.instruments import Instruments
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import StartedQueuedCall
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Turn
+from service.serving.context import Context
+from service.serving.contract import Backend, Extent, Outlook, Result
 from service.serving.demand import Demand
 from service.serving.ray.contract import Deployment, Described, Lost, Sent
 from service.serving.ray.place import GroupedCall, Place
@@ -32,7 +40,6 @@ from service.serving.ray.places import Places
 from service.serving.ray.presence import Presence
 from service.serving.ray.sending import Sending
 from service.serving.reservation import Reservation
-from service.telemetry import Instruments
 
 log = logging.getLogger("scoregate.ray")
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from service.core.settings import NotYet, SettingsError
 from service.serving.ray import keep_to_this_machine
-from service.settings import NotYet, SettingsError
 
 CONNECT_S = 5.0
 CLIENT = "ray://"

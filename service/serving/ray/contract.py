@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from models.calls import Call
-from models.contract import ModelInfo
-from service.serving.backends.contract import Result
+from models.core.calls import Call
+from models.core.contract import ModelInfo
+from service.serving.contract import Result
 
 
 @dataclass(frozen=True, slots=True)

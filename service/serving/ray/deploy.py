@@ -7,10 +7,10 @@ import ray
 from ray import serve
 from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview, DeploymentStatusOverview
 
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
 from service.serving.ray.application import APPLICATION, application
 from service.serving.ray.packing import unplaced
-from service.settings import SettingsError
-from service.settings.tree import Settings
 
 log = logging.getLogger("scoregate.ray")
 

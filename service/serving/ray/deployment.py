@@ -9,7 +9,7 @@ from ray.exceptions import RayError, RayTaskError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
-from service.serving.backends.contract import Result
+from service.serving.contract import Result
 from service.serving.ray import running
 from service.serving.ray.application import APPLICATION
 from service.serving.ray.contract import Described, Lost, Sent

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from models.settings import ModelSettings, PlacedSettings
+from models.core.settings import ModelSettings, PlacedSettings
+from service.core.settings.tree import Settings
 from service.serving.loading import is_placed
-from service.settings.tree import Settings
 
 Resources = dict[str, float]
 

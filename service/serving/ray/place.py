@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.lanes import LANES
+from service.core.lanes import LANES
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import Resident, Scheduler

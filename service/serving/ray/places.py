@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil, inf
 
-from models.contract import ModelInfo
-from service.serving.backends.contract import Extent, Outlook
+from models.core.contract import ModelInfo
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
+from service.serving.contract import Extent, Outlook
 from service.serving.demand import Demand
 from service.serving.ray.contract import Described
 from service.serving.ray.place import Place, choose

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Self
 
-from service.concurrency.tasks import Tasks
+from service.core.concurrency.tasks import Tasks
 from service.serving.ray.contract import Deployment, Described, Lost
 
 RETRY_S = 1.0  # until a replica that did not answer is asked again

@@ -8,25 +8,25 @@ from typing import Any, cast
 
 from ray import serve
 
-from models.contract import Model
-from models.settings import PlacedSettings
-from service.concurrency.cpu_threads import cpu_threads
-from service.concurrency.promise import Promise, all_done
-from service.context import Context
-from service.errors import ScoregateError
-from service.lanes import INTERACTIVE
-from service.logs import configure_logging
-from service.serving.backends.contract import Result, StartedCall
+from models.core.contract import Model
+from models.core.settings import PlacedSettings
+from service.core.concurrency.cpu_threads import cpu_threads
+from service.core.concurrency.promise import Promise, all_done
+from service.core.errors import ScoregateError
+from service.core.lanes import INTERACTIVE
+from service.core.settings.tree import Settings
+from service.observability.instruments import Instruments
+from service.observability.logs import configure_logging
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.cores import compute_on_one_core
 from service.serving.batcher.device import Device
 from service.serving.batcher.scheduler import Resident
+from service.serving.context import Context
+from service.serving.contract import Result, StartedCall
 from service.serving.handles import queue_of, shares_of
 from service.serving.loading import load_model
 from service.serving.ray.contract import Described, Sent
 from service.serving.recipe import with_recipe
-from service.settings.tree import Settings
-from service.telemetry import Instruments
 
 
 class Unhealthy(Exception):

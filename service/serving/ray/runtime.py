@@ -3,13 +3,13 @@
 import asyncio
 from functools import partial
 
-from models.contract import RemoteModel
-from service.concurrency.threads import on_thread
+from models.core.contract import RemoteModel
+from service.core.concurrency.threads import on_thread
+from service.core.settings import NotYet
 from service.serving.handles import Handles, queue_of, shares_of
 from service.serving.loading import is_placed
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.cluster import connected
-from service.settings import NotYet
 
 
 class RayRuntime(Handles):

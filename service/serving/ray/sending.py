@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from models.calls import Call
-from models.contract import Prepared
-from models.image import Image
+from models.core.calls import Call
+from models.core.contract import Prepared
+from models.images.image import Image
 
 
 class Sending:

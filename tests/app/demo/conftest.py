@@ -7,11 +7,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from demo.samples.scenes import SAMPLES
-from models.demo.language import scene_graph
-from models.outcomes import Likelihood
-from service.bootstrap import Service
-from service.http.app import create_app
-from service.settings.load import load_settings
+from demo.training.language import scene_graph
+from models.core.outcomes import Likelihood
+from service.web.app import create_app
+from service.wiring.bootstrap import Service
+from service.wiring.load import load_settings
 from tests.support.fake_objects import Detector
 
 RIGHT = {sample.right.text for sample in SAMPLES}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from service.command import parser
-from service.launch import CLOSE_S
-from service.settings.load import load_settings
+from service.process.command import parser
+from service.process.launch import CLOSE_S
+from service.wiring.load import load_settings
 from tests.support.compose import COMPOSE, DEPLOY, METRICS_PORT, SERVICES, mounts
 from tests.support.dockerfile import environment
 from tests.support.paths import ROOT

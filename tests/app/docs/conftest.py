@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-from service.bootstrap import Service
-from service.http.app import create_app
-from service.settings.tree import Settings
+from service.core.settings.tree import Settings
+from service.web.app import create_app
+from service.wiring.bootstrap import Service
 from tests.support.fakes import FakeVqa
 
 

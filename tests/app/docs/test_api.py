@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.routing import Route
 
-from service import telemetry
+from service.observability import instruments as telemetry
 from tests.support.pages import page, requests, rows
 
 PAGE = "api.md"

@@ -3,7 +3,7 @@
 import json
 import re
 
-from service.http.openapi import tree
+from service.web.openapi import tree
 
 ANYWHERE = {"200", "400", "408", "413", "500", "503"}
 OF_A_BODY = ANYWHERE | {"401", "403", "415", "422", "429", "504"}

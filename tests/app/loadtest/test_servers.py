@@ -11,10 +11,10 @@ from loadtest.baselines.unbatched import bare, one_by_one
 from loadtest.servers import PROFILE
 from loadtest.workloads.named import plan
 from loadtest.workloads.spec import Spec
-from service.bootstrap import Service
-from service.http.app import create_app
 from service.serving.loading import load_models
-from service.settings.load import load_settings
+from service.web.app import create_app
+from service.wiring.bootstrap import Service
+from service.wiring.load import load_settings
 
 
 @pytest.mark.anyio

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from models.calls import ImageCall
-from service.metrics.contract import Metric, Score
-from service.metrics.registry import own
+from models.core.calls import ImageCall
+from service.metrics.common.contract import Metric, Score
+from service.metrics.common.registry import own
 from tests.support.fakes import FakeClip
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, item, png
@@ -97,7 +97,7 @@ async def test_a_part_that_asks_no_model_runs_on_a_cpu_thread(serve, monkeypatch
         return Score(0.5, {})
 
     metrics = own() | {"whereabouts": Metric("whereabouts", whereabouts)}
-    monkeypatch.setattr("service.bootstrap.metrics", lambda: metrics)
+    monkeypatch.setattr("service.wiring.bootstrap.metrics", lambda: metrics)
     async with serve(composites={"half": {"whereabouts": {"weight": 2}}}) as client:
         answer = await scored(client, "half")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.lanes import LANES
-from service.metrics.registry import own
+from service.core.lanes import LANES
+from service.metrics.common.registry import own
 from service.serving.demand import Demand
 from tests.support.pictures import item
 

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from models.calls import ChoiceCall, EntailmentCall
-from models.outcomes import Choices, Entailment, Likelihood
+from models.core.calls import ChoiceCall, EntailmentCall
+from models.core.outcomes import Choices, Entailment, Likelihood
 from tests.support.fakes import FakeModel
 from tests.support.pictures import item
 from tests.support.questions import noted, scored, written

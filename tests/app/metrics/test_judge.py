@@ -4,8 +4,8 @@ from math import log
 
 import pytest
 
-from models.calls import LabelCall
-from models.outcomes import Choices
+from models.core.calls import LabelCall
+from models.core.outcomes import Choices
 from service.metrics.rubrics.rubric import RUBRICS
 from tests.support.pictures import b64, item, png
 from tests.support.questions import noted, scored

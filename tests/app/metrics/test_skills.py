@@ -2,8 +2,8 @@
 
 import pytest
 
-from models.calls import ReadCall
-from models.outcomes import Choices, Line, Reading
+from models.core.calls import ReadCall
+from models.core.outcomes import Choices, Line, Reading
 from tests.support.fakes import FakeModel
 from tests.support.pictures import item
 from tests.support.questions import noted, scored, written

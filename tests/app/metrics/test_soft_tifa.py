@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from models.calls import FirstTokenCall
-from models.outcomes import FirstToken
+from models.core.calls import FirstTokenCall
+from models.core.outcomes import FirstToken
 from tests.support.pictures import item
 from tests.support.questions import scored
 

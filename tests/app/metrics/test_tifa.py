@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from models.calls import ChoiceCall, LikelihoodCall
-from models.outcomes import Choices, Likelihood
+from models.core.calls import ChoiceCall, LikelihoodCall
+from models.core.outcomes import Choices, Likelihood
 from tests.support.pictures import item
 from tests.support.questions import scored, written
 

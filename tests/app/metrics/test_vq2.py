@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from models.calls import LikelihoodCall
-from models.outcomes import Likelihood
+from models.core.calls import LikelihoodCall
+from models.core.outcomes import Likelihood
 from tests.support.pictures import item
 from tests.support.questions import scored, written
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from models.outcomes import Text
+from models.core.outcomes import Text
 from tests.support.pictures import item
 from tests.support.questions import scored
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from service import command
+from service.process import command
 from service.questions.exchange import dsg, jsonl
 from service.questions.exchange.contract import made
 from service.questions.sets import Question, QuestionSet, check

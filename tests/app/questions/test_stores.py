@@ -6,12 +6,12 @@ import sqlite3
 
 import pytest
 
-from service.errors import NotReady
+from service.core.errors import NotReady
+from service.core.settings import SettingsError
 from service.questions.sets import Question, QuestionSet
 from service.questions.stores import file, sqlite
 from service.questions.stores.contract import Store, from_json, to_json
 from service.questions.stores.sqlite import SQLiteStore
-from service.settings import SettingsError
 from tests.support.dsg import CHAIN
 from tests.support.pictures import item
 

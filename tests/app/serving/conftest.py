@@ -4,9 +4,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from models.openai.llm import OpenAiLLM
-from models.openai.reward import OpenAiReward
-from models.openai.vlm import OpenAiVlm
+from models.families.openai.llm import OpenAiLLM
+from models.families.openai.reward import OpenAiReward
+from models.families.openai.vlm import OpenAiVlm
 from tests.support.fake_openai import FakeOpenAI
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from models.calls import ImageCall, TextCall
-from service.errors import ModelFault
+from models.core.calls import ImageCall, TextCall
+from service.core.errors import ModelFault
 from tests.support.pictures import b64, item, png
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +24,7 @@ async def test_a_pair_scored_before_is_neither_decoded_nor_given_to_a_model(serv
         calls = len(fakes["vqa"].calls), len(fakes["clip"].calls)
         for name in ("vqa", "clip"):
             fakes[name].prepare = fakes[name].score = None
-        monkeypatch.setattr("models.image.decode", None)
+        monkeypatch.setattr("models.images.image.decode", None)
         second = await score(client, item())
         metrics = (await client.get("/metrics")).text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.metrics.registry import metrics
+from service.metrics.common.registry import metrics
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio

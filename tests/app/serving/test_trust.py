@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from service.errors import NotReady
+from service.core.errors import NotReady
 from service.serving.backends.trust import OTHER, SAME
 from tests.app.serving.test_last_calls import backend
 from tests.app.serving.test_remote_reward import classified

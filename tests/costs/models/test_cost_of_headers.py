@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models.formats.registry import read_unseen
+from models.images.formats.registry import read_unseen
 from tests.process.models.test_orientation import exif, noise
 from tests.support.bombs import chunk, saved, segment, with_chunks, with_segments
 from tests.support.films import box

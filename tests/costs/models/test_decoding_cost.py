@@ -19,11 +19,11 @@ import numpy as np
 import PIL.Image
 import pytest
 
-import models.formats.apart
-from models.formats.contract import ImageError
-from models.formats.decode import decode
-from models.formats.registry import read_header
-from service.settings.sections import Images
+import models.images.formats.apart
+from models.images.formats.contract import ImageError
+from models.images.formats.decode import decode
+from models.images.formats.registry import read_header
+from service.core.settings.sections import Images
 from tests.support import bombs
 from tests.support.bombs import flat, saved, segment, with_chunks, with_segments
 
@@ -137,8 +137,8 @@ class Meter:
     def __init__(self) -> None:
         decode(flat(16, 16, "AVIF"))
         decode(png())
-        assert models.formats.apart.own.process
-        self.process = models.formats.apart.own.process._process
+        assert models.images.formats.apart.own.process
+        self.process = models.images.formats.apart.own.process._process
         self._pids = ("self", self.process.pid)
 
     def spent(self) -> float:
@@ -173,7 +173,7 @@ def cost(attack: Make, yardstick: Make | None = None) -> dict[str, object]:
             hashing = meter.spent() - began
             found["times"] = found["seconds"] / (hashing + min(meter.of(usual)["seconds"] for _ in range(2)))
         os.write(writer, json.dumps(found).encode())
-        models.formats.apart.stop(meter.process)
+        models.images.formats.apart.stop(meter.process)
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:
@@ -217,7 +217,7 @@ def test_the_measure_sees_what_a_careless_decoder_would_spend(costs):
 
 LARGE = """
 from concurrent.futures import ThreadPoolExecutor
-from models.formats.decode import decode
+from models.images.formats.decode import decode
 from tests.costs.models.test_decoding_cost import MB, status
 from tests.support.bombs import flat
 

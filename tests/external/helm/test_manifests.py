@@ -3,7 +3,7 @@
 import kubernetes_validate
 import pytest
 
-from service.launch import CLOSE_S
+from service.process.launch import CLOSE_S
 from tests.external.helm.chart import EXAMPLES, containers, objects, pods, rendered, variables
 
 KUBERNETES = ("1.25", "1.37")

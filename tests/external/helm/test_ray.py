@@ -9,7 +9,7 @@ from inspect import signature
 import pytest
 import yaml
 
-from service.settings.load import load_settings
+from service.wiring.load import load_settings
 from tests.external.helm.chart import EXAMPLES, helm, named, objects, pods, rendered, variables
 
 KUBERAY = "ray start --address=head:6379  --block  --metrics-export-port=8080  --num-cpus=0 "

@@ -6,9 +6,9 @@ import tomllib
 
 import pytest
 
-from service.command import parser
-from service.settings import SettingsError
-from service.settings.load import DEMO_PROFILE, load_settings
+from service.core.settings import SettingsError
+from service.process.command import parser
+from service.wiring.load import DEMO_PROFILE, load_settings
 from tests.external.helm.chart import EXAMPLES, RELEASE, named, objects, pods, variables
 from tests.support.paths import ROOT
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from service.telemetry import Instruments
+from service.observability.instruments import Instruments
 from tests.external.helm.chart import CHART, NAMESPACE, RELEASE, helm, named, objects
 from tests.support.prometheus_server import program
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from demo.process import HOST, url
-from service.settings.sections import MAX_TIMEOUT_MS, Server
+from service.core.settings.sections import MAX_TIMEOUT_MS, Server
 from tests.support.double import TIMEOUT_MS, faulty
 from tests.support.nginx_server import CONFIGURATION, nginx_server
 from tests.support.pictures import item

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from models.checkpoints.locate import DEMO
-from models.question_llm.model import QuestionLLM
+from models.families.question_llm.model import QuestionLLM
 from service.questions.sets import QuestionSet
 from service.questions.styles.dsg import DSG as STYLE
 from tests.external.vllm.services import LISTED, scored, server, service

@@ -7,7 +7,7 @@ import PIL.Image
 import pytest
 
 from demo.samples import FOLDER
-from models.openai.answers import BY_LETTER
+from models.families.openai.answers import BY_LETTER
 from service.metrics.rubrics.rubric import RUBRICS, VALUES
 from tests.external.vllm.services import LISTED, PICTURE, scored, server, service
 from tests.support.tiny_llava import label_probabilities

@@ -10,8 +10,8 @@ import PIL.Image
 import pytest
 import torch
 
-from models.formats.decode import decode
-from models.formats.registry import read_header
+from models.images.formats.decode import decode
+from models.images.formats.registry import read_header
 from scoregate.bmp import bmp, smaller, stride
 from scoregate.errors import BadImage, UrlNotAllowed
 from scoregate.images import encoded

@@ -13,6 +13,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from demo.training.evaluation import cases
 from loadtest.generator.wires import WIRES
 from loadtest.peers import environments
 from loadtest.peers.environments import python_of
@@ -27,13 +28,12 @@ from loadtest.peers.table import EVERY, IN_PROCESS, cell, details, keep, read, t
 from loadtest.workloads.named import WORKLOADS, plan
 from loadtest.workloads.questions import ASKED
 from loadtest.workloads.spec import Spec
-from models.calls import ImageCall, LikelihoodCall, TextCall
 from models.checkpoints.locate import locate
-from models.clip.model import Clip
-from models.clip_flant5.model import ClipFlanT5
-from models.contract import QUESTION
-from models.demo.evaluation import cases
-from models.image import Image
+from models.core.calls import ImageCall, LikelihoodCall, TextCall
+from models.core.contract import QUESTION
+from models.families.clip.model import Clip
+from models.families.clip_flant5.model import ClipFlanT5
+from models.images.image import Image
 from tests.unit.loadtest.conftest import outcome
 
 

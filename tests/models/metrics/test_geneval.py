@@ -5,7 +5,7 @@ import PIL.Image
 import PIL.ImageDraw
 import pytest
 
-from models.detector.mask2former import Mask2Former
+from models.families.detector.mask2former import Mask2Former
 from tests.support.detector_checkpoints import mask2former
 from tests.support.pictures import b64, item, saved
 

@@ -5,8 +5,8 @@ import PIL.ImageDraw
 import PIL.ImageFont
 import pytest
 
-from models.ocr import RapidOcrSettings
-from models.ocr.model import load
+from models.families.ocr import RapidOcrSettings
+from models.families.ocr.model import load
 from tests.app.metrics.test_ocr import scored
 from tests.support.paths import GOLDEN
 from tests.support.pictures import b64, saved

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
-from service.bootstrap import Service
-from service.http.app import create_app
-from service.metrics.assignment import assign
-from service.metrics.registry import metrics
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
+from service.metrics.common.assignment import assign
+from service.metrics.common.registry import metrics
 from service.serving.loading import load_models
-from service.settings import SettingsError
-from service.settings.load import load_settings
-from service.settings.tree import Settings
+from service.web.app import create_app
+from service.wiring.bootstrap import Service
+from service.wiring.load import load_settings
 from tests.support.clip_checkpoints import noise, plain_cosines, published_cosines, save_own, save_published
 from tests.support.pictures import b64, item, saved
 

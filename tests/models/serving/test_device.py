@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from models.contract import Prepared
-from models.fake import chance
-from service.errors import DeadlineExceeded, Draining
+from models.core.contract import Prepared
+from models.families.fake import chance
+from service.core.errors import DeadlineExceeded, Draining
 from service.serving.batcher.cost_model import CostModel
 from service.serving.demand import Demand
 from tests.support.devices import Words, device, holding, outcomes_of, put

@@ -7,7 +7,7 @@ from threading import Barrier
 import pytest
 import torch
 
-from service.concurrency.cpu_threads import cpu_threads
+from service.core.concurrency.cpu_threads import cpu_threads
 from service.serving.batcher.cores import compute_on_one_core
 from service.serving.batcher.cost_model import CostModel
 from tests.support.devices import Words, device, learns, outcomes_of, put, until_idle

@@ -6,9 +6,9 @@ import math
 import pytest
 import torch
 
-from models.contract import ModelError
-from models.outcomes import Likelihood
-from service.errors import Draining, ModelFault
+from models.core.contract import ModelError
+from models.core.outcomes import Likelihood
+from service.core.errors import Draining, ModelFault
 from tests.support.devices import Words, device, holding, outcomes_of, put
 from tests.support.fakes import FakeVqa
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from service.telemetry import Instruments
+from service.observability.instruments import Instruments
 from tests.support.devices import Words, device, holding, outcomes_of, put
 
 pytestmark = pytest.mark.anyio

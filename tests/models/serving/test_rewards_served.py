@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from service.bootstrap import Service
-from service.http.app import create_app
+from service.core.settings.tree import Settings
 from service.serving.loading import load_models
-from service.settings.tree import Settings
+from service.web.app import create_app
+from service.wiring.bootstrap import Service
 from tests.support.clip_checkpoints import save_own
 from tests.support.imagereward_checkpoints import GOLDEN, golden, imagereward
 from tests.support.pictures import b64, item

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from models.calls import RewardCall
-from models.contract import ModelError
-from models.outcomes import Reward
-from service.errors import ModelFault
+from models.core.calls import RewardCall
+from models.core.contract import ModelError
+from models.core.outcomes import Reward
+from service.core.errors import ModelFault
+from service.core.settings import NotYet
 from service.serving.batcher.warm_up import warm_up
-from service.settings import NotYet
 from tests.support.devices import device
 from tests.support.fakes import FakeVqa
 

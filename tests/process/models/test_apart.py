@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from models.formats import apart
-from models.formats.contract import ImageError
-from models.formats.decode import decode
+from models.images.formats import apart
+from models.images.formats.contract import ImageError
+from models.images.formats.decode import decode
 from tests.support.bombs import flat, lying_avif
 
-BOUNDED = "from models.formats.worker import bounded\nwith bounded({memory}, {seconds}):\n    {work}"
+BOUNDED = "from models.images.formats.worker import bounded\nwith bounded({memory}, {seconds}):\n    {work}"
 
 
 def run(work: str, memory: int = 2**30, seconds: float = 60) -> "subprocess.CompletedProcess[str]":

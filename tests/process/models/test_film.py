@@ -9,11 +9,11 @@ from random import Random
 import PIL.Image
 import pytest
 
-import models.film
-from models.film import Film
-from models.formats.contract import MAX_FILM
-from models.formats.registry import read_film, read_header
-from models.image import Image, ImageError
+import models.images.film
+from models.images.film import Film
+from models.images.formats.contract import MAX_FILM
+from models.images.formats.registry import read_film, read_header
+from models.images.image import Image, ImageError
 from tests.support.bombs import saved
 from tests.support.films import COLOURS, declared_mp4, film, many_frames, mp4, plain
 
@@ -28,9 +28,9 @@ ANIMATED = {
 @pytest.fixture
 def decoded(monkeypatch):
     """The formats of the films that were decoded, as a list that grows."""
-    formats, decode = [], models.film.decode_film
+    formats, decode = [], models.images.film.decode_film
     monkeypatch.setattr(
-        models.film, "decode_film", lambda data, format: formats.append(format) or decode(data, format)
+        models.images.film, "decode_film", lambda data, format: formats.append(format) or decode(data, format)
     )
     return formats
 

@@ -9,10 +9,10 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from models.formats.contract import ImageError
-from models.formats.decode import decode
-from models.formats.mp4 import MP4
-from models.formats.registry import FORMATS, plain, read_header
+from models.images.formats.contract import ImageError
+from models.images.formats.decode import decode
+from models.images.formats.mp4 import MP4
+from models.images.formats.registry import FORMATS, plain, read_header
 from tests.support.bombs import (
     chunk,
     exif,

@@ -8,10 +8,10 @@ import PIL.Image
 import PIL.ImageOps
 import pytest
 
-from models.film import Film
-from models.formats.contract import Unseen
-from models.formats.registry import read_unseen
-from models.image import Image
+from models.images.film import Film
+from models.images.formats.contract import Unseen
+from models.images.formats.registry import read_unseen
+from models.images.image import Image
 from tests.support.bombs import chunk, saved, segment, with_chunks, with_segments
 from tests.support.films import film, many_frames
 

@@ -5,14 +5,14 @@ import math
 
 import pytest
 
-from models.outcomes import Text
-from service.context import Context
+from models.core.outcomes import Text
+from service.observability.instruments import Instruments
 from service.questions.stores.contract import LEASE_S, LeaseLost
 from service.questions.stores.redis import LEASE
 from service.questions.stores.sqlite import SQLiteStore
 from service.questions.styles.dsg import DSG
 from service.questions.writer import QuestionWriter, lookup_key
-from service.telemetry import Instruments
+from service.serving.context import Context
 from tests.app.questions.test_stores import KEY, MADE
 from tests.process.questions.test_stores import OTHER, Redis
 from tests.support.question_llm import FakeHandle

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service.errors import NotReady
+from service.core.errors import NotReady
+from service.core.redis.client import RedisClient
+from service.observability.instruments import Instruments
 from service.questions.sets import Question, QuestionSet
 from service.questions.stores.contract import to_json
 from service.questions.stores.redis import PREFIX, RedisStore
 from service.questions.stores.sqlite import SQLiteStore
-from service.redis.client import RedisClient
-from service.telemetry import Instruments
 from tests.app.questions.test_stores import KEY, MADE, dsg, score
 from tests.support.pictures import item
 

@@ -7,7 +7,7 @@ import sys
 LOADED = """
 from service.serving.batcher.cores import all_cores
 from service.serving.loading import load_models
-from service.settings.tree import Settings
+from service.core.settings.tree import Settings
 
 table = {"family": "clip_flant5", "checkpoint": "demo:clip_flant5"}
 load_models(Settings.model_validate({"models": {"vqa": table}}))

@@ -8,8 +8,8 @@ import numpy as np
 import orjson
 import pytest
 
-from models.calls import TextCall
-from models.outcomes import (
+from models.core.calls import TextCall
+from models.core.outcomes import (
     Choices,
     Detection,
     Detections,
@@ -22,10 +22,10 @@ from models.outcomes import (
     Reading,
     Reward,
 )
-from service.redis.client import RedisClient
+from service.core.redis.client import RedisClient
+from service.observability.instruments import Instruments
 from service.serving.cache.memory import OutcomeCache
 from service.serving.cache.redis import RedisCache
-from service.telemetry import Instruments
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio

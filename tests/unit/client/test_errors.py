@@ -4,7 +4,7 @@ import pickle
 
 import scoregate
 from scoregate.errors import KINDS, OWN, ScoregateError, error_of, tree
-from service import errors
+from service.core import errors
 
 
 def test_every_code_of_the_service_is_a_class_of_the_same_name():

@@ -3,7 +3,7 @@
 import pytest
 
 from scoregate.multipart import form
-from service.http.multipart import Form
+from service.web.server.multipart import Form
 
 
 @pytest.mark.parametrize("data", [b"", b"\r\n--", b"\r\n", bytes(range(256)) * 300])

@@ -7,7 +7,7 @@ import pytest
 from demo.draw_samples import described
 from demo.samples import FOLDER, listed
 from demo.samples.scenes import SAMPLES
-from models.demo.world import draw
+from demo.training.world import draw
 from service.metrics.objects.checks import verdict
 from service.metrics.objects.found import Found, by_class
 from service.metrics.objects.tasks import Task

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from service.settings.load import load_settings
+from service.wiring.load import load_settings
 from tests.support.dockerfile import environment, stages
 from tests.support.paths import ROOT
 

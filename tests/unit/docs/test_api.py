@@ -3,9 +3,9 @@
 import json
 import re
 
-from service.http.keys import Keys
-from service.metrics.contract import MetricOptions
-from service.metrics.registry import metrics
+from service.metrics.common.contract import MetricOptions
+from service.metrics.common.registry import metrics
+from service.web.auth.keys import Keys
 from tests.support.pages import fences, named_rows, page, section
 
 PAGE = "api.md"

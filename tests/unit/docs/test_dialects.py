@@ -3,9 +3,9 @@
 import re
 from typing import get_args
 
-from service.dialects.registry import ROUTERS, routers
-from service.settings.dialects import Dialect
-from service.settings.load import load_settings
+from service.core.settings.dialects import Dialect
+from service.web.dialects.registry import ROUTERS, routers
+from service.wiring.load import load_settings
 from tests.support.pages import fences, page, rows
 
 PAGE = "dialects.md"

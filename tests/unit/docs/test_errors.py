@@ -1,11 +1,11 @@
 """docs/errors.md: the tree of errors, with its codes and statuses."""
 
-from service.http.openapi import tree
+from service.web.openapi import tree
 from tests.support.pages import page, rows
 
 
 def test_every_error_code_is_documented_with_its_status_and_no_other():
-    """The table of docs/errors.md is the tree of service/errors.py."""
+    """The table of docs/errors.md is the tree of service/core/errors.py."""
     documented = [
         (cells[0].strip("`"), int(cells[1])) for cells in rows(page("errors.md")) if cells[1].isdigit()
     ]

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from service import collectors
-from service.logs import FIELDS
-from service.telemetry import Instruments
+from service.observability import collectors
+from service.observability.instruments import Instruments
+from service.observability.logs import FIELDS
 from tests.support.pages import fences, named_rows, page, rows, section
 
 PAGE = "instruments.md"

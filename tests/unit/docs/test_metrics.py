@@ -2,7 +2,7 @@
 
 import re
 
-from service.metrics.registry import own
+from service.metrics.common.registry import own
 from tests.support.pages import DOCS, ROOT, named_rows, page, rows, section
 
 

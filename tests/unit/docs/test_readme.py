@@ -6,7 +6,7 @@ from math import log
 
 import pytest
 
-from models.outcomes import Likelihood
+from models.core.outcomes import Likelihood
 from service.metrics.vqascore import VqaScoreOptions, likelihood, metric
 from tests.support.pages import DOCS, ROOT, rows
 

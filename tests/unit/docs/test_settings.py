@@ -7,11 +7,11 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from models.registry import OWN
-from models.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, PlacedSettings, RemoteSettings
-from service.settings import SettingsError
-from service.settings.load import load_settings
-from service.settings.tree import PartSettings, Settings
+from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, PlacedSettings, RemoteSettings
+from models.families.registry import OWN
+from service.core.settings import SettingsError
+from service.core.settings.tree import PartSettings, Settings
+from service.wiring.load import load_settings
 from tests.support.pages import fences, named_rows, page, rows, section
 
 PAGE = "configuration.md"

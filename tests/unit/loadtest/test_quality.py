@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 
+from demo.training.language import Mention, Statement
+from demo.training.world import RELATIONS, Scene, relation
 from loadtest.quality import graphs as drawn
 from loadtest.quality.graphs import LEVELS, Target, cells, graph, sample_target, with_errors
 from loadtest.quality.meta import Scored, estimate, rank, separation
 from loadtest.quality.plot import plot
-from models.demo.language import Mention, Statement
-from models.demo.world import RELATIONS, Scene, relation
 
 # SEG 0 of the released data with the scores of `blip1_dsg`.
 SEG_0 = [

@@ -11,8 +11,8 @@ import pytest
 from loadtest.workloads import corpus
 from loadtest.workloads.named import WORKLOADS, plan
 from loadtest.workloads.spec import Spec
-from service.http.requests import requests_with
-from service.metrics.registry import metrics
+from service.metrics.common.registry import metrics
+from service.web.wire.requests import requests_with
 
 ASKED = requests_with(metrics()).score
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from service.metrics.assignment import assign
-from service.metrics.contract import Metric, Score
-from service.metrics.registry import own
-from service.settings import SettingsError
-from service.settings.tree import Settings
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
+from service.metrics.common.assignment import assign
+from service.metrics.common.contract import Metric, Score
+from service.metrics.common.registry import own
 
 
 async def nothing(item, models, options):

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from models.calls import ChoiceCall, LikelihoodCall
-from models.fake import GREY
-from models.outcomes import Choices, Likelihood
-from service.metrics.choices import YES_NO_QUESTION, Answered, call, log_likelihoods
+from models.core.calls import ChoiceCall, LikelihoodCall
+from models.core.outcomes import Choices, Likelihood
+from models.families.fake import GREY
+from service.metrics.common.choices import YES_NO_QUESTION, Answered, call, log_likelihoods
 from service.questions.sets import Question
 
 COLOUR = Question(1, "What color is it?", expected="red", choices=("red", "dark blue"))

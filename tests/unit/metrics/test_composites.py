@@ -4,12 +4,12 @@ from math import inf
 
 import pytest
 
-from service.metrics.assignment import assign
-from service.metrics.composites import composites
-from service.metrics.registry import own
-from service.settings import SettingsError
-from service.settings.load import load_settings
-from service.settings.tree import Settings
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
+from service.metrics.common.assignment import assign
+from service.metrics.common.composites import composites
+from service.metrics.common.registry import own
+from service.wiring.load import load_settings
 
 REWARD = {
     "vqascore": {"weight": 0.6},

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.metrics.contract import Metric, MetricOptions, Score
-from service.metrics.registry import own
+from service.metrics.common.contract import Metric, MetricOptions, Score
+from service.metrics.common.registry import own
 
 
 async def half(item, models, options):

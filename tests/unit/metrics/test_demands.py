@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.metrics.registry import own
+from service.metrics.common.registry import own
 from service.questions.given import YesNoQuestion
 from service.serving.demand import Demand
 

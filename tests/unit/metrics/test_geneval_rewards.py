@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.errors import Invalid
-from service.metrics.contract import Score
+from service.core.errors import Invalid
+from service.metrics.common.contract import Score
 from service.metrics.geneval import GenEvalOptions
 from service.metrics.objects.found import Found
 from service.metrics.objects.rewards import reward

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from service.errors import NoText
-from service.metrics.edit_distance import edit_distance
+from service.core.errors import NoText
+from service.metrics.common.edit_distance import edit_distance
 from service.metrics.ocr import quoted
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.errors import Unanswered
+from service.core.errors import Unanswered
 from service.metrics.skills import by_skill, fold
 from service.questions.sets import Question
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.metrics.words import words
+from service.metrics.common.words import words
 
 
 def scores(prompt, *scored):

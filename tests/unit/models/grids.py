@@ -2,8 +2,8 @@
 
 import PIL.Image
 
-from models.grid import Grid
-from models.image import Image
+from models.images.grid import Grid
+from models.images.image import Image
 from tests.support.films import plain
 
 BLACK = (0, 0, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.calls import (
+from models.core.calls import (
     ChoiceCall,
     EntailmentCall,
     FirstTokenCall,
@@ -13,7 +13,7 @@ from models.calls import (
     ReadCall,
     TextCall,
 )
-from models.image import Image
+from models.images.image import Image
 
 MODEL = ("vqa", "tiny", "1")
 SCHEMA = {"type": "object"}
@@ -82,7 +82,7 @@ def test_calls_that_differ_in_anything_have_other_keys():
 
 def test_an_image_counts_by_its_digest(monkeypatch):
     """Nothing is decoded for a key."""
-    monkeypatch.setattr("models.image.decode", None)
+    monkeypatch.setattr("models.images.image.decode", None)
 
     assert ImageCall(Image(b"a", "d")).key(MODEL) == ImageCall(Image(b"b", "d")).key(MODEL)
 

@@ -5,8 +5,7 @@ from random import Random
 
 import pytest
 
-from models.contract import CHOICE_QUESTION, QUESTION
-from models.demo.vqa_questions import (
+from demo.training.vqa_questions import (
     FORMS,
     ONE_WORD,
     REPORTED,
@@ -16,7 +15,8 @@ from models.demo.vqa_questions import (
     Asked,
     sample_question,
 )
-from models.demo.world import GAPS, Scene, Thing, sample_scene
+from demo.training.world import GAPS, Scene, Thing, sample_scene
+from models.core.contract import CHOICE_QUESTION, QUESTION
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 RED_CIRCLE = Thing("circle", "red", 0.2, 0.5, 0.1, RED)

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from models.demo.exchanges import ANSWERS, answers, exchange
-from models.demo.language import Mention, Statement, scene_graph
-from models.demo.question_prompts import MIX, any_statement
-from models.demo.styles import STYLES, tifa
-from models.question_llm.prompt import user_message
+from demo.training.exchanges import ANSWERS, answers, exchange
+from demo.training.language import Mention, Statement, scene_graph
+from demo.training.question_prompts import MIX, any_statement
+from demo.training.styles import STYLES, tifa
+from models.families.question_llm.prompt import user_message
 
 RED_CIRCLE, BLUE_CIRCLE, BLUE_SQUARE = (
     Mention("circle", "red"),

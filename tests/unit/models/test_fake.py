@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from models.calls import (
+from models.core.calls import (
     ChoiceCall,
     DetectCall,
     EntailmentCall,
@@ -15,10 +15,10 @@ from models.calls import (
     ReadCall,
     TextCall,
 )
-from models.fake import EXAMPLES, GREY, FakeModel
-from models.family import Plan
-from models.image import Image, ImageError
-from models.registry import families
+from models.core.family import Plan
+from models.families.fake import EXAMPLES, GREY, FakeModel
+from models.families.registry import families
+from models.images.image import Image, ImageError
 from service.questions.styles.tifa import TIFA
 from service.questions.styles.vq2 import VQ2
 
@@ -104,7 +104,7 @@ def test_questions_follow_the_schema_that_they_are_asked_under():
 def test_a_batch_takes_the_time_that_the_table_says(monkeypatch):
     """Milliseconds of a batch, and of each call in it."""
     slept = []
-    monkeypatch.setattr("models.fake.time.sleep", slept.append)
+    monkeypatch.setattr("models.families.fake.time.sleep", slept.append)
     model = fake("vqa", fixed_ms=20, per_call_ms=5)
     score(model, *[LikelihoodCall(GREY, "Is it?")] * 4)
     score(fake("vqa"), LikelihoodCall(GREY, "Is it?"))

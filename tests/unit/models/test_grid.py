@@ -4,9 +4,9 @@ import pickle
 
 import pytest
 
-import models.image
-from models.grid import side
-from models.image import Image, ImageError
+import models.images.image
+from models.images.grid import side
+from models.images.image import Image, ImageError
 from tests.support.films import COLOURS
 from tests.unit.models.grids import BLACK, cells, grid, of, stills
 
@@ -36,7 +36,7 @@ def test_a_smaller_picture_stands_in_the_middle_of_its_cell():
 
 def test_equal_grids_have_equal_digests_and_others_do_not(monkeypatch):
     """Named after their frames and their order; nothing is decoded for it."""
-    monkeypatch.setattr(models.image, "decode", lambda encoded: pytest.fail("was decoded"))
+    monkeypatch.setattr(models.images.image, "decode", lambda encoded: pytest.fail("was decoded"))
     red, lime, blue = stills("red", "lime", "blue")
     first = grid([red, lime, blue])
 
@@ -48,13 +48,13 @@ def test_equal_grids_have_equal_digests_and_others_do_not(monkeypatch):
 def test_a_grid_has_its_pictures_one_after_the_other(monkeypatch):
     """While one is decoded, the others hold no pixels: the header counts one of them."""
     pictures, held = stills(*COLOURS[:4], size=(32, 32)), []
-    real = models.image.decode
+    real = models.images.image.decode
 
     def decode(encoded):
         held.append(sum(picture._rgb is not None for picture in pictures))
         return real(encoded)
 
-    monkeypatch.setattr(models.image, "decode", decode)
+    monkeypatch.setattr(models.images.image, "decode", decode)
     found = grid(pictures)
     _ = found.rgb
 

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from models.clip_flant5 import groups
-from models.clip_flant5.groups import SPARE, Size, alike, padded
+from models.families.clip_flant5 import groups
+from models.families.clip_flant5.groups import SPARE, Size, alike, padded
 
 
 def test_ordinary_questions_form_one_group():

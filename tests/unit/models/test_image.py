@@ -11,8 +11,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
-import models.image
-from models.image import Image, ImageError
+import models.images.image
+from models.images.image import Image, ImageError
 
 
 def noise(width=31, height=17):
@@ -29,8 +29,8 @@ def encoded(picture, format="PNG", **options):
 @pytest.fixture
 def decoded(monkeypatch):
     """How often pixels were decoded, as a list that grows."""
-    times, decode = [], models.image.decode
-    monkeypatch.setattr(models.image, "decode", lambda data: times.append(len(data)) or decode(data))
+    times, decode = [], models.images.image.decode
+    monkeypatch.setattr(models.images.image, "decode", lambda data: times.append(len(data)) or decode(data))
     return times
 
 
@@ -101,7 +101,7 @@ def test_an_image_that_is_being_decoded_is_let_go_by_who_decodes_it(monkeypatch)
         assert go.wait(10)
         return noise()
 
-    monkeypatch.setattr(models.image, "decode", slow)
+    monkeypatch.setattr(models.images.image, "decode", slow)
     image = Image.of(noise())
     with ThreadPoolExecutor(1) as thread:
         decoding = thread.submit(image.once, "width", lambda rgb: rgb.width)

@@ -2,7 +2,7 @@
 
 import threading
 
-from models.lazily import lazily
+from models.images.lazily import lazily
 
 
 class Picture:

@@ -7,7 +7,7 @@ import pytest
 from huggingface_hub import constants
 
 from models.checkpoints.locate import DEMO, cached, locate
-from models.contract import CheckpointError
+from models.core.contract import CheckpointError
 
 COMMIT = "3b4a6b1b618f4e286f5353b5b5147a3ae7d9ec55"
 OTHER = "1" * 40

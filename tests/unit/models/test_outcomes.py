@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import pytest
 
-from models.outcomes import (
+from models.core.outcomes import (
     Choices,
     Embedding,
     Entailment,

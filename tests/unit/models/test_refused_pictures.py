@@ -6,8 +6,8 @@ import weakref
 import PIL.Image
 import pytest
 
-from models.formats.contract import ImageError
-from models.formats.decode import decode
+from models.images.formats.contract import ImageError
+from models.images.formats.decode import decode
 from tests.support.bombs import flat
 
 

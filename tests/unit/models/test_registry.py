@@ -4,14 +4,14 @@ import sys
 
 import pytest
 
-from models.contract import CheckpointError
-from models.plugins import PluginError
-from models.registry import families
-from models.settings import ModelSettings
+from models.core.contract import CheckpointError
+from models.core.settings import ModelSettings
+from models.families.plugins import PluginError
+from models.families.registry import families
 
 DECLARATION = """
-from models.family import Family
-from models.settings import ModelSettings
+from models.core.family import Family
+from models.core.settings import ModelSettings
 
 FAMILY = Family("{name}", role="{role}", settings=ModelSettings, loader="{module}:load")
 """

@@ -2,9 +2,9 @@
 
 import pytest
 
-from models.contract import RemoteModel
-from models.family import Plan
-from models.registry import families
+from models.core.contract import RemoteModel
+from models.core.family import Plan
+from models.families.registry import families
 
 REMOTE = {"base_url": "http://127.0.0.1:1/v1", "model": "owner/name", "extra_body": {"a": 1}}
 

@@ -5,12 +5,12 @@ import math
 
 import pytest
 
-from service.context import Context
-from service.errors import DeadlineExceeded, Overloaded
+from service.core.errors import DeadlineExceeded, Overloaded
+from service.observability.instruments import Instruments
 from service.questions.stores.sqlite import SQLiteStore
 from service.questions.styles.dsg import DSG
 from service.questions.writer import QuestionWriter
-from service.telemetry import Instruments
+from service.serving.context import Context
 from tests.support.fakes import FakeQuestionLLM
 
 pytestmark = pytest.mark.anyio

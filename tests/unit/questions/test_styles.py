@@ -5,16 +5,16 @@ import math
 
 import pytest
 
-from models.calls import GenerateCall
-from models.outcomes import Text
-from service.context import Context
+from models.core.calls import GenerateCall
+from models.core.outcomes import Text
+from service.observability.instruments import Instruments
 from service.questions.sets import Question, QuestionSet, check
 from service.questions.stores.contract import from_json, to_json
 from service.questions.stores.sqlite import SQLiteStore
 from service.questions.style import Style
 from service.questions.styles.dsg import DSG
 from service.questions.writer import QuestionWriter, lookup_key
-from service.telemetry import Instruments
+from service.serving.context import Context
 from tests.support.fakes import FakeQuestionLLM
 
 pytestmark = pytest.mark.anyio

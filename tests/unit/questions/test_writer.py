@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from models.outcomes import Text
-from service.context import Context
-from service.errors import NoQuestions, QuestionLLMFailed
+from models.core.outcomes import Text
+from service.core.errors import NoQuestions, QuestionLLMFailed
 from service.questions.stores.sqlite import SQLiteStore
 from service.questions.styles.dsg import DSG
 from service.questions.writer import QuestionWriter, lookup_key
+from service.serving.context import Context
 from tests.support.instruments import unread
 from tests.support.question_llm import FakeHandle
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from service.errors import LaneFull, Overloaded, TooLarge
+from service.core.errors import LaneFull, Overloaded, TooLarge
 from service.serving.batcher.cost_model import CostModel
 from service.serving.demand import Demand
 from tests.support.handles import asking, call, context, held, serving, until

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from models.outcomes import Likelihood
-from service.errors import Draining
+from models.core.outcomes import Likelihood
+from service.core.errors import Draining
 from service.serving.cache.memory import OutcomeCache
 from tests.support.handles import asking, call, held, questions, serving, until
 

@@ -5,7 +5,7 @@ from collections import deque
 
 import pytest
 
-from models.contract import Prepared
+from models.core.contract import Prepared
 from service.serving.batcher.batch import QueuedCall, Shares, take_batch
 
 pytestmark = pytest.mark.anyio

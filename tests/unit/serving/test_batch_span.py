@@ -2,10 +2,10 @@
 
 import pytest
 
-from models.contract import Prepared
+from models.core.contract import Prepared
+from service.observability.tracing.span import NO_SPAN
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.batch_span import batch_span
-from service.tracing.span import NO_SPAN
 from tests.support.devices import Words, device, outcomes_of, put
 from tests.support.spans import Recorded
 

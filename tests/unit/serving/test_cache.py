@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.calls import GenerateCall, ImageCall, LikelihoodCall, TextCall
-from models.fake import GREY
-from models.image import Image
-from models.outcomes import Embedding, Likelihood
+from models.core.calls import GenerateCall, ImageCall, LikelihoodCall, TextCall
+from models.core.outcomes import Embedding, Likelihood
+from models.families.fake import GREY
+from models.images.image import Image
 from service.serving.cache.memory import ENTRY, OutcomeCache, size_of
 
 MODEL = ("vqa", "clip-flant5-xl@1", "float32")

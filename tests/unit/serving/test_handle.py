@@ -5,10 +5,10 @@ import gc
 
 import pytest
 
-from models.calls import LikelihoodCall
-from models.image import Image
-from models.outcomes import Likelihood
-from service.errors import ImageUndecodable, ModelFault
+from models.core.calls import LikelihoodCall
+from models.core.outcomes import Likelihood
+from models.images.image import Image
+from service.core.errors import ImageUndecodable, ModelFault
 from service.serving.cache.memory import OutcomeCache
 from service.serving.handle import BULK_KEPT_S
 from service.serving.shared_call import SharedCall

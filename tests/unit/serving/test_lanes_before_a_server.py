@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from models.calls import GenerateCall
-from models.contract import ModelInfo, Prepared, RemoteModel
-from models.settings import RemoteSettings
-from service.concurrency.cpu_threads import FairThreads
-from service.errors import DeadlineExceeded, Draining, LaneFull, Overloaded
-from service.lanes import LANES
+from models.core.calls import GenerateCall
+from models.core.contract import ModelInfo, Prepared, RemoteModel
+from models.core.settings import RemoteSettings
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.errors import DeadlineExceeded, Draining, LaneFull, Overloaded
+from service.core.lanes import LANES
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.batch import Shares

@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.contract import Prepared, UpstreamError
+from models.core.contract import Prepared, UpstreamError
 from service.serving.backends.last_calls import AGAIN_S, IN_A_ROW, MOST_S, LastCalls
 from service.serving.backends.upstream import ServerFailed, Unreachable
 

@@ -4,12 +4,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from models.contract import RemoteModel
-from service.concurrency.cpu_threads import cpu_threads
+from models.core.contract import RemoteModel
+from service.core.concurrency.cpu_threads import cpu_threads
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
+from service.observability.instruments import Instruments
 from service.serving.local import LocalRuntime
-from service.settings import SettingsError
-from service.settings.tree import Settings
-from service.telemetry import Instruments
 from tests.support.fakes import FakeQuestionLLM, FakeVqa
 
 pytestmark = pytest.mark.anyio

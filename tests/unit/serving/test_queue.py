@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.contract import Prepared
+from models.core.contract import Prepared
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.demand import Demand

@@ -6,13 +6,13 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from models.contract import ModelInfo
-from models.registry import families
-from models.settings import NOT_IN_RECIPE, LocalSettings
+from models.core.contract import ModelInfo
+from models.core.settings import NOT_IN_RECIPE, LocalSettings
+from models.families.registry import families
+from service.core.settings.tree import Settings
 from service.serving import recipe as recipes
 from service.serving.ray.contract import Described
 from service.serving.recipe import options, with_recipe
-from service.settings.tree import Settings
 
 INFO = ModelInfo("vqa", "clip_flant5", "m", "1", "float32", "cpu")
 SERVED = {"family": "openai_vlm", "base_url": "http://a/v1", "model": "m"}

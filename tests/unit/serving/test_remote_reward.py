@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.registry import families
+from models.families.registry import families
 
 
 def test_the_table_is_what_the_model_is_made_of():

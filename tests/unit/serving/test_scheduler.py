@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from models.contract import Prepared
+from models.core.contract import Prepared
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.cost_model import CostModel
 from service.serving.batcher.queue import Queue

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from models.contract import UpstreamError
-from models.known import TOLERANCE
-from models.outcomes import Likelihood
-from service.errors import NotReady
+from models.core.contract import UpstreamError
+from models.core.known import TOLERANCE
+from models.core.outcomes import Likelihood
+from service.core.errors import NotReady
 from service.serving.backends.trust import AGAIN_S, OTHER, SAME, UNSTEADY, Trust
 from service.serving.backends.upstream import ServerFailed, Unreachable
 

@@ -3,11 +3,11 @@
 import httpx
 import pytest
 
-from models.contract import UpstreamError
+from models.core.contract import UpstreamError
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
 from service.serving.backends.upstream import MAX_BYTES, Upstream
 from service.serving.loading import load_models
-from service.settings import SettingsError
-from service.settings.tree import Settings
 
 pytestmark = pytest.mark.anyio
 

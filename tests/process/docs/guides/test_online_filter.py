@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from demo.process import free_port, url
-from service.telemetry import Instruments
+from service.observability.instruments import Instruments
 from tests.support.pages import fences
 from tests.support.pictures import png
 

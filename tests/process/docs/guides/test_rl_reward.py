@@ -7,7 +7,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from service.settings.load import DEMO_PROFILE, load_settings
+from service.wiring.load import DEMO_PROFILE, load_settings
 from tests.support.pages import fences, page
 
 PAGE = "rl-reward.md"

@@ -8,7 +8,7 @@ import PIL.Image
 import pytest
 
 from demo.samples import FOLDER, listed
-from models.pixels import pad_and_resize
+from models.images.pixels import pad_and_resize
 from tests.support.pictures import saved
 
 PAGE = "surprising-scores.md"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from models.contract import CheckpointError
-from service.check import check
-from service.http.openapi import tree
-from service.settings import SettingsError
-from service.settings.load import load_settings
+from models.core.contract import CheckpointError
+from service.core.settings import SettingsError
+from service.process.check import check
+from service.web.openapi import tree
+from service.wiring.load import load_settings
 from tests.support.packages import files_of
 from tests.support.pages import named_rows, rows, section
 

@@ -5,14 +5,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
-from models.calls import LikelihoodCall
-from models.contract import ModelInfo
-from models.fake import COST, GREY, answer
-from models.image import Image
-from service.concurrency.cpu_threads import FairThreads
-from service.lanes import LANES
-from service.serving.backends.contract import Result
+from models.core.calls import LikelihoodCall
+from models.core.contract import ModelInfo
+from models.families.fake import COST, GREY, answer
+from models.images.image import Image
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.lanes import LANES
 from service.serving.batcher.queue import Queue
+from service.serving.contract import Result
 from service.serving.handle import Handle
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.contract import Described, Lost

@@ -5,14 +5,14 @@ from collections import Counter
 
 import pytest
 
-from models.calls import LabelCall, LikelihoodCall
-from models.fake import GREY
-from models.image import Image
-from models.outcomes import Likelihood
-from service.errors import Draining, LaneFull, ModelFault
-from service.serving.backends.contract import Result
+from models.core.calls import LabelCall, LikelihoodCall
+from models.core.outcomes import Likelihood
+from models.families.fake import GREY
+from models.images.image import Image
+from service.core.errors import Draining, LaneFull, ModelFault
+from service.scoring.workload import Workload
+from service.serving.contract import Result
 from service.serving.demand import Demand
-from service.workload import Workload
 from tests.support.handles import asking, call, context
 from tests.unit.serving.ray.replicas import BATCH, RAN_S, about, answered, asked, known, sent, settled
 

@@ -3,8 +3,8 @@
 import pytest
 
 from demo.process import HOST, free_port
+from service.core.settings import NotYet, SettingsError
 from service.serving.ray.cluster import reach
-from service.settings import NotYet, SettingsError
 
 
 @pytest.mark.parametrize("client", ["", "ray://"])

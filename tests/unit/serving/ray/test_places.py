@@ -4,14 +4,14 @@ from copy import copy
 
 import pytest
 
-from models.contract import ModelInfo, Prepared
-from service.errors import DeadlineExceeded, Fault, Invalid, LaneFull, ScoregateError
+from models.core.contract import ModelInfo, Prepared
+from service.core.errors import DeadlineExceeded, Fault, Invalid, LaneFull, ScoregateError
+from service.core.settings.tree import Settings
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.ray.contract import Described
 from service.serving.ray.packing import unplaced
 from service.serving.ray.place import Place, choose
-from service.settings.tree import Settings
 
 DIGESTS = [f"image {n}" for n in range(300)]
 

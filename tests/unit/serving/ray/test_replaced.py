@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from models.outcomes import Likelihood
-from service.errors import DeadlineExceeded
-from service.serving.backends.contract import Result
+from models.core.outcomes import Likelihood
+from service.core.errors import DeadlineExceeded
 from service.serving.cache.memory import OutcomeCache
+from service.serving.contract import Result
 from tests.support.handles import asking, call
 from tests.unit.serving.ray.replicas import about, answered, asked, known, sent, settled
 

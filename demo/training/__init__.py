@@ -1,0 +1,1 @@
+"""The demo models' training, on rendered scenes."""

@@ -1,0 +1,106 @@
+"""
+Held-out scenes: how often a right prompt beats a wrong one on the same picture.
+
+Scenes come from seeds that training never uses.  Pictures go through files and sizes as users send
+them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import exp
+from random import Random
+
+from demo.training.facts import mentions
+from demo.training.language import KINDS, Statement, matches, sample_statement
+from demo.training.vqa_samples import picture
+from demo.training.world import sample_scene
+from models.core.calls import ImageCall, LikelihoodCall, TextCall
+from models.core.contract import QUESTION, CheckpointError
+from models.core.outcomes import Likelihood
+from models.families.clip.model import Clip
+from models.families.clip_flant5.model import ClipFlanT5
+from models.images.image import Image
+
+BATCH = 64
+CLOSE = 0.15  # of the smaller radius: things that nearly touch
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """
+    A picture with a statement that is true of it and one that is false.
+
+    Attributes:
+        statements: the same two, before they became texts.
+    """
+
+    image: Image
+    right: str
+    wrong: str
+    statements: tuple[Statement, Statement]
+
+
+def cases(
+    kind: str, count: int, seed: str = "held-out", gap: float | None = None, single: bool = False
+) -> Iterator[Case]:
+    """
+    *count* cases of one kind, always the same.
+
+    Args:
+        gap: how many radii things are apart.
+        single: of each thing that the right prompt names there is one, so it is also right where "a circle"
+            means exactly one.
+    """
+    random = Random(f"{seed}-{kind}")
+    made = 0
+    while made < count:
+        scene = sample_scene(random, gap)
+        right = sample_statement(kind, True, scene, random)
+        wrong = sample_statement(kind, False, scene, random)
+        if right is None or wrong is None:
+            continue
+        if not single or all(len(matches(words, scene)) == 1 for words in mentions(right)):
+            made += 1
+            image = Image.of(picture(scene, random), f"{kind}-{made}")
+            yield Case(image, right.text, wrong.text, (right, wrong))
+
+
+def vqa_scores(model: ClipFlanT5, asked: Sequence[tuple[Image, str]]) -> list[tuple[float, float]]:
+    """VQAScore (as the released code has it) and log-odds of each (image, prompt)."""
+    calls = [LikelihoodCall(image, QUESTION.replace("{}", text)) for image, text in asked]
+    scores = []
+    for start in range(0, len(calls), BATCH):
+        for outcome in model.score([model.prepare(call) for call in calls[start : start + BATCH]]):
+            if not isinstance(outcome, Likelihood):
+                raise CheckpointError("the model says no likelihood")
+            scores.append((exp(sum(outcome.log_probs) / 2), outcome.logit))
+    return scores
+
+
+def clip_scores(model: Clip, asked: Sequence[tuple[Image, str]]) -> list[float]:
+    """Cosine of each (image, prompt)."""
+    scores = []
+    for image, text in asked:
+        calls = [model.prepare(ImageCall(image)), model.prepare(TextCall(text))]
+        seen, read = model.score(calls)
+        if isinstance(seen, Exception) or isinstance(read, Exception):
+            raise CheckpointError("the model embeds nothing")
+        scores.append(float(seen.vector @ read.vector))
+    return scores
+
+
+def report(vqa: ClipFlanT5, clip: Clip, count: int, say: Callable[[str], None] = print) -> None:
+    """Print the table of `docs/demo-world.md`, but for DSG."""
+    say(f"held-out scenes, {count} pictures per kind: right prompt above the wrong one, %")
+    say(f"{'kind':<16} {'VQAScore':>9} {'CLIPScore':>10} {'single yes/no':>14}")
+    for kind, gap in (*((kind, None) for kind in KINDS), ("count", CLOSE)):
+        held = list(cases(kind, count, gap=gap))
+        asked = [(case.image, text) for case in held for text in (case.right, case.wrong)]
+        answers, cosines = vqa_scores(vqa, asked), clip_scores(clip, asked)
+        single = sum((logit > 0) == (n % 2 == 0) for n, (_, logit) in enumerate(answers))
+        beats = sum(answers[n][1] > answers[n + 1][1] for n in range(0, len(answers), 2))
+        nearer = sum(cosines[n] > cosines[n + 1] for n in range(0, len(cosines), 2))
+        columns = (beats / count, nearer / count, single / len(answers))
+        shown = [f"{100 * value:.1f}" for value in columns]
+        name = kind if gap is None else f"{kind}, {gap:.0%} apart"
+        say(f"{name:<16} {shown[0]:>9} {shown[1]:>10} {shown[2]:>14}")

@@ -1,0 +1,1 @@
+"""What models, calls and results are."""

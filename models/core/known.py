@@ -1,0 +1,42 @@
+"""A known picture with opposite texts: what tells whether a model answers at all, and as it did before."""
+
+from math import exp
+from typing import Any
+
+import PIL.Image
+
+from models.core.outcomes import Embedding, Likelihood, Reward
+from models.images.image import Image
+
+PICTURE = Image.of(PIL.Image.new("RGB", (112, 112), (220, 20, 20)))
+TEXTS = ("a red picture", "a blue picture")  # of which one is true
+
+TOLERANCE = 0.05  # bfloat16 and other calls in the same batch change a probability by less
+
+
+def alike(first: Any, second: Any) -> bool:
+    """Whether two outcomes are the same number; those of opposite questions never are."""
+    match first, second:
+        case Likelihood(), Likelihood():
+            return first.logit == second.logit or first.log_p_yes == second.log_p_yes
+        case Reward(), Reward():
+            return first.value == second.value
+    return bool(first == second)
+
+
+def changed(before: Any, now: Any) -> bool:
+    """Whether two outcomes of one call differ by more than rounding does."""
+    pairs = zip(numbers(before), numbers(now), strict=True)
+    return any(abs(one - other) > TOLERANCE * max(1.0, abs(one)) for one, other in pairs)
+
+
+def numbers(outcome: Any) -> tuple[float, ...]:
+    """The probabilities, rewards or coordinates of an outcome; none of another kind."""
+    match outcome:
+        case Likelihood():
+            return (outcome.probability, exp(outcome.log_p_yes), exp(outcome.log_p_no))
+        case Reward():
+            return outcome.outputs
+        case Embedding():
+            return tuple(map(float, outcome.vector))
+    return ()

@@ -1,0 +1,104 @@
+"""How likely each of several answers to one question is."""
+
+from dataclasses import dataclass
+from math import exp, isfinite
+from typing import Any, ClassVar, Self
+
+from models.core.outcomes.contract import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Choices(Outcome):
+    """
+    What a VQA model says of the choices of one question, in their order.
+
+    Attributes:
+        log_probs: of each choice's tokens given the ones before, natural logarithms, all finite; a choice
+            that the model names by a letter has that letter's alone.
+        truncated: the question was cut at the model's length.
+    """
+
+    kind: ClassVar[str] = "choices"
+
+    log_probs: tuple[tuple[float, ...], ...]
+    truncated: bool = False
+
+    def is_finite(self) -> bool:
+        """Whether all log-probabilities are."""
+        return all(isfinite(number) for tokens in self.log_probs for number in tokens)
+
+    def is_possible(self) -> bool:
+        """Whether all log-probabilities are those of probabilities."""
+        return self.is_finite() and all(number <= 0 for tokens in self.log_probs for number in tokens)
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number as a float."""
+        return {
+            "log_probs": [[*map(float, tokens)] for tokens in self.log_probs],
+            "truncated": self.truncated,
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        match written:
+            case {"log_probs": [[_, *_], *_] as log_probs, "truncated": bool(truncated)} if all(
+                type(number) is float for tokens in log_probs for number in tokens
+            ):
+                return cls(tuple(tuple(tokens) for tokens in log_probs), truncated)
+        raise ValueError("not the likelihoods of choices")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstToken(Outcome):
+    """
+    How likely each of several answers is to begin the model's own.
+
+    Attributes:
+        log_probs: of each answer's first token over the whole vocabulary, natural logarithms, all finite.
+        tokens: the ids of those tokens.  Several answers may begin with the same one.
+        truncated: the question was cut at the model's length.
+    """
+
+    kind: ClassVar[str] = "first_token"
+
+    log_probs: tuple[float, ...]
+    tokens: tuple[int, ...]
+    truncated: bool = False
+
+    @property
+    def probability(self) -> float:
+        """Of all these tokens together, each counted once."""
+        return min(1.0, sum(map(exp, dict(zip(self.tokens, self.log_probs, strict=True)).values())))
+
+    def is_finite(self) -> bool:
+        """Whether all log-probabilities are."""
+        return all(map(isfinite, self.log_probs))
+
+    def is_possible(self) -> bool:
+        """Whether all log-probabilities are those of probabilities."""
+        return self.is_finite() and max(self.log_probs) <= 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Every log-probability as a float."""
+        return {
+            "log_probs": [*map(float, self.log_probs)],
+            "tokens": [*self.tokens],
+            "truncated": self.truncated,
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        match written:
+            case {
+                "log_probs": [_, *_] as log_probs,
+                "tokens": [_, *_] as tokens,
+                "truncated": bool(truncated),
+            } if (
+                len(tokens) == len(log_probs)
+                and all(type(number) is float for number in log_probs)
+                and all(type(token) is int for token in tokens)
+            ):
+                return cls(tuple(log_probs), tuple(tokens), truncated)
+        raise ValueError("not the likelihoods of first tokens")

@@ -1,0 +1,43 @@
+"""Where an image or a text lies."""
+
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from models.core.outcomes.contract import Outcome
+
+FLOAT32 = np.dtype("<f4")
+ROUNDING = 1e-5  # of a length of 1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Embedding(Outcome):
+    """A read-only float32 vector of length 1; the cosine of two is `float(a.vector @ b.vector)`."""
+
+    kind: ClassVar[str] = "embedding"
+
+    vector: np.ndarray
+    truncated: bool = False  # the text was cut at the model's length
+
+    def is_finite(self) -> bool:
+        """Whether all numbers of the vector are."""
+        return bool(np.isfinite(self.vector).all())
+
+    def is_possible(self) -> bool:
+        """Whether its length is 1 but for rounding, so that cosines lie between -1 and 1."""
+        return bool(abs(np.linalg.norm(self.vector.astype(float)) - 1) <= ROUNDING)
+
+    def to_json(self) -> dict[str, Any]:
+        """The vector's bytes as base64."""
+        content = b64encode(self.vector.astype(FLOAT32, copy=False).tobytes()).decode()
+        return {"vector": content, "truncated": self.truncated}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        match written:
+            case {"vector": str(content), "truncated": bool(truncated)} if content:
+                return cls(np.frombuffer(b64decode(content, validate=True), FLOAT32), truncated)
+        raise ValueError("not an embedding")

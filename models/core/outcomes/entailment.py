@@ -1,0 +1,43 @@
+"""Whether one text follows from another."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar, Self
+
+from models.core.outcomes.contract import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Entailment(Outcome):
+    """
+    What an NLI model says of a premise and a hypothesis.
+
+    Attributes:
+        probability: that the hypothesis follows, 0 to 1.
+        truncated: the texts were cut at the model's length.
+    """
+
+    kind: ClassVar[str] = "entailment"
+
+    probability: float
+    truncated: bool = False
+
+    def is_finite(self) -> bool:
+        """Whether the probability is."""
+        return isfinite(self.probability)
+
+    def is_possible(self) -> bool:
+        """Whether the probability is one."""
+        return 0 <= self.probability <= 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The probability as a float."""
+        return {"probability": float(self.probability), "truncated": self.truncated}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        match written:
+            case {"probability": float(probability), "truncated": bool(truncated)}:
+                return cls(probability, truncated)
+        raise ValueError("not an entailment")

@@ -1,0 +1,72 @@
+"""How likely an answer is."""
+
+from dataclasses import dataclass
+from math import exp, isfinite, tanh
+from typing import Any, ClassVar, Self
+
+from models.core.outcomes.contract import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood(Outcome):
+    """
+    What a VQA model says of one answer; natural-log probabilities, all finite.
+
+    Attributes:
+        log_probs: of each answer token given the ones before, `</s>` last.
+        log_p_yes: of "Yes" as the first token, whatever the answer asked for.
+        log_p_no: of "No" as the first token.
+        truncated: the question was cut at the model's length.
+    """
+
+    kind: ClassVar[str] = "likelihood"
+
+    log_probs: tuple[float, ...]
+    log_p_yes: float
+    log_p_no: float
+    truncated: bool = False
+
+    @property
+    def logit(self) -> float:
+        """log p_yes - log p_no, finite however sure the model is."""
+        return self.log_p_yes - self.log_p_no
+
+    @property
+    def probability(self) -> float:
+        """P("Yes" given "Yes" or "No"): the logistic function of the logit."""
+        return 0.5 + 0.5 * tanh(self.logit / 2)
+
+    @property
+    def label_mass(self) -> float:
+        """p_yes + p_no: how much of the model's answer is an answer at all."""
+        return exp(self.log_p_yes) + exp(self.log_p_no)
+
+    def is_finite(self) -> bool:
+        """Whether all log-probabilities are."""
+        return all(map(isfinite, (*self.log_probs, self.log_p_yes, self.log_p_no)))
+
+    def is_possible(self) -> bool:
+        """Whether all log-probabilities are those of probabilities."""
+        return self.is_finite() and max(*self.log_probs, self.log_p_yes, self.log_p_no) <= 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number as a float."""
+        return {
+            "log_probs": [*map(float, self.log_probs)],
+            "log_p_yes": float(self.log_p_yes),
+            "log_p_no": float(self.log_p_no),
+            "truncated": self.truncated,
+        }
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        match written:
+            case {
+                "log_probs": [_, *_] as log_probs,
+                "log_p_yes": float(yes),
+                "log_p_no": float(no),
+                "truncated": bool(truncated),
+            } if all(type(number) is float for number in log_probs):
+                return cls(tuple(log_probs), yes, no, truncated)
+        raise ValueError("not a likelihood")

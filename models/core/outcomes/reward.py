@@ -1,0 +1,50 @@
+"""How good an image is for a prompt."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar, Self
+
+from models.core.outcomes.contract import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Reward(Outcome):
+    """
+    What a reward model says of an image and a prompt.
+
+    Attributes:
+        outputs: of its head, all finite and without bounds.
+        index: which of them is the reward.
+        truncated: the prompt was cut at the model's length.
+    """
+
+    kind: ClassVar[str] = "reward"
+
+    outputs: tuple[float, ...]
+    index: int = 0
+    truncated: bool = False
+
+    @property
+    def value(self) -> float:
+        """The reward."""
+        return self.outputs[self.index]
+
+    def is_finite(self) -> bool:
+        """Whether all outputs are."""
+        return all(map(isfinite, self.outputs))
+
+    def to_json(self) -> dict[str, Any]:
+        """Every output as a float."""
+        return {"outputs": [*map(float, self.outputs)], "index": self.index, "truncated": self.truncated}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        match written:
+            case {
+                "outputs": [_, *_] as outputs,
+                "index": int(index),
+                "truncated": bool(truncated),
+            } if all(type(number) is float for number in outputs) and 0 <= index < len(outputs):
+                return cls(tuple(outputs), index, truncated)
+        raise ValueError("not a reward")

@@ -1,0 +1,28 @@
+"""
+LAION's aesthetic predictors, in the role `aesthetic`: how beautiful people find an image, whatever it shows.
+
+A head on the image embeddings of OpenAI's CLIP ViT-L/14.
+"""
+
+from pydantic import Field
+
+from models.core.family import Family
+from models.families.clip import ClipSettings
+
+
+class AestheticSettings(ClipSettings):
+    """A CLIP with a head."""
+
+    head: str = Field(
+        "",
+        description="The file of the head, of version 2 (five layers) or 1 (one), `.pth` or `.safetensors`.",
+    )
+
+
+FAMILY = Family(
+    "aesthetic",
+    role="aesthetic",
+    settings=AestheticSettings,
+    loader="models.families.aesthetic.model:load",
+    planner="models.families.aesthetic.plan:plan",
+)

@@ -1,0 +1,34 @@
+"""CLIP (Radford et al. 2021) through open_clip, in the role `clip`."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from models.core.family import Family
+from models.core.settings import LocalSettings
+
+
+class ClipSettings(LocalSettings):
+    """A CLIP by open_clip's name, in a directory, or on the hub."""
+
+    model: str = Field(
+        "", description="A name that open_clip knows, a directory or a hub id; goes before `checkpoint`."
+    )
+    pretrained: str | None = Field(None, description="With such a name: the weights' tag or file.")
+    resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
+        None, description="How a picture becomes a square; the checkpoint's way by default."
+    )
+
+    @property
+    def is_demo(self) -> bool:
+        """Under either of the names that a checkpoint can have here."""
+        return (self.model or self.checkpoint).startswith("demo:")
+
+
+FAMILY = Family(
+    "open_clip",
+    role="clip",
+    settings=ClipSettings,
+    loader="models.families.clip.model:load",
+    planner="models.families.clip.plan:plan",
+)

@@ -1,0 +1,66 @@
+"""Why a CLIP could not be loaded: what its file of weights lacks, or what was raised."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import open_clip
+import torch
+
+from models.checkpoints.files import OPEN_CLIP_CONFIG
+from models.checkpoints.mismatch import mismatch
+from models.checkpoints.weights import read_file
+from models.core.contract import CheckpointError
+from models.core.reason import in_short
+from models.families.clip.source import Found
+
+
+def fault(found: Found, exc: Exception) -> str:
+    """One line about what keeps *found* from being loaded, which raised *exc*."""
+    try:
+        file = found.weights()
+        wrong = open_clip_mismatch(found, file) if file else ""
+    except CheckpointError as unreadable:
+        return str(unreadable)
+    if not wrong:
+        return f"{found.place}: {in_short(exc)}"
+    network = OPEN_CLIP_CONFIG if found.directory else found.name
+    return f"{file}: the weights don't fit {network}: {wrong}"
+
+
+def open_clip_mismatch(found: Found, file: Path) -> str:
+    """
+    What keeps the weights in *file* from fitting the network of *found*; empty where they fit, and where
+    there is no network to hold them against.
+
+    Raises:
+        CheckpointError: the file cannot be read.
+    """
+    read_file(file, "cpu")
+    try:
+        with quiet():
+            network = open_clip.create_model(found.open_clip_name, load_weights=False, pretrained_text=False)
+            tensors = converted(network, file)
+    except Exception:  # then this is why loading failed, and it was said
+        return ""
+    return mismatch(tensors, network.state_dict())
+
+
+def converted(network: Any, file: Path) -> dict[str, torch.Tensor]:
+    """The tensors of *file* as open_clip would load them into *network*: renamed, resized, made up."""
+    held: dict[str, torch.Tensor] = {}
+    network.load_state_dict = lambda tensors, **_: held.update(tensors)
+    open_clip.load_checkpoint(network, str(file))
+    return held
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warning that the network's weights are random, which nobody will see."""
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)

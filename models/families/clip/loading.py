@@ -1,0 +1,118 @@
+"""
+Load a CLIP that was found: its network, its preprocessing and its tokenizer.
+
+open_clip's public API does it, so an embedding is the one that open_clip's users get.  Nothing is
+unpickled beyond plain tensors, and no code of a checkpoint is run.
+"""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import open_clip
+from transformers import AutoConfig
+
+from models.checkpoints.configuration import read_json
+from models.checkpoints.files import CONFIG, OPEN_CLIP_CONFIG
+from models.checkpoints.weights import DTYPES
+from models.core.contract import CheckpointError
+from models.families.clip import transformers_layout
+from models.families.clip.fault import fault
+from models.families.clip.source import Found, has_own_layout
+from models.families.clip.tokenizer import named_tokenizer, own_tokenizer
+from models.sizing.dry_run import is_dry
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A network with its preprocessing and tokenizer; *crops*: only a picture's middle is seen."""
+
+    network: Any
+    preprocess: Any
+    tokenizer: Any
+    crops: bool
+
+
+def load_parts(found: Found, dtype: str, device: str, resize_mode: str | None = None) -> Parts:
+    """
+    The network, its preprocessing and its tokenizer.
+
+    Args:
+        resize_mode: how a picture becomes a square, in place of the checkpoint's own way.
+
+    Raises:
+        CheckpointError: a file is missing or broken, or the weights don't fit; the message says which.
+    """
+    directory = found.directory
+    try:
+        if directory is None or has_own_layout(directory):
+            return load_open_clip(found, dtype, device, resize_mode)
+        if not (directory / CONFIG).is_file():
+            raise CheckpointError(f"{directory}: neither {OPEN_CLIP_CONFIG} nor transformers' {CONFIG} in it")
+        if resize_mode is not None:
+            raise CheckpointError(f"{directory}: resize_mode is for open_clip's own layout")
+        return load_transformers(directory, dtype, device)
+    except CheckpointError:
+        raise
+    except Exception as exc:  # open_clip, torch and transformers raise many kinds
+        raise CheckpointError(fault(found, exc)) from exc
+
+
+def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | None) -> Parts:
+    """A model in open_clip's own layout, or known to it by name."""
+    if found.directory is not None and "model_cfg" not in read_json(found.directory / OPEN_CLIP_CONFIG):
+        raise CheckpointError(f"{found.directory / OPEN_CLIP_CONFIG}: has no model_cfg")
+    found.weights()  # that open_clip would take the file that we would
+    config = open_clip.get_model_config(found.open_clip_name)
+    check_towers(found, config)
+    options = {"precision": precision(config, dtype), "device": device, "image_resize_mode": resize_mode}
+    if is_dry():
+        network, preprocess = without_weights(found, options)
+    else:
+        with warnings.catch_warnings():  # open_clip would go on with the wrong activation
+            warnings.filterwarnings("error", "QuickGELU mismatch")
+            network, preprocess = open_clip.create_model_from_pretrained(
+                found.open_clip_name, found.pretrained or None, weights_only=True, **options
+            )
+    crops = network.visual.preprocess_cfg["resize_mode"] == "shortest"
+    return Parts(network.eval(), preprocess, named_tokenizer(found, config), crops)
+
+
+def without_weights(found: Found, options: dict[str, Any]) -> tuple[Any, Any]:
+    """The network and its preprocessing, for a dry run.  No tag is named, which open_clip would download."""
+    network, _, preprocess = open_clip.create_model_and_transforms(
+        found.open_clip_name, load_weights=False, pretrained_text=False, **options
+    )
+    return network, preprocess
+
+
+def precision(config: dict[str, Any], dtype: str) -> str:
+    """open_clip's name of *dtype*."""
+    if dtype == "float32":
+        return "fp32"
+    # Its "bf16" keeps layer norms in float32, and trips over SigLIP's biased projection and CoCa's pooler.
+    stumbles = config["text_cfg"].get("proj_bias") or config["vision_cfg"].get("attentional_pool")
+    return "pure_bf16" if stumbles else "bf16"
+
+
+def check_towers(found: Found, config: dict[str, Any]) -> None:
+    """Refuse a part that would be fetched where nothing may be, or that brings code of its own."""
+    if ":" in (config["vision_cfg"].get("timm_model_name") or ""):
+        raise CheckpointError(
+            f"{found.place}: the vision tower's configuration is on a hub, and is not downloaded"
+        )
+    text = config["text_cfg"].get("hf_model_name")
+    if text and found.online:
+        AutoConfig.from_pretrained(text, trust_remote_code=False)
+    elif text and not Path(text).is_dir():
+        raise CheckpointError(
+            f"{found.place}: the text tower {text} is not a local directory, and is not downloaded"
+        )
+
+
+def load_transformers(directory: Path, dtype: str, device: str) -> Parts:
+    """A model in the layout of transformers."""
+    network = transformers_layout.network(directory, DTYPES[dtype]).to(device).eval()
+    preprocess = transformers_layout.pixels(directory, network.visual.image_size[0])
+    return Parts(network, preprocess, own_tokenizer(directory, network.context_length), crops=True)

@@ -1,0 +1,119 @@
+"""
+Where a CLIP comes from: a directory, a repository on the hub, or a name that open_clip knows.
+
+Only a hub id, or a name with a tag of published weights, ever causes a request; only data is fetched.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import open_clip
+
+from models.checkpoints.files import (
+    CLIP_DATA_SUFFIXES,
+    CLIP_FETCHED,
+    CLIP_FETCHED_WEIGHTS,
+    OPEN_CLIP_CONFIG,
+    open_clip_weights,
+)
+from models.checkpoints.locate import HUB_ID, download, locate
+from models.checkpoints.revision import digest_of
+from models.core.contract import CheckpointError
+from models.sizing.dry_run import is_dry
+
+LOCAL, HUB = "local-dir:", "hf-hub:"  # open_clip's prefixes
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """
+    Where a CLIP comes from: a *directory*, or a *name* of open_clip with its *pretrained* weights.
+
+    Requests are made only where it is *online*: from a hub, or by a tag of published weights.
+    """
+
+    id: str
+    revision: str
+    directory: Path | None = None
+    name: str = ""
+    pretrained: str = ""
+    online: bool = False
+
+    @property
+    def place(self) -> Path | str:
+        """The directory or the name, for messages."""
+        return self.directory or self.name
+
+    @property
+    def open_clip_name(self) -> str:
+        """What open_clip is asked for."""
+        return f"{LOCAL}{self.directory}" if self.directory else self.name
+
+    def weights(self) -> Path | None:
+        """
+        The file that open_clip takes the weights from; None where it fetches them itself, or where the
+        directory has the layout of transformers.
+
+        Raises:
+            CheckpointError: the directory holds no such file, or it could be any of several.
+        """
+        if self.directory is None:
+            return None if self.online else Path(self.pretrained)
+        return open_clip_weights(self.directory) if has_own_layout(self.directory) else None
+
+
+def has_own_layout(directory: Path) -> bool:
+    """Whether *directory* has the layout in which open_clip saves a CLIP."""
+    return (directory / OPEN_CLIP_CONFIG).is_file()
+
+
+def find(model: str, pretrained: str | None, revision: str) -> Found:
+    """
+    Where *model* lies: a directory, `demo:NAME`, a hub id, or a name that open_clip knows.
+
+    Raises:
+        CheckpointError: there is no such thing, or the hub can't be reached.
+    """
+    place = Path(model.removeprefix(LOCAL)).expanduser()
+    if not place.is_dir() and (name := model.replace("/", "-")) in open_clip.list_models():
+        return find_name(name, pretrained or "", revision)
+    if pretrained and model:
+        raise CheckpointError(
+            f"{model}: `pretrained` goes with a name that open_clip knows, which this is not"
+        )
+    if model and (place.is_dir() or model.startswith("demo:")):
+        found = locate(model.removeprefix(LOCAL))
+        return Found(found.id, revision or revision_of(found.directory), found.directory)
+    repository = model.removeprefix(HUB)
+    if model.startswith(LOCAL) or not HUB_ID.fullmatch(repository):
+        raise CheckpointError(
+            f"{model or '(no model)'}: neither a directory, nor a hub id, nor a name that open_clip knows"
+        )
+    directory = fetch(repository, revision)
+    return Found(repository, directory.name, directory, online=True)  # the folder of a commit
+
+
+def find_name(name: str, pretrained: str, revision: str) -> Found:
+    """A model of open_clip by name.  Raises `CheckpointError` unless *pretrained* is a tag or a file."""
+    file = Path(pretrained).expanduser()
+    if pretrained and open_clip.is_pretrained_cfg(name, pretrained):
+        return Found(name, revision or pretrained, name=name, pretrained=pretrained, online=not is_dry())
+    if pretrained and file.is_file():
+        return Found(name, revision or digest_of([file]), name=name, pretrained=str(file))
+    tags = ", ".join(open_clip.list_pretrained_tags_by_model(name)) or "none"
+    reason = f"{pretrained} is neither a tag nor a file" if pretrained else "`pretrained` is not set"
+    raise CheckpointError(f"{name}: {reason}; open_clip's tags for it: {tags}")
+
+
+def fetch(repository: str, revision: str) -> Path:
+    """Download a repository's configuration and the first weights of it that are read here."""
+    for weights in CLIP_FETCHED_WEIGHTS:
+        directory = download(repository, revision, (*CLIP_FETCHED, weights))
+        if any(directory.glob(weights)):
+            return directory
+    raise CheckpointError(f"{repository}: holds no weights (looked for {', '.join(CLIP_FETCHED_WEIGHTS)})")
+
+
+def revision_of(directory: Path) -> str:
+    """The revision of a local directory: a digest of all the data in it."""
+    return digest_of(path for path in sorted(directory.iterdir()) if path.suffix in CLIP_DATA_SUFFIXES)

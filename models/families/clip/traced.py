@@ -1,0 +1,37 @@
+"""The parts of an open_clip network that run as TorchScript on a CPU, see ADR 0021."""
+
+from functools import partial
+from typing import Any
+
+import torch
+from open_clip.modified_resnet import ModifiedResNet
+from open_clip.transformer import Transformer
+
+from models.families.traced import Traced
+
+
+def trace(network: Any) -> None:
+    """
+    Have all transformers of *network*, and a ResNet, traced when they first run.
+
+    They take the same steps for any content and any number of rows.  Towers from elsewhere may look at
+    what they are given, so they stay as they are.
+    """
+    run = Traced(untraced)
+    network.requires_grad_(False)  # or a trace could not hold the weights
+    for part in network.modules():
+        if type(part) is ModifiedResNet:
+            part.forward = partial(run, part)
+        elif type(part) is Transformer:
+            part.forward = partial(masked, run, part)
+
+
+def untraced(part: Any, *given: Any) -> torch.Tensor:
+    """What open_clip's own code makes of the same."""
+    passed: torch.Tensor = type(part).forward(part, *given)
+    return passed
+
+
+def masked(run: Traced, part: Any, x: torch.Tensor, attn_mask: torch.Tensor | None = None) -> torch.Tensor:
+    """A transformer's pass, with open_clip's own names."""
+    return run(part, x, attn_mask)

@@ -1,0 +1,174 @@
+"""
+The layout in which transformers saves a CLIP, read into an open_clip network.
+
+Same arithmetic, other names: queries, keys and values are one matrix in open_clip, and projections
+stand the other way round.  Pixels are those of transformers' CLIP image processor.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import open_clip
+import torch
+from transformers import CLIPConfig
+
+from models.checkpoints.configuration import read_json
+from models.checkpoints.files import CONFIG, PREPROCESSOR
+from models.checkpoints.mismatch import mismatch
+from models.checkpoints.weights import read_weights
+from models.core.contract import CheckpointError
+from models.core.reason import in_short
+from models.images.pixels import CLIP_MEAN, CLIP_STD, Pixels
+from models.sizing.dry_run import is_dry
+
+QUICK_GELU = {"quick_gelu": True, "gelu": False}
+PROJECTIONS = ("text_projection", "visual.proj")
+POSITIONS = ".position_ids"  # a buffer that older files hold
+BICUBIC = 3  # Pillow's number
+
+# open_clip's names to those of transformers, from the whole to the parts.
+NAMES = (
+    (r"^visual\.", "vision_model."),
+    (r"^(?!vision_model|text_projection|logit_scale)", "text_model."),
+    (r"transformer\.resblocks", "encoder.layers"),
+    (r"\.ln_([12])\.", r".layer_norm\1."),
+    (r"\.mlp\.c_fc\.", ".mlp.fc1."),
+    (r"\.mlp\.c_proj\.", ".mlp.fc2."),
+    (r"\.attn\.", ".self_attn."),
+    (r"\.ln_pre\.", ".pre_layrnorm."),  # sic
+    (r"\.ln_post\.", ".post_layernorm."),
+    (r"\.ln_final\.", ".final_layer_norm."),
+    (r"\.conv1\.", ".embeddings.patch_embedding."),
+    (r"\.token_embedding\.", ".embeddings.token_embedding."),
+    (r"\.class_embedding$", ".embeddings.class_embedding"),
+    (r"\.positional_embedding$", ".embeddings.position_embedding.weight"),
+    (r"^vision_model\.proj$", "visual_projection.weight"),
+    (r"^text_projection$", "text_projection.weight"),
+)
+
+
+def transformers_names(name: str) -> list[str]:
+    """The names under which transformers keeps what open_clip calls *name*, in open_clip's order."""
+    for pattern, replacement in NAMES:
+        name = re.sub(pattern, replacement, name)
+    head, joint, kind = name.rpartition("in_proj_")
+    return [f"{head}{part}_proj.{kind}" for part in "qkv"] if joint else [name]
+
+
+def network(directory: Path, dtype: torch.dtype) -> Any:
+    """
+    An open_clip network with the weights of *directory*, or without any in a dry run.
+
+    Raises:
+        CheckpointError: a file is missing or broken, an activation is not implemented, or the weights
+            don't fit, listed.
+    """
+    config = read_config(directory)
+    half = dtype if dtype != torch.float32 else None
+    made = open_clip.CLIP(**open_clip_config(directory, config), cast_dtype=half)
+    if half is not None:
+        open_clip.convert_weights_to_lp(made, half)
+    if not is_dry():
+        made.load_state_dict(converted(directory, made.state_dict()))
+    return made
+
+
+def read_config(directory: Path) -> CLIPConfig:
+    """The configuration in *directory*.  Raises `CheckpointError`."""
+    path = directory / CONFIG
+    kind = read_json(path).get("model_type")
+    if kind != "clip":
+        raise CheckpointError(f"{path}: model_type is {kind!r}; of transformers' models only 'clip' is read")
+    try:
+        return CLIPConfig.from_pretrained(directory, local_files_only=True)
+    except Exception as exc:  # a value of a wrong type fails in many ways
+        raise CheckpointError(f"{path}: {in_short(exc)}") from exc
+
+
+def open_clip_config(directory: Path, config: CLIPConfig) -> dict[str, Any]:
+    """What open_clip calls the same architecture."""
+    text, vision = config.text_config, config.vision_config
+    if text.hidden_act != vision.hidden_act or text.hidden_act not in QUICK_GELU:
+        raise CheckpointError(
+            f"{directory / CONFIG}: hidden_act must be one of {', '.join(QUICK_GELU)} and the same in both"
+            f" towers, not {text.hidden_act!r} and {vision.hidden_act!r}"
+        )
+    return {
+        "embed_dim": config.projection_dim,
+        "quick_gelu": QUICK_GELU[text.hidden_act],
+        "vision_cfg": tower(vision)
+        | {
+            "image_size": vision.image_size,
+            "patch_size": vision.patch_size,
+            "head_width": vision.hidden_size // vision.num_attention_heads,
+        },
+        "text_cfg": tower(text)
+        | {
+            "context_length": text.max_position_embeddings,
+            "vocab_size": text.vocab_size,
+            "heads": text.num_attention_heads,
+            # Configurations from before the id was right say 2, and mean the largest id of the text.
+            **({} if text.eos_token_id == 2 else {"pool_type": "eos", "eos_id": text.eos_token_id}),
+        },
+    }
+
+
+def tower(config: Any) -> dict[str, Any]:
+    """What both towers have."""
+    return {
+        "width": config.hidden_size,
+        "layers": config.num_hidden_layers,
+        # open_clip rounds width * ratio down; the half keeps it from losing one.
+        "mlp_ratio": (config.intermediate_size + 0.5) / config.hidden_size,
+        "norm_kwargs": {"eps": config.layer_norm_eps},
+    }
+
+
+def converted(directory: Path, wanted: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights of *directory* under open_clip's names, each of the shape that *wanted* has."""
+    held = read_weights(directory)
+    tensors = {name: tensor for name, tensor in held.items() if not name.endswith(POSITIONS)}
+    sources = {name: transformers_names(name) for name in wanted}
+    expected = {
+        part: tensor
+        for name, whole in wanted.items()
+        for part, tensor in zip(sources[name], split(name, whole, len(sources[name])), strict=True)
+    }
+    if wrong := mismatch(tensors, dict(sorted(expected.items()))):
+        raise CheckpointError(f"{directory}: the weights don't fit {CONFIG}: {wrong}")
+    return {name: joined(name, [tensors[part] for part in parts]) for name, parts in sources.items()}
+
+
+def split(name: str, whole: torch.Tensor, parts: int) -> Sequence[torch.Tensor]:
+    """The tensor that open_clip calls *name*, in as many *parts* as transformers has of it."""
+    if name in PROJECTIONS:
+        return [whole.T]
+    return whole.chunk(parts) if parts > 1 else [whole]
+
+
+def joined(name: str, parts: list[torch.Tensor]) -> torch.Tensor:
+    """The one tensor that open_clip calls *name*."""
+    whole = torch.cat(parts) if len(parts) > 1 else parts[0]
+    return whole.T if name in PROJECTIONS else whole
+
+
+def pixels(directory: Path, size: int) -> Pixels:
+    """
+    The image processor: the one the directory describes, or CLIP's own.
+
+    Raises:
+        CheckpointError: it does something else than resize, crop and normalise to *size*.
+    """
+    path = directory / PREPROCESSOR
+    said = read_json(path) if path.is_file() else {}
+    edges = [said.get("size", size), said.get("crop_size", size)]
+    flat = [next(iter(edge.values()), None) if isinstance(edge, dict) else edge for edge in edges]
+    steps = ("do_resize", "do_center_crop", "do_rescale", "do_normalize")
+    if flat != [size, size] or said.get("resample", BICUBIC) != BICUBIC:
+        raise CheckpointError(f"{path}: size, crop_size and resample must be {size}, {size} and {BICUBIC}")
+    if skipped := [step for step in steps if not said.get(step, True)]:
+        raise CheckpointError(f"{path}: {skipped[0]} is false")
+    mean, std = said.get("image_mean", CLIP_MEAN), said.get("image_std", CLIP_STD)
+    return Pixels(size, tuple(mean), tuple(std), pad=False, columns_first=False)

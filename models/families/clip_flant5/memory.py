@@ -1,0 +1,79 @@
+"""The largest batches of a CLIP-FlanT5, and what they take of a device."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from models.checkpoints.weights import DTYPES
+from models.core.contract import Prepared
+from models.core.family import Memory
+from models.core.settings import Batch
+from models.families.clip_flant5 import ClipFlanT5Settings
+from models.families.clip_flant5.answers import Asked, choices
+from models.families.clip_flant5.features import FeatureCache
+from models.families.clip_flant5.forward import Forward
+from models.families.clip_flant5.network import Network
+from models.families.clip_flant5.scoring import Pair, Scorer
+from models.families.clip_flant5.tokenizer import CONTEXT_LENGTH, EOS
+from models.sizing.memory import full, predicted
+
+BEFORE, AFTER = 33, 30  # tokens of the fixed text ahead of the image, and of an ordinary question behind it
+ANSWER = (EOS, EOS)  # two tokens, as "Yes" and `</s>` are
+FEW = {"num_layers": 2, "num_decoder_layers": 2}
+FEW_OF_VISION = {"num_hidden_layers": 3}  # the last of which is not run where its input is what counts
+
+Json = dict[str, Any]
+
+
+def memory_of(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Memory | None:
+    """
+    What a network of T5's *config* and the *vision* tower's takes, with a full cache of features.
+
+    Layers leave nothing behind, so activations are those of a network with few of them.
+    """
+    whole = predicted(settings.device, lambda: scorer(config, vision, settings), lambda _: ())
+    few = predicted(
+        settings.device,
+        lambda: scorer(config | FEW, vision | FEW_OF_VISION, settings),
+        lambda _: full_batches(vision, settings.batch),
+    )
+    kept = settings.features_mb * 2**20
+    return whole and few and Memory(whole.weights, few.activations + kept)
+
+
+def scorer(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Scorer:
+    """The part that runs on the device, without a tokenizer and without a cache."""
+    device, dtype = torch.device(settings.device), DTYPES[settings.dtype]
+    return Scorer(Forward(Network(config, vision), device=device, dtype=dtype), FeatureCache(0))
+
+
+def full_batches(vision: Json, batch: Batch) -> Iterator[list[Prepared]]:
+    """
+    Batches as large as they may be: of as many calls as they may hold, of the longest questions, and of the
+    longest answers.
+    """
+    ordinary = prepared(vision, AFTER, ANSWER).cost
+    longer = max(0, batch.max_cost_tokens // batch.max_items - ordinary)
+    for question, answer in (
+        (AFTER + longer, ANSWER),
+        (CONTEXT_LENGTH - BEFORE - 1, ANSWER),
+        (AFTER, (EOS,) * CONTEXT_LENGTH),
+    ):
+        yield full(batch, prepared(vision, question, answer), distinct)
+
+
+def prepared(vision: Json, question: int, answer: tuple[int, ...]) -> Prepared:
+    """A call with so many tokens of text behind its image."""
+    side, text = vision["image_size"], ((EOS,) * BEFORE, (EOS,) * question)
+    asked = Asked((answer,), tuple(enumerate(answer)), partial(choices, False, [len(answer)]))
+    patches = (side // vision["patch_size"]) ** 2
+    pair = Pair("", torch.empty(3, side, side), text, asked)
+    return Prepared(BEFORE + patches + question + len(answer), pair)
+
+
+def distinct(number: int, pair: Pair) -> Pair:
+    """A pair with an image of its own."""
+    return replace(pair, digest=str(number))

@@ -1,0 +1,33 @@
+"""Models that find objects in images, in the role `detector`."""
+
+from pydantic import Field
+
+from models.core.family import Family
+from models.core.settings import LocalSettings
+
+
+class Owlv2Settings(LocalSettings):
+    """An OWLv2."""
+
+    max_overlap: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="Of boxes of one label that overlap more (IoU), the surest stays; 1 keeps all.",
+    )
+
+
+MASK2FORMER = Family(
+    "mask2former",
+    role="detector",
+    settings=LocalSettings,
+    loader="models.families.detector.mask2former:load",
+    planner="models.families.detector.plan:plan_mask2former",
+)
+OWLV2 = Family(
+    "owlv2",
+    role="detector",
+    settings=Owlv2Settings,
+    loader="models.families.detector.owlv2:load",
+    planner="models.families.detector.plan:plan_owlv2",
+)

@@ -1,0 +1,164 @@
+"""
+OWLv2 (Minderer et al. 2023, "Scaling Open-Vocabulary Object Detection") as transformers has it.
+
+Each patch of a picture gives one box, and says how well it fits each of the labels that a call names.  It
+draws no masks.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import torch
+from torchvision.ops import batched_nms
+from transformers import Owlv2ForObjectDetection, Owlv2ImageProcessor
+
+from models.checkpoints.files import CLIP_WORDS, CONFIG, PREPROCESSOR, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.info import info_of
+from models.checkpoints.locate import model_arguments
+from models.checkpoints.pretrained import load_processor, load_words
+from models.checkpoints.weights import DTYPES
+from models.core.calls import DetectCall
+from models.core.contract import ModelError, Prepared
+from models.core.outcomes import Detection, Detections
+from models.families.detector import OWLV2, Owlv2Settings
+from models.families.detector.loading import load_network
+from models.families.detector.picture import Picture, picture_of
+from models.images.image import Image
+
+MODEL_TYPE = "owlv2"
+TEXT = "a photo of a {}"  # how a label is asked for, as in training
+KEPT = 8  # sets of labels whose embeddings are kept
+
+
+class Owlv2:
+    """
+    A loaded OWLv2.
+
+    Args:
+        directory: a checkpoint as transformers saves it, weights in safetensors.
+        dtype: "float32" or "bfloat16".
+        device: where PyTorch puts it: "cpu", "cuda:0".
+        max_overlap: of boxes of one label whose IoU is larger, the surest stays.
+        id, revision: what scores are labelled with; by default the directory's name and a digest.
+
+    Raises:
+        CheckpointError: naming the file that is missing or cannot be used.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        dtype: str,
+        device: str,
+        max_overlap: float = 0.5,
+        id: str = "",
+        revision: str = "",
+    ) -> None:
+        network = load_network(Owlv2ForObjectDetection, MODEL_TYPE, directory, DTYPES[dtype])
+        self._network = network.to(device).eval()
+        self._processor = load_processor(Owlv2ImageProcessor, directory / PREPROCESSOR)
+        self._words, _ = load_words(directory)
+        length = network.config.text_config.max_position_embeddings
+        self._words.enable_truncation(length)
+        self._words.enable_padding(length=length)
+        self._device, self._dtype, self._max_overlap = device, DTYPES[dtype], max_overlap
+        self._embedded = lru_cache(KEPT)(self._embed)
+        self.info = info_of(
+            OWLV2,
+            directory,
+            (CONFIG, PREPROCESSOR, TOKENIZER, TOKENIZER_CONFIG, CLIP_WORDS),
+            dtype=dtype,
+            device=device,
+            id=id,
+            revision=revision,
+        )
+
+    def prepare(self, call: DetectCall) -> Prepared:
+        """The picture as a tensor."""
+        if not call.labels:
+            raise ModelError("the detector finds what it is told to look for, and was told nothing")
+        return self.ready(picture_of(call, self._processor))
+
+    def ready(self, picture: Picture) -> Prepared:
+        """The cost is the picture's patches."""
+        return Prepared(self._network.num_patches_height * self._network.num_patches_width, picture)
+
+    @property
+    def side(self) -> int:
+        """Of every picture that the network is given, in pixels."""
+        side: int = self._network.config.vision_config.image_size
+        return side
+
+    @torch.inference_mode()
+    def score(self, batch: Sequence[Prepared]) -> list[Detections | ModelError]:
+        """One pass of the vision tower; labels that were asked for lately are not embedded again."""
+        pictures: list[Picture] = [prepared.data for prepared in batch]
+        pixels = torch.stack([picture.pixels for picture in pictures]).to(self._device, self._dtype)
+        places, _ = self._network.image_embedder(pixel_values=pixels)
+        features = places.flatten(1, 2)
+        boxes = self._network.box_predictor(features, places).float()
+        found = []
+        for picture, feature in zip(pictures, features, strict=True):
+            labels = self._embedded(picture.labels)
+            logits, _ = self._network.class_predictor(feature[None], labels[None])
+            found.append(logits[0].float().sigmoid().max(-1))
+        rows = zip(pictures, boxes.cpu(), found, strict=True)
+        return [
+            self._detections(picture, box, best.values.cpu(), best.indices.cpu())
+            for picture, box, best in rows
+        ]
+
+    def _embed(self, labels: tuple[str, ...]) -> torch.Tensor:
+        """(labels, width), on the device."""
+        texts = self._words.encode_batch([TEXT.format(label) for label in labels])
+        ids = torch.tensor([text.ids for text in texts], device=self._device)
+        mask = torch.tensor([text.attention_mask for text in texts], device=self._device)
+        inner: Any = self._network.owlv2
+        pooled = inner.text_model(input_ids=ids, attention_mask=mask).pooler_output
+        embedded: torch.Tensor = torch.nn.functional.normalize(inner.text_projection(pooled), dim=-1)
+        return embedded
+
+    def _detections(
+        self, picture: Picture, boxes: torch.Tensor, scores: torch.Tensor, labels: torch.Tensor
+    ) -> Detections | ModelError:
+        """Those that score more than the threshold, the surest first, within the picture."""
+        if not np.isfinite(scores.numpy()).all():
+            return ModelError("the model's output is not finite")
+        kept = np.flatnonzero(scores.numpy() > picture.threshold)
+        boxes, scores, labels = corners(boxes[kept], picture.size), scores[kept], labels[kept]
+        order = batched_nms(boxes, scores, labels, self._max_overlap)
+        found = [
+            Detection(picture.labels[label], score, (box[0], box[1], box[2], box[3]))
+            for label, score, box in zip(
+                labels[order].tolist(), scores[order].tolist(), boxes[order].tolist(), strict=True
+            )
+        ]
+        return Detections(tuple(found))
+
+    def example(self) -> DetectCall:
+        """A grey picture, and something to look for."""
+        picture = Image.of(PIL.Image.new("RGB", (512, 512), (128, 128, 128)), "example")
+        return DetectCall(picture, ("dog",))
+
+
+def corners(boxes: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+    """
+    Left, top, right and bottom in pixels, none outside of the picture.
+
+    Args:
+        boxes: middle, width and height as shares of the square that the picture was padded to, (N, 4).
+    """
+    width, height = size
+    middle, half = boxes[:, :2], boxes[:, 2:] / 2
+    found = torch.cat([middle - half, middle + half], -1) * max(size)
+    return found.clamp(min=torch.zeros(4), max=torch.tensor([width, height, width, height]))
+
+
+def load(settings: Owlv2Settings) -> Owlv2:
+    """The detector of a table.  Raises `CheckpointError`."""
+    return Owlv2(**model_arguments(settings), max_overlap=settings.max_overlap)

@@ -1,0 +1,66 @@
+"""A picture as a detector takes it."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import PIL.Image
+import torch
+
+from models.core.calls import DetectCall
+from models.core.contract import ModelError
+
+MAX_SIDE = 2048  # larger pictures are scaled down first; detectors see 1,333 pixels at most
+MAX_ASPECT = 16  # longer side over shorter; what a detector pads or stretches would take gigabytes
+PIECE = 32  # side of the pieces that the cost counts
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """
+    Attributes:
+        pixels: what the network is given, float32 (3, height, width).
+        size: width and height of the picture itself.
+        threshold: an object is found if its score is larger.
+        labels: what is looked for; empty: all that the model knows.
+    """
+
+    pixels: torch.Tensor
+    size: tuple[int, int]
+    threshold: float
+    labels: tuple[str, ...] = ()
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces of 32 x 32 pixels the network is given."""
+        height, width = self.pixels.shape[-2:]
+        return ceil(height / PIECE) * ceil(width / PIECE)
+
+
+def picture_of(call: DetectCall, processor: Any) -> Picture:
+    """The call's picture through a processor of transformers.  Raises `ModelError` for a strip."""
+    rgb = call.image.rgb
+    if max(rgb.size) > MAX_ASPECT * min(rgb.size):
+        raise ModelError(f"the image is more than {MAX_ASPECT} times as long as it is wide")
+    pixels = processor(images=smaller(rgb), return_tensors="pt")["pixel_values"][0]
+    return Picture(pixels, rgb.size, call.threshold, call.labels)
+
+
+def smaller(rgb: PIL.Image.Image) -> PIL.Image.Image:
+    """*rgb* with sides of `MAX_SIDE` at most."""
+    scale = MAX_SIDE / max(rgb.size)
+    if scale >= 1:
+        return rgb
+    width, height = (max(1, round(side * scale)) for side in rgb.size)
+    return rgb.resize((width, height), PIL.Image.Resampling.BICUBIC)
+
+
+def by_shape(pictures: Sequence[Picture]) -> Iterator[tuple[list[int], list[Picture]]]:
+    """Those whose tensors have the same shape, with their places among all."""
+    groups = defaultdict[torch.Size, list[int]](list)
+    for place, picture in enumerate(pictures):
+        groups[picture.pixels.shape].append(place)
+    for places in groups.values():
+        yield places, [pictures[place] for place in places]

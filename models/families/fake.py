@@ -1,0 +1,208 @@
+"""
+The family `fake`: models without weights, for tests and load tests only.
+
+A fake answers from a hash of the call, so that equal calls get equal answers and others do not.  It
+computes nothing: what is left is the service.  With `fixed_ms` and `per_call_ms` it holds its device
+for as long as a real model would: what is left is queueing.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from math import cos, log, sin
+from typing import Annotated, Any
+
+import numpy as np
+import PIL.Image
+from pydantic import Field
+
+from models.core.calls import (
+    Call,
+    ChoiceCall,
+    DetectCall,
+    EntailmentCall,
+    FirstTokenCall,
+    GenerateCall,
+    ImageCall,
+    LabelCall,
+    LikelihoodCall,
+    ReadCall,
+    RewardCall,
+    TextCall,
+)
+from models.core.contract import ModelInfo, Prepared
+from models.core.family import Family, Plan
+from models.core.outcomes import (
+    Choices,
+    Detection,
+    Detections,
+    Embedding,
+    Entailment,
+    FirstToken,
+    Likelihood,
+    Line,
+    Outcome,
+    Reading,
+    Reward,
+    Text,
+)
+from models.core.outcomes.detections import packed
+from models.core.settings import NOT_IN_RECIPE, Batch, PlacedSettings
+from models.families.fake_questions import YES_NO_QUESTIONS, written
+from models.images.image import Image
+
+COST = 10  # tokens of every call
+GREY = Image.of(PIL.Image.new("RGB", (8, 8), (128, 128, 128)), "grey")
+EXAMPLES: dict[str, Call] = {
+    "clip": TextCall("grey"),
+    "vqa": LikelihoodCall(GREY, "Is it grey?"),
+    "questions": GenerateCall("", "style: example\nprompt: a grey square"),
+    "nli": EntailmentCall("a grey square", "Is it grey? yes"),
+    "ocr": ReadCall(GREY),
+    "detector": DetectCall(GREY, ("square",)),
+    "reward": RewardCall(GREY, "grey"),
+    "imagereward": RewardCall(GREY, "grey"),
+    "aesthetic": RewardCall(GREY),
+}
+
+
+class FakeSettings(PlacedSettings):
+    """How long a fake takes."""
+
+    fixed_ms: Annotated[float, NOT_IN_RECIPE] = Field(
+        0, ge=0, description="Time of a batch, whatever is in it."
+    )
+    per_call_ms: Annotated[float, NOT_IN_RECIPE] = Field(
+        0, ge=0, description="Time that each call of a batch adds."
+    )
+    device: Annotated[str, NOT_IN_RECIPE] = Field("cpu", description="Models on one device take turns.")
+    timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
+        60, gt=0, description="Role questions: time for one question set."
+    )
+    batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
+
+    @property
+    def is_demo(self) -> bool:
+        """It has no weights at all."""
+        return True
+
+
+class FakeModel:
+    """A model of any role, see the module."""
+
+    def __init__(self, role: str, *, fixed_s: float = 0.0, per_call_s: float = 0.0, id: str = "") -> None:
+        self.info = ModelInfo(
+            role=role,
+            family="fake",
+            id=id or f"fake-{role}",
+            revision="1",
+            dtype="float32",
+            device="cpu",
+            logit_scale=100.0 if role == "clip" else None,
+            masks=role == "detector",
+            generates=role == "questions",
+        )
+        self._fixed_s, self._per_call_s = fixed_s, per_call_s
+
+    def prepare(self, call: Any) -> Prepared:
+        """Every call costs the same; its images are decoded, as any model does."""
+        for each in (getattr(call, "image", None), *getattr(call, "before", ())):
+            if isinstance(each, Image):
+                each.rgb.load()
+        return Prepared(COST, call)
+
+    def score(self, batch: Sequence[Prepared]) -> list[Any]:
+        """Sleep on the device's thread, as a kernel would keep it, then answer."""
+        if seconds := self._fixed_s + self._per_call_s * len(batch):
+            time.sleep(seconds)
+        return [self.answer(prepared.data) for prepared in batch]
+
+    def answer(self, call: Any) -> Any:
+        """The outcome of one call, from its content alone."""
+        return answer(call)
+
+    def example(self) -> Any:
+        """A call of the role."""
+        return EXAMPLES[self.info.role]
+
+
+def answer(call: Call) -> Outcome:
+    """What every fake says to *call*."""
+    match call:
+        case LikelihoodCall(image, question):
+            yes = chance(image.digest, question)
+            return Likelihood((log(yes), log(0.9)), log(yes), log(1 - yes))
+        case ChoiceCall(image, question, choices):
+            return Choices(tuple((log(chance(image.digest, question, choice)),) for choice in choices))
+        case FirstTokenCall(image, question, answers):
+            shares = [chance(image.digest, question, text) / len(answers) for text in answers]
+            return FirstToken(tuple(map(log, shares)), tuple(range(len(answers))))
+        case LabelCall(image, question, labels, before):
+            shown = [each if isinstance(each, str) else each.digest for each in before]
+            shares = [chance(image.digest, question, label, *shown) / len(labels) for label in labels]
+            return Choices(tuple((log(share),) for share in shares))
+        case EntailmentCall(premise, hypothesis):
+            return Entailment(chance(premise, hypothesis))
+        case ReadCall(image):
+            corners = ((0.0, 0.0), (8.0, 0.0), (8.0, 8.0), (0.0, 8.0))
+            return Reading((Line(f"read in {image.digest[:8]}", corners, chance(image.digest)),))
+        case DetectCall(image, labels, threshold):
+            return Detections(tuple(found(image, labels, threshold)))
+        case RewardCall(image, prompt):
+            return Reward((log(chance(image.digest, prompt)),))
+        case GenerateCall(user=user, schema=schema):
+            return Text(written(user, schema or YES_NO_QUESTIONS))
+        case ImageCall(image):
+            angle = chance(image.digest)
+        case TextCall(text):
+            angle = chance(text)
+        case _:
+            raise TypeError(f"a fake has no answer to a {type(call).__name__}")
+    return Embedding(np.array([cos(angle), sin(angle)], np.float32))
+
+
+def found(image: Image, labels: Sequence[str], threshold: float) -> Iterator[Detection]:
+    """
+    An object for each label that scores more than the threshold, the surest first.
+
+    Each fills a box of half the image's width and height, at a place that depends on the label.
+    """
+    width, height = image.size
+    across, down = (width + 1) // 2, (height + 1) // 2
+    mask = packed(np.ones((down, across), bool))
+    scores = {label: chance(image.digest, label) for label in labels}
+    for label in sorted(scores, key=lambda label: -scores[label]):
+        if scores[label] > threshold:
+            left = float(int((width - across) * chance(image.digest, label, "left")))
+            top = float(int((height - down) * chance(image.digest, label, "top")))
+            yield Detection(label, scores[label], (left, top, left + across, top + down), mask)
+
+
+def chance(*parts: str) -> float:
+    """A number in (0, 1) that depends on nothing but *parts*."""
+    digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
+    return (int.from_bytes(digest[:6]) + 1) / (2**48 + 2)
+
+
+def load(settings: FakeSettings) -> FakeModel:
+    """The fake of a table."""
+    return FakeModel(
+        settings.role,
+        fixed_s=settings.fixed_ms / 1000,
+        per_call_s=settings.per_call_ms / 1000,
+        id=settings.id,
+    )
+
+
+def plan(settings: FakeSettings) -> Plan:
+    """Nothing is loaded."""
+    return Plan(settings.id or f"fake-{settings.role}", "no weights", 0)
+
+
+FAMILY = Family(
+    "fake",
+    role="",
+    settings=FakeSettings,
+    loader="models.families.fake:load",
+    planner="models.families.fake:plan",
+)

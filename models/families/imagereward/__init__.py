@@ -1,0 +1,12 @@
+"""ImageReward (Xu et al. 2023): how much people like an image for a prompt, in the role `imagereward`."""
+
+from models.core.family import Family
+from models.core.settings import LocalSettings
+
+FAMILY = Family(
+    "imagereward",
+    role="imagereward",
+    settings=LocalSettings,
+    loader="models.families.imagereward.model:load",
+    planner="models.families.imagereward.plan:plan",
+)

@@ -1,0 +1,114 @@
+"""
+The files of an ImageReward, and the names of its tensors.
+
+It is published as `ImageReward.pt` and `med_config.json`.  The words of bert-base-uncased, which it was
+trained with, are elsewhere, and must lie beside them.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from transformers import BlipTextConfig, BlipVisionConfig
+
+from models.checkpoints.configuration import built, check_fixed, check_size, read_json
+from models.checkpoints.files import TOKENIZER
+from models.checkpoints.locate import Located, local
+from models.core.contract import CheckpointError
+
+MED_CONFIG = "med_config.json"
+WEIGHTS = ("ImageReward.safetensors", "ImageReward.pt")  # the first that is there is read
+WORDS = (TOKENIZER, "vocab.txt")
+FILES = (MED_CONFIG, *WEIGHTS, *WORDS)  # what the revision of a directory is made from
+
+HEAD = 64  # numbers of a head of the vision tower, in each of BLIP's sizes
+EPSILON = 1e-6  # of the vision tower's layer norms
+SIZES = (
+    "hidden_size",
+    "intermediate_size",
+    "max_position_embeddings",
+    "num_attention_heads",
+    "num_hidden_layers",
+    "vocab_size",
+)
+FIXED = {"add_cross_attention": True, "position_embedding_type": "absolute"}
+TEXT = (*SIZES, "hidden_act", "layer_norm_eps", "pad_token_id")
+
+VISION = "blip.visual_encoder."
+# The names of `Network` to those of the file; what else it names is the same.
+NAMES = (
+    (r"^text\.", "blip.text_encoder."),
+    (r"^vision\.embeddings\.class_embedding$", f"{VISION}cls_token"),
+    (r"^vision\.embeddings\.position_embedding$", f"{VISION}pos_embed"),
+    (r"^vision\.embeddings\.patch_embedding\.", f"{VISION}patch_embed.proj."),
+    (r"^vision\.post_layernorm\.", f"{VISION}norm."),
+    (r"^vision\.encoder\.layers\.", f"{VISION}blocks."),
+    (r"\.self_attn\.projection\.", ".attn.proj."),
+    (r"\.self_attn\.", ".attn."),
+    (r"\.layer_norm", ".norm"),
+)
+# A buffer, and two projections for a loss of BLIP's training.
+UNUSED = re.compile(r".*\.position_ids|blip\.(vision|text)_proj\.(weight|bias)")
+
+
+def find(checkpoint: str) -> Located:
+    """Where a checkpoint lies.  Raises `CheckpointError` where that is no directory."""
+    found = local(checkpoint)
+    if found is None:
+        raise CheckpointError(
+            f"{checkpoint}: not a directory; an ImageReward is not downloaded, since its words are elsewhere"
+        )
+    return found
+
+
+def weights_file(directory: Path) -> Path:
+    """The file of the weights.  Raises `CheckpointError`."""
+    for name in WEIGHTS:
+        if (directory / name).is_file():
+            return directory / name
+    raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(WEIGHTS)})")
+
+
+def name_in_file(name: str) -> str:
+    """What the file calls the tensor that `Network` calls *name*."""
+    for pattern, replacement in NAMES:
+        name = re.sub(pattern, replacement, name)
+    return name
+
+
+def vision_config(path: Path, shapes: Mapping[str, torch.Tensor]) -> BlipVisionConfig:
+    """The vision tower that tensors of these shapes belong to.  Raises `CheckpointError`."""
+    try:
+        _, positions, width = shapes[f"{VISION}pos_embed"].shape
+        patch = shapes[f"{VISION}patch_embed.proj.weight"].shape[-1]
+        hidden = len(shapes[f"{VISION}blocks.0.mlp.fc1.weight"])
+    except (KeyError, ValueError, IndexError, TypeError) as exc:
+        raise CheckpointError(f"{path}: has no vision tower of BLIP ({VISION}…)") from exc
+    side = round((positions - 1) ** 0.5)
+    if side**2 != positions - 1 or width % HEAD:
+        raise CheckpointError(
+            f"{path}: the vision tower must have a square of patches and a multiple of {HEAD} numbers, not"
+            f" {positions - 1} patches and {width} numbers"
+        )
+    return BlipVisionConfig(
+        hidden_size=width,
+        intermediate_size=hidden,
+        num_hidden_layers=sum(name.endswith(".mlp.fc1.weight") for name in shapes),
+        num_attention_heads=width // HEAD,
+        image_size=side * patch,
+        patch_size=patch,
+        layer_norm_eps=EPSILON,
+    )
+
+
+def text_config(directory: Path, vision_width: int) -> BlipTextConfig:
+    """The text tower that `med_config.json` describes.  Raises `CheckpointError`."""
+    path = directory / MED_CONFIG
+    given = read_json(path)
+    for name in SIZES:
+        check_size(path, given, name)
+    check_fixed(path, given, FIXED)
+    known = {name: given[name] for name in TEXT if name in given} | {"encoder_hidden_size": vision_width}
+    # "Decoder" is transformers' word for a network with cross-attention; ours is run as an encoder.
+    return built(path, BlipTextConfig, {**known, "is_decoder": True, "bos_token_id": None})

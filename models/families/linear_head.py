@@ -1,0 +1,61 @@
+"""
+Heads that make one number of an embedding: linear layers with nothing between them.
+
+ImageReward and the second LAION aesthetic predictor have the same five; in training, dropouts were in the
+places between.  The first predictor is a single layer.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from models.checkpoints.mismatch import mismatch
+from models.core.contract import CheckpointError
+
+SINGLE = "weight"  # of the head that has no other
+HIDDEN = (0, 2, 4, 6)  # the layers before the last
+LAST = 7
+
+
+class Layers(nn.Module):
+    """The five layers, with *widths* before each of them."""
+
+    def __init__(self, widths: list[int]) -> None:
+        super().__init__()
+        places: list[nn.Module] = [nn.Identity() for _ in range(LAST + 1)]
+        for place, width, following in zip((*HIDDEN, LAST), widths, (*widths[1:], 1), strict=True):
+            places[place] = nn.Linear(width, following)
+        self.layers = nn.Sequential(*places)
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Vectors (N, width) to numbers (N, 1)."""
+        numbers: torch.Tensor = self.layers(vectors)
+        return numbers
+
+
+def linear_head(tensors: Mapping[str, torch.Tensor], path: Path) -> nn.Module:
+    """
+    The head whose tensors have the names and shapes of *tensors*; its own weights are random.
+
+    Args:
+        path: what an error names.
+
+    Raises:
+        CheckpointError: no such head has these tensors.
+    """
+    sizes = {name: tuple(tensor.shape) for name, tensor in tensors.items() if tensor.ndim == 2}
+    names = [SINGLE] if SINGLE in sizes else [f"layers.{place}.weight" for place in HIDDEN]
+    if absent := [name for name in names if 0 in sizes.get(name, (0,))]:
+        raise CheckpointError(f"{path}: not a head of linear layers: {absent[0]} is missing, or no matrix")
+    width = sizes[names[0]][1]
+    head = nn.Linear(width, 1) if names == [SINGLE] else Layers([width, *(sizes[name][0] for name in names)])
+    if wrong := mismatch(tensors, head.state_dict()):
+        raise CheckpointError(f"{path}: not a head of linear layers: {wrong}")
+    return head
+
+
+def width_of(head: nn.Module) -> int:
+    """How many numbers the vectors have that *head* takes."""
+    return next(layer.in_features for layer in head.modules() if isinstance(layer, nn.Linear))

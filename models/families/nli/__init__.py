@@ -1,0 +1,12 @@
+"""Models that say whether one text follows from another (NLI), in the role `nli`."""
+
+from models.core.family import Family
+from models.core.settings import LocalSettings
+
+FAMILY = Family(
+    "transformers_nli",
+    role="nli",
+    settings=LocalSettings,
+    loader="models.families.nli.model:load",
+    planner="models.families.nli.plan:plan",
+)

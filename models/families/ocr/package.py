@@ -1,0 +1,41 @@
+"""Where the package `rapidocr` is, and the weights that its wheel brings."""
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from models.core.contract import CheckpointError
+
+PACKAGE = "rapidocr"
+NAME = "PP-OCRv6-small"  # what the weights are called
+DETECTOR, RECOGNISER = "PP-OCRv6_det_small.onnx", "PP-OCRv6_rec_small.onnx"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """The installed package, with its files of weights: one finds lines of text, the other reads them."""
+
+    version: str
+    detector: Path
+    recogniser: Path
+
+
+def installed() -> Package:
+    """The package; nothing of it is imported.  Raises `CheckpointError` where it is not of use."""
+    spec, found = find_spec(PACKAGE), version_of(PACKAGE)
+    if spec is None or spec.origin is None or not found or find_spec("onnxruntime") is None:
+        raise CheckpointError("needs the package rapidocr: pip install '.[ocr]' in the repository's folder")
+    weights = Path(spec.origin).parent / "models"
+    for name in (DETECTOR, RECOGNISER):
+        if not (weights / name).is_file():  # or the package would download some
+            raise CheckpointError(f"the package rapidocr {found} does not bring {name}; 3.10 does")
+    return Package(found, weights / DETECTOR, weights / RECOGNISER)
+
+
+def version_of(package: str) -> str:
+    """Its version; empty where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

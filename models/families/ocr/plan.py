@@ -1,0 +1,14 @@
+"""What `--check` says of an OCR model."""
+
+from models.core.family import Plan
+from models.families.ocr import RapidOcrSettings
+from models.families.ocr.package import NAME, installed
+
+BYTES = 4  # of each number in the files
+
+
+def plan(settings: RapidOcrSettings) -> Plan:
+    """What would be loaded.  Raises `CheckpointError` where the package is not there."""
+    package = installed()
+    size = sum(path.stat().st_size for path in (package.detector, package.recogniser))
+    return Plan(NAME, str(package.detector.parent), size // BYTES)

@@ -1,0 +1,64 @@
+"""Models behind an OpenAI-compatible HTTP API, such as vLLM's: question LLMs, decoder VLMs, reward models."""
+
+from pydantic import Field
+
+from models.core.contract import QUESTION
+from models.core.family import Family
+from models.core.settings import RemoteSettings
+
+
+class LlmSettings(RemoteSettings):
+    """A question LLM."""
+
+    max_tokens: int = Field(
+        1024,
+        ge=64,
+        description="Most tokens of an answer; the server's context holds the prompt beside them.",
+    )
+
+
+class VlmSettings(RemoteSettings):
+    """A vision-language model."""
+
+    question: str = Field(
+        QUESTION,
+        pattern=r"^[^{}]*\{\}[^{}]*$",
+        description="How it is asked whether it sees a text, `{}`.",
+    )
+
+
+class RewardSettings(RemoteSettings):
+    """A reward model."""
+
+    template: str = Field(
+        "{}",
+        pattern=r"^[^{}]*\{\}[^{}]*$",
+        description="The text that follows the image; `{}` is the prompt.",
+    )
+    output: int = Field(
+        0, ge=0, description="Which of the model's outputs is the score, from 0; HPSv3's are mu and sigma."
+    )
+
+
+LLM = Family(
+    "openai",
+    role="questions",
+    settings=LlmSettings,
+    loader="models.families.openai.llm:load",
+    planner="models.families.openai.plan:plan",
+    required=False,
+)
+VLM = Family(
+    "openai_vlm",
+    role="vqa",
+    settings=VlmSettings,
+    loader="models.families.openai.vlm:load",
+    planner="models.families.openai.plan:plan",
+)
+REWARD = Family(
+    "openai_reward",
+    role="reward",
+    settings=RewardSettings,
+    loader="models.families.openai.reward:load",
+    planner="models.families.openai.plan:plan",
+)

@@ -1,0 +1,77 @@
+"""
+A question LLM behind an OpenAI-compatible HTTP API, such as vLLM's.
+
+Answers are bound to a JSON schema by `response_format`.  (`guided_json` is ignored without a word by
+newer vLLM servers.)
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from models.core.calls import GenerateCall
+from models.core.contract import ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.core.outcomes import Text
+from models.families.openai import LLM, LlmSettings
+from models.families.openai.chat import first_choice
+
+
+class OpenAiLLM(RemoteModel):
+    """
+    A chat model of that API.
+
+    Args:
+        model: the name that the server knows it by.
+        extra_body: fields added to every request.
+        max_tokens: of an answer, at most.
+        id, revision: what scores are labelled with.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        extra_body: Mapping[str, Any],
+        max_tokens: int = 1024,
+        id: str = "",
+        revision: str = "",
+    ) -> None:
+        self._model, self._extra, self._max_tokens = model, dict(extra_body), max_tokens
+        self.info = ModelInfo(LLM.role, LLM.name, id or model, revision, "", "remote", generates=True)
+
+    def prepare(self, call: GenerateCall) -> Prepared:
+        """The request's body."""
+        max_tokens = min(call.max_tokens, self._max_tokens)
+        body = {
+            **self._extra,
+            "model": self._model,
+            "messages": [
+                {"role": "system", "content": call.system},
+                {"role": "user", "content": call.user},
+            ],
+            "temperature": 0,
+            "seed": call.seed,
+            "max_tokens": max_tokens,
+        }
+        if call.schema is not None:
+            schema = {"name": "answer", "strict": True, "schema": call.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return Prepared(max_tokens, body)
+
+    async def answer(self, prepared: Prepared, post: Post) -> Text:
+        """What the model wrote.  Raises `UpstreamError` where it was cut short or is not text."""
+        choice = first_choice(await post("chat/completions", prepared.data))
+        text = choice.get("message", {}).get("content")
+        if choice.get("finish_reason") != "stop" or not isinstance(text, str):
+            raise UpstreamError(f"wrote more than {prepared.cost} tokens, or no text")
+        return Text(text)
+
+
+def load(settings: LlmSettings) -> OpenAiLLM:
+    """The model of a table; its server is not asked."""
+    return OpenAiLLM(
+        settings.model,
+        extra_body=settings.extra_body,
+        max_tokens=settings.max_tokens,
+        id=settings.id,
+        revision=settings.revision,
+    )

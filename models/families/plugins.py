@@ -1,0 +1,56 @@
+"""What other packages bring along, found by their entry points."""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol, TypeVar
+
+from models.core.reason import in_short
+
+
+class PluginError(Exception):
+    """A package's entry point cannot be used; the message is one line that names it."""
+
+
+class Named(Protocol):
+    """A declaration with a name of its own."""
+
+    @property
+    def name(self) -> str: ...
+
+
+D = TypeVar("D", bound=Named)
+
+
+def with_plugins(own: dict[str, D], group: str, kind: type[D]) -> dict[str, D]:
+    """
+    *own* declarations and those that other packages declare, by name.
+
+    Args:
+        group: of the entry points, `scoregate.metrics` for example.
+        kind: what each of them must lead to.
+
+    Raises:
+        PluginError: an entry point cannot be imported, leads to something else, or takes a name.
+    """
+    declared = dict(own)
+    for entry in sorted(entry_points(group=group)):
+        declaration = loaded(entry)
+        if not isinstance(declaration, kind):
+            raise PluginError(f"{where(entry)}: is a {type(declaration).__name__}, not a {kind.__name__}")
+        if declaration.name in declared:
+            raise PluginError(f"{where(entry)}: there is a {group} named {declaration.name!r} already")
+        declared[declaration.name] = declaration
+    return declared
+
+
+def loaded(entry: EntryPoint) -> Any:
+    """What *entry* leads to.  Raises `PluginError` for whatever its import raises."""
+    try:
+        return entry.load()
+    except Exception as exc:  # the code of others
+        raise PluginError(f"{where(entry)}: {in_short(exc)}") from exc
+
+
+def where(entry: EntryPoint) -> str:
+    """The entry point as its package declares it."""
+    package = f" of {entry.dist.name}" if entry.dist else ""
+    return f"[{entry.group}] {entry.name} = {entry.value}{package}"

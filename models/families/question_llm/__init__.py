@@ -1,0 +1,26 @@
+"""A causal language model run through transformers, in the role `questions`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from models.core.family import Family
+from models.core.settings import NOT_IN_RECIPE, LocalSettings
+
+
+class QuestionLLMSettings(LocalSettings):
+    """A checkpoint as transformers saves it."""
+
+    timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
+        60, gt=0, description="Time for one question set, waiting included."
+    )
+
+
+FAMILY = Family(
+    "transformers",
+    role="questions",
+    settings=QuestionLLMSettings,
+    loader="models.families.question_llm.model:load",
+    planner="models.families.question_llm.plan:plan",
+    required=False,
+)

@@ -1,0 +1,57 @@
+"""
+All families of models.
+
+The ones in this repository are declared in the packages below `models`; other packages bring theirs by
+entry points of the group `scoregate.models`.  No weights and no torch are needed to know them.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+
+from models.core.family import Family
+from models.families import (
+    aesthetic,
+    clip,
+    clip_flant5,
+    detector,
+    fake,
+    imagereward,
+    nli,
+    ocr,
+    openai,
+    question_llm,
+    transformers_clip,
+)
+from models.families.plugins import loaded, with_plugins
+
+GROUP = "scoregate.models"
+OWN = (
+    clip.FAMILY,
+    transformers_clip.FAMILY,
+    clip_flant5.FAMILY,
+    openai.VLM,
+    question_llm.FAMILY,
+    openai.LLM,
+    openai.REWARD,
+    imagereward.FAMILY,
+    aesthetic.FAMILY,
+    nli.FAMILY,
+    ocr.FAMILY,
+    detector.MASK2FORMER,
+    detector.OWLV2,
+    fake.FAMILY,
+)
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """Every family by name.  Raises `PluginError` for a package's that cannot be used."""
+    return with_plugins({family.name: family for family in OWN}, GROUP, Family)
+
+
+@cache
+def packages() -> Mapping[str, str]:
+    """The package and its version, for each family that another package brings."""
+    entries = entry_points(group=GROUP)
+    return {loaded(each).name: f"{each.dist.name} {each.dist.version}" for each in entries if each.dist}

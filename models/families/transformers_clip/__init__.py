@@ -1,0 +1,12 @@
+"""CLIPs that transformers computes, in the role `clip`: SigLIP, SigLIP 2 and ALIGN."""
+
+from models.core.family import Family
+from models.core.settings import LocalSettings
+
+FAMILY = Family(
+    "transformers_clip",
+    role="clip",
+    settings=LocalSettings,
+    loader="models.families.transformers_clip.model:load",
+    planner="models.families.transformers_clip.plan:plan",
+)

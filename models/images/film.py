@@ -1,0 +1,79 @@
+"""An animation or a video as its frames, each of which is an image."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import PIL.Image
+
+from models.images.formats.contract import Header, ImageError
+from models.images.formats.decode import decode_film
+from models.images.formats.orientation import turned
+from models.images.formats.registry import read_film
+from models.images.image import Image, lossless
+from models.images.lazily import lazily
+
+
+class Film(Image):
+    """
+    A file of several frames, decoded as one strip: one frame below the other.
+
+    All frames share the strip, and what is made of them goes when the film is released.
+    """
+
+    @lazily
+    def header(self) -> Header:
+        """What the file says of its frames; a still picture has none.  Raises `ImageError`."""
+        return read_film(self.encoded).upright(self.orientation)
+
+    def frame(self, number: int) -> "Frame":
+        """One frame, from 0.  Raises `ImageError` where there are fewer."""
+        if number >= self.header.frames:
+            raise ImageError(f"the {self.header.format} file has only {self.header.frames} frames")
+        return Frame(self, number)
+
+    def _decoded(self) -> PIL.Image.Image:
+        return decode_film(self.encoded, self.header.format)
+
+
+class Frame(Image):
+    """
+    One frame of a film, which keeps its pixels.
+
+    Its digest names the file and the number, so it is known before anything is decoded.  Pickled, it is
+    sent as a picture of its own.
+    """
+
+    def __init__(self, film: Film, number: int) -> None:
+        super().__init__(b"", hashlib.sha256(f"frame {number} of {film.digest}".encode()).hexdigest())
+        self._film, self._number = film, number
+
+    @property
+    def file(self) -> Image:
+        """The film."""
+        return self._film
+
+    @property
+    def encoded(self) -> bytes:
+        """A file of its pixels."""
+        return lossless(self.rgb)
+
+    @lazily
+    def header(self) -> Header:
+        """The film's, whose canvas and memory it has."""
+        return self._film.header
+
+    @property
+    def rgb(self) -> PIL.Image.Image:
+        """The RGB pixels.  Raises `ImageError`."""
+        rgb: PIL.Image.Image = self._film.once(self._number, self._cut)
+        return rgb
+
+    def once(self, key: Any, make: Callable[[PIL.Image.Image], Any]) -> Any:
+        """What *make* makes of the pixels, kept with the film."""
+        return self._film.once((self._number, key), lambda strip: make(self._cut(strip)))
+
+    def _cut(self, strip: PIL.Image.Image) -> PIL.Image.Image:
+        height = strip.height // self._film.header.frames
+        frame = strip.crop((0, height * self._number, strip.width, height * (self._number + 1)))
+        return turned(frame, self._film.orientation)

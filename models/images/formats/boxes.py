@@ -1,0 +1,46 @@
+"""The boxes that MP4 and AVIF files consist of.  ISO/IEC 14496-12"""
+
+import struct
+from collections.abc import Iterator
+
+from models.images.formats.contract import ImageError
+
+MAX_BOXES = 10_000
+
+Range = tuple[int, int]
+
+
+def within(encoded: bytes, place: Range, *kinds: bytes) -> Iterator[Range]:
+    """The contents of each box that the path *kinds* leads to."""
+    for kind, start, end in boxes(encoded, *place):
+        if kind == kinds[0] and kinds[1:]:
+            yield from within(encoded, (start, end), *kinds[1:])
+        elif kind == kinds[0]:
+            yield start, end
+
+
+def first(encoded: bytes, place: Range, *kinds: bytes) -> Range | None:
+    """The same of the first box of each kind alone, which bounds the work; None where there is none."""
+    found: Range | None = place
+    for wanted in kinds:
+        if found is None:
+            return None
+        found = next(((start, end) for kind, start, end in boxes(encoded, *found) if kind == wanted), None)
+    return found
+
+
+def boxes(encoded: bytes, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Kind, start and end of each box between two places.  Raises `ImageError` where there are too many."""
+    for _ in range(MAX_BOXES):
+        if at + 8 > end:
+            return
+        size, kind = struct.unpack_from(">I4s", encoded, at)
+        start = at + 8
+        if size == 1:  # the size follows, in eight bytes
+            [size] = struct.unpack_from(">Q", encoded, start)
+            start += 8
+        at = at + size if size else end  # 0: it goes to the end
+        if at < start:
+            raise ImageError("a box of the file is smaller than its own head")
+        yield kind, start, min(at, end)
+    raise ImageError(f"the file has more than {MAX_BOXES} boxes")

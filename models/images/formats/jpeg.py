@@ -1,0 +1,120 @@
+"""JPEG.  ITU-T T.81, annex B"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from models.images.formats.contract import Format, Header, ImageError, Unseen, header, joined, starts
+from models.images.formats.orientation import PREFIX, of_exif
+
+# Marks that stand alone; all others are followed by the length of what they begin.
+ALONE = {0x01, 0xD8, 0xD9}
+FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+PROGRESSIVE = {0xC2, 0xC6, 0xCA, 0xCE}
+TABLES = {0xC4, 0xCC, 0xDB, 0xDD}  # Huffman, arithmetic, quantisation, restarts
+END, SCAN, APP1 = 0xD9, 0xDA, 0xE1
+COLOURS = {0xE0: b"JFIF\0", 0xEE: b"Adobe"}  # by which a decoder tells what colours the components are
+
+# From the end of a segment to the next mark, over what a scan may hold; in one pass, whatever is there.
+MARK = re.compile(rb"[^\xff]*+(?:\xff++[\x00\xd0-\xd7][^\xff]*+)*+\xff++(.)", re.DOTALL)
+MAX_SEGMENTS = 2_000  # a profile of 32 MiB takes 500
+MAX_TABLES = 2**18  # bytes; a usual file has less than 2,000
+MAX_SCANS = 32  # a usual progressive file has ten; each goes over all pixels
+
+Segment = tuple[int, int, int]  # its mark, its start, its end
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is *kept* of the segments before the first scan, the *frame* among them, and that *scan*'s own."""
+
+    kept: list[Segment]
+    frame: Segment
+    scan: Segment
+
+    def in_several_scans(self, encoded: bytes) -> bool:
+        """Whether the first scan holds less than all of the picture."""
+        components, in_scan = encoded[self.frame[1] + 9], encoded[self.scan[1] + 4]
+        return self.frame[0] in PROGRESSIVE or in_scan < components
+
+
+def read(encoded: bytes) -> Header:
+    """The size is in the frame's segment; of a picture in several scans a decoder keeps all coefficients."""
+    found = head(encoded)
+    start = found.frame[1]
+    height, width = (int.from_bytes(encoded[at : at + 2], "big") for at in (start + 5, start + 7))
+    told = header("JPEG", width, height)
+    if not found.in_several_scans(encoded):
+        return told
+    memory = width * height * 4 + coefficients(encoded, start, width, height)
+    return replace(told, memory=max(told.memory, memory))
+
+
+def coefficients(encoded: bytes, start: int, width: int, height: int) -> int:
+    """Bytes of the coefficients of the frame that begins at *start*: two each, in whole blocks."""
+    factors = [divmod(encoded[start + 11 + 3 * n], 16) for n in range(encoded[start + 9])]
+    across, down = max(1, *(x for x, _ in factors)), max(1, *(y for _, y in factors))
+    units = -(-width // (8 * across)) * -(-height // (8 * down))
+    return units * sum(2 * 64 * x * y for x, y in factors)
+
+
+def plain(encoded: bytes) -> bytes:
+    """
+    What the decoder goes by: tables, the frame, the scans, and the two marks that tell colours.
+
+    Exif, profiles, comments and thumbnails go.  Raises `ImageError` where there are more tables or scans
+    than any encoder writes.
+    """
+    found = head(encoded)
+    if sum(end - start for _, start, end in found.kept) > MAX_TABLES:
+        raise ImageError("the JPEG image has too many tables")
+    if found.in_several_scans(encoded):
+        scans = 1 + sum(kind == SCAN for kind, _, _ in segments(encoded, found.scan[2]))
+        if scans > MAX_SCANS:
+            raise ImageError(f"the JPEG image has more than {MAX_SCANS} scans")
+    ranges = [(start, end) for _, start, end in [*found.kept, found.scan]]
+    return joined(encoded, [(0, 2), *ranges, (found.scan[2], len(encoded))])
+
+
+def unseen(encoded: bytes) -> Unseen:
+    """Exif data are a segment before the first scan."""
+    for kind, start, end in segments(encoded, 2):
+        if kind == APP1 and encoded[start + 4 : start + 10] == PREFIX:
+            return Unseen(of_exif(encoded[start + 4 : end]))
+        if kind == SCAN:
+            break
+    return Unseen()
+
+
+def head(encoded: bytes) -> Head:
+    """What stands before the first scan.  Raises `ImageError` unless that is one frame, among others."""
+    kept, frames = list[Segment](), list[Segment]()
+    for segment in segments(encoded, 2):
+        kind, start, _ = segment
+        if kind in FRAMES:
+            frames.append(segment)
+        if kind in FRAMES or kind in TABLES or encoded[start + 4 : start + 9] == COLOURS.get(kind):
+            kept.append(segment)
+        if kind == SCAN and len(frames) == 1:
+            return Head(kept, frames[0], segment)
+        if kind in (SCAN, END):
+            break
+    raise ImageError("the JPEG image has no frame that can be decoded")
+
+
+def segments(encoded: bytes, at: int) -> Iterator[Segment]:
+    """Mark, start and end of each segment from *at* to the end.  Raises `ImageError` for too many."""
+    for _ in range(MAX_SEGMENTS):
+        mark = MARK.match(encoded, at)
+        if mark is None:
+            return
+        kind, start, at = mark[1][0], mark.end() - 2, mark.end()
+        if kind not in ALONE:
+            at += int.from_bytes(encoded[at : at + 2], "big")
+        yield kind, start, at
+        if kind == END:
+            return
+    raise ImageError(f"the JPEG image has more than {MAX_SEGMENTS} segments")
+
+
+JPEG = Format("JPEG", starts(b"\xff\xd8\xff"), read, plain, unseen=unseen)

@@ -1,0 +1,58 @@
+"""All formats."""
+
+import struct
+from contextlib import suppress
+
+from models.images.formats.avif import AVIF
+from models.images.formats.bmp import BMP
+from models.images.formats.contract import Format, Header, ImageError, Unseen
+from models.images.formats.gif import GIF
+from models.images.formats.jpeg import JPEG
+from models.images.formats.mp4 import MP4
+from models.images.formats.png import PNG
+from models.images.formats.tiff import TIFF
+from models.images.formats.webp import WEBP
+
+FORMATS = {format.name: format for format in (JPEG, PNG, WEBP, GIF, BMP, AVIF, TIFF, MP4)}
+
+# What a file that breaks off leads to.
+BROKEN = (LookupError, ValueError, struct.error)
+
+
+def recognise(encoded: bytes) -> Format:
+    """The format of a picture file.  Raises `ImageError`."""
+    for format in FORMATS.values():
+        if format.begins(encoded):
+            return format
+    raise ImageError("the bytes are no image of a known format")
+
+
+def read_header(encoded: bytes) -> Header:
+    """What a picture file says of itself; nothing is decoded.  Raises `ImageError`."""
+    format = recognise(encoded)
+    with suppress(*BROKEN):
+        return format.read(encoded)
+    raise ImageError(f"the {format.name} image is broken or truncated")
+
+
+def read_film(encoded: bytes) -> Header:
+    """The same as an animation: how many frames it has, and the canvas of all.  Raises `ImageError`."""
+    format = recognise(encoded)
+    with suppress(*BROKEN):
+        return (format.film or format.read)(encoded)
+    raise ImageError(f"the {format.name} file is broken or truncated")
+
+
+def read_unseen(encoded: bytes) -> Unseen:
+    """What of a picture file its first frame does not show; nothing where the file does not say so."""
+    with suppress(ImageError, *BROKEN):
+        return recognise(encoded).unseen(encoded)
+    return Unseen()
+
+
+def plain(encoded: bytes) -> bytes:
+    """The file without what does not decide its pixels.  Raises `ImageError`."""
+    format = recognise(encoded)
+    with suppress(*BROKEN):
+        return format.plain(encoded)
+    raise ImageError(f"the {format.name} image is broken or truncated")

@@ -1,0 +1,84 @@
+"""WebP.  https://developers.google.com/speed/webp/docs/riff_container"""
+
+import struct
+from collections.abc import Iterator
+
+from models.images.formats.contract import Format, Header, ImageError, Unseen, film_header, header
+from models.images.formats.orientation import of_exif
+
+# The canvas twice in libwebp's decoder of animations, a frame, and two copies on the way to Pillow's RGB.
+BYTES_PER_PIXEL = 20
+
+LOSSY = b"VP8 "
+DATA = 20  # where the data of the first chunk begins
+MOVES, HAS_EXIF = 2, 8  # flags of the first chunk, where that is one of flags
+MAX_CHUNKS = 20_000
+
+
+def begins(encoded: bytes) -> bool:
+    """Told from the kind of its container."""
+    return encoded[:4] == b"RIFF" and encoded[8:12] == b"WEBP"
+
+
+def read(encoded: bytes) -> Header:
+    """
+    The size of the canvas is in the first chunk, whichever of three it is.
+
+    What lossless coding (alpha's, too) needs is not: its code tables can take many times the pixels.
+    """
+    kind = encoded[12:16]
+    if kind == LOSSY:
+        width, height = (size & 0x3FFF for size in struct.unpack_from("<HH", encoded, DATA + 6))
+    elif kind == b"VP8X":
+        width, height = (1 + int.from_bytes(encoded[at : at + 3], "little") for at in (DATA + 4, DATA + 7))
+    elif kind == b"VP8L":
+        [both] = struct.unpack_from("<I", encoded, DATA + 1)
+        width, height = 1 + (both & 0x3FFF), 1 + (both >> 14 & 0x3FFF)
+    else:
+        raise ImageError("the WEBP image has no header")
+    return header("WEBP", width, height, BYTES_PER_PIXEL, apart=kind != LOSSY)
+
+
+def film(encoded: bytes) -> Header:
+    """Each frame is a chunk."""
+    still = read(encoded)
+    if encoded[12:16] != b"VP8X" or not encoded[DATA] & MOVES:
+        return still
+    frames = sum(kind == b"ANMF" for kind, _, _ in chunks(encoded))
+    return film_header("WEBP", still.width, still.height, frames, BYTES_PER_PIXEL) if frames > 1 else still
+
+
+def unseen(encoded: bytes) -> Unseen:
+    """Exif data are a chunk, and each frame of an animation is."""
+    if encoded[12:16] != b"VP8X" or not encoded[DATA] & (MOVES | HAS_EXIF):
+        return Unseen()
+    orientation, frames = 0, 0
+    for kind, start, end in chunks(encoded):
+        frames += kind == b"ANMF"
+        if kind == b"EXIF" and encoded[DATA] & HAS_EXIF and not orientation:
+            orientation = of_exif(encoded[start:end])
+    return Unseen(orientation or 1, frames > 1)
+
+
+def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Kind of each chunk, and where its data begin and end.  Raises `ImageError` for too many."""
+    at = 12
+    for _ in range(MAX_CHUNKS):
+        if at + 8 > len(encoded):
+            return
+        kind, size = struct.unpack_from("<4sI", encoded, at)
+        yield kind, at + 8, at + 8 + size
+        at += 8 + size + size % 2
+    raise ImageError(f"the WEBP image has more than {MAX_CHUNKS} chunks")
+
+
+def plain(encoded: bytes) -> bytes:
+    """The first chunk alone, where it holds the picture."""
+    if encoded[12:16] != LOSSY:
+        return encoded
+    [size] = struct.unpack_from("<I", encoded, 16)
+    end = DATA + size + size % 2
+    return b"RIFF" + struct.pack("<I", end - 8) + encoded[8:end]
+
+
+WEBP = Format("WEBP", begins, read, plain, film, unseen)

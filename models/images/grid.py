@@ -1,0 +1,67 @@
+"""Several pictures as one: row by row in a square grid (Lin et al. 2024, appendix F, views of 3D models)."""
+
+import hashlib
+from collections.abc import Sequence
+from itertools import groupby
+from math import ceil, sqrt
+
+import PIL.Image
+
+from models.images.formats.contract import Header, ImageError
+from models.images.image import Image, lossless
+
+BYTES_PER_PIXEL = 4  # of the grid, in RGB
+
+
+def side(count: int) -> int:
+    """How many cells a grid of *count* pictures has in each row, and in each column."""
+    return ceil(sqrt(count))
+
+
+class Grid(Image):
+    """
+    An n x n grid of pictures, n as small as it can be; the cells that are left over are black.
+
+    A cell is as wide as the widest picture and as high as the highest.  A smaller one stands in its middle
+    and is not scaled.  The pictures are decoded one after the other, and each is let go when it has been
+    copied, so nobody else may hold them.  The digest names their digests and their number.
+
+    Args:
+        pictures: from left to right, from top to bottom.
+        names: what an error calls each of them.
+    """
+
+    def __init__(self, pictures: Sequence[Image], names: Sequence[str]) -> None:
+        content = "\n".join(["grid", *(picture.digest for picture in pictures)])
+        super().__init__(b"", hashlib.sha256(content.encode()).hexdigest())
+        self._pictures, self._names = pictures, names
+        self.side = side(len(pictures))
+        self._cell = [max(each) for each in zip(*(picture.size for picture in pictures), strict=True)]
+        width, height = (self.side * each for each in self._cell)
+        largest = max(picture.header.memory for picture in pictures)
+        self.header = Header("grid", width, height, width * height * BYTES_PER_PIXEL + largest)
+
+    @property
+    def encoded(self) -> bytes:
+        """A file of its pixels."""
+        return lossless(self.rgb)
+
+    def _decoded(self) -> PIL.Image.Image:
+        grid = PIL.Image.new("RGB", self.size)
+        for file, of_file in groupby(range(len(self._pictures)), lambda number: self._pictures[number].file):
+            try:
+                for number in of_file:
+                    self._copy(number, grid)
+            finally:
+                file.release(lambda: None)
+        return grid
+
+    def _copy(self, number: int, grid: PIL.Image.Image) -> None:
+        """Put one picture into the middle of its cell.  Raises `ImageError`, which names it."""
+        (row, column), (across, down) = divmod(number, self.side), self._cell
+        try:
+            pixels = self._pictures[number].rgb
+        except ImageError as exc:
+            raise ImageError(f"{self._names[number]}: {exc}") from None
+        left, top = (across - pixels.width) // 2, (down - pixels.height) // 2
+        grid.paste(pixels, (column * across + left, row * down + top))

@@ -1,9 +1,0 @@
-"""What `--check` says of a model behind an API."""
-
-from models.family import Plan
-from models.settings import RemoteSettings
-
-
-def plan(settings: RemoteSettings) -> Plan:
-    """The model as its server calls it, and the server; neither is asked."""
-    return Plan(settings.model, settings.base_url, remote=True)

@@ -1,0 +1,62 @@
+"""The settings of the dialects: other people's wire formats on this service."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from models.core.settings import Section
+
+Dialect = Literal["flow_factory", "unirl", "rerank"]
+MOST_S = 600  # as of any request
+MOST_PICTURES = 4096  # that any setting allows
+
+
+class Timeouts(Section):
+    """
+    How long a request of each dialect may take.
+
+    A little less than its clients wait: who gives up first sends the same body again.
+    """
+
+    flow_factory: float = Field(55, gt=0, le=MOST_S, description="Of `/compute`; its client waits 60 s.")
+    unirl: float = Field(115, gt=0, le=MOST_S, description="Of `/unirl/score`; its trainer waits 300 s.")
+    rerank: float = Field(30, gt=0, le=MOST_S, description="Of rerankers' paths, such as `/v1/rerank`.")
+    pickle: float = Field(110, gt=0, le=MOST_S, description="On `pickle_port`; most clients wait 120 s.")
+
+
+class Dialects(Section):
+    """Which dialects are spoken, and where."""
+
+    enabled: list[Dialect] = Field([], description="Dialects over HTTP that are served on the main port.")
+    host: str = Field("127.0.0.1", description="Address of the two ports below.")
+    port: int | None = Field(
+        None, ge=1, le=65535, description="Serve the dialects listed above on this port too, without keys."
+    )
+    pickle_port: int | None = Field(
+        None,
+        ge=1,
+        le=65535,
+        description="Serve the dialects whose bodies are pickles here, without keys.",
+    )
+    metric: str = Field("", description="The metric of requests that name none; by default that of `/score`.")
+    options: dict[str, dict[str, Any]] = Field({}, description="Options by metric, as `/score` takes them.")
+    max_pictures: int = Field(
+        1024,
+        ge=1,
+        le=MOST_PICTURES,
+        description="Most pictures in a trainer's request, worked on `server.max_items` at a time.",
+    )
+    timeouts_s: Timeouts = Timeouts()
+
+    @field_validator("enabled")
+    @classmethod
+    def _each_once(cls, enabled: list[Dialect]) -> list[Dialect]:
+        if len(set(enabled)) < len(enabled):
+            raise ValueError("names a dialect twice")
+        return enabled
+
+    @model_validator(mode="after")
+    def _the_port_serves_something(self) -> Self:
+        if self.port is not None and not self.enabled:
+            raise ValueError("port: no dialect is listed in dialects.enabled")
+        return self

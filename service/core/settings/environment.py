@@ -1,0 +1,64 @@
+"""The environment: what overrides a profile, and the secrets that settings name."""
+
+import os
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from pydantic_core import from_json
+
+from service.core.settings import SettingsError
+
+PREFIX = "SCOREGATE_"
+
+Place = tuple[str | int, ...]
+Variables = dict[Place, str]
+"""The variable that set each place of a tree."""
+
+
+def override(tree: dict[str, Any], environ: Mapping[str, str], tables: Container[str]) -> Variables:
+    """
+    Set each value of *tree* that a variable names, and whole *tables*.
+
+    Their texts stay texts: where a table or a list belongs is the settings' business, and `read_json`'s.
+
+    Raises:
+        SettingsError: a variable's name leads through a value, or its table is not JSON.
+    """
+    variables: Variables = {}
+    for name in sorted(environ):  # a table before what is in it
+        path = tuple(name.removeprefix(PREFIX).lower().split("__"))
+        # Kubernetes puts names like SCOREGATE_PORT into every pod; ours have a table, or are one.
+        if name.startswith(PREFIX) and (len(path) > 1 or path[0] in tables):
+            for depth in range(1, len(path)):
+                if path[:depth] in variables:
+                    read_json(tree, path[:depth], variables)
+            table_at(tree, path, name)[path[-1]] = environ[name]
+            variables[path] = name
+    return variables
+
+
+def table_at(tree: dict[str, Any], path: Sequence[str], name: str) -> dict[str, Any]:
+    """The table that holds *path*, made where there is none.  Raises `SettingsError`."""
+    for table in path[:-1]:
+        tree = tree.setdefault(table, {})
+        if not isinstance(tree, dict):
+            raise SettingsError(f"{name}: {table} is a value, not a table")
+    return tree
+
+
+def read_json(tree: Any, place: Place, variables: Variables) -> None:
+    """Put what a variable's text means as JSON in the text's place.  Raises `SettingsError`."""
+    name = variables.pop(place)
+    for part in place[:-1]:
+        tree = tree[part]
+    try:
+        tree[place[-1]] = from_json(tree[place[-1]], allow_inf_nan=False)
+    except ValueError as exc:
+        raise SettingsError(f"{name}: not JSON: {exc}") from exc
+
+
+def read_secret(variable: str, environ: Mapping[str, str] = os.environ) -> str:
+    """The value of an environment variable that the settings name.  Raises `SettingsError`."""
+    if not environ.get(variable):
+        raise SettingsError(f"api_key_env: the environment variable {variable} is not set")
+    return environ[variable]

@@ -1,0 +1,261 @@
+"""The tables of the settings that are the same whatever models and metrics there are."""
+
+import os
+import re
+import ssl
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from models.core.settings import Section
+from models.images.formats.contract import BYTES_PER_PIXEL
+from models.images.formats.mp4 import MP4, MP4_PACKAGE
+from models.images.formats.registry import FORMATS
+from service.core.fields import Orient
+from service.core.redis import url as redis_url
+from service.core.settings import SettingsError
+from service.core.settings.hosts import parse
+from service.observability.tracing.opening import lacks_packages
+
+MAX_TIMEOUT_MS = 600_000  # of a request
+
+ORIGIN = re.compile(r"\*|https?://[^\s/@?#]+")
+
+# What a container may have, in bytes, with either version of control groups; "max" where that is not limited.
+MEMORY_LIMITS = [Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")]
+
+REDIS = "|".join(redis_url.SCHEMES)  # in a pattern
+
+
+def a_quarter_of_the_memory() -> int:
+    """Of what the machine or the container has, in MiB; 1024 at most, which many large bodies fit into."""
+    told = [file.read_text("ascii").strip() for file in MEMORY_LIMITS if file.exists()]
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(1024, min([machine, *(int(limit) for limit in told if limit.isdigit())]) // 4 >> 20)
+
+
+class Server(Section):
+    """Where to listen and what to take."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    metrics_port: int | None = Field(
+        None, ge=1, le=65535, description="Serve `/metrics` on this port instead, without keys."
+    )
+    api_keys_file: Path | None = Field(
+        None, description="File of `name:sha256-of-the-key` lines; without it no key is asked for."
+    )
+    cors_origins: list[str] = Field(
+        [], description="Origins whose pages may call the service: `https://HOST`, or `*` for all."
+    )
+    body_limit_mb: int = Field(64, ge=1, description="Largest request body, in MiB.")
+    max_items: int = Field(128, ge=1, description="Most items in one request.")
+    default_timeout_ms: int = Field(
+        30_000, ge=1, le=MAX_TIMEOUT_MS, description="Time for a request that names none."
+    )
+    keep_alive_s: int = Field(75, ge=1, description="Time that a connection may be idle, in seconds.")
+    body_timeout_s: float = Field(
+        30, gt=0, description="Seconds without progress until headers, bodies or responses are given up."
+    )
+    unfinished_bodies_mb: int = Field(
+        512, ge=1, description="Memory for bodies that are still coming, of all requests together, in MiB."
+    )
+    requests_mb: int = Field(
+        default_factory=a_quarter_of_the_memory,
+        ge=1,
+        description="Memory for the bodies and the images by URL of all requests together, in MiB.",
+    )
+    grace_s: int = Field(30, ge=0, description="Time to finish requests after SIGTERM, in seconds.")
+    stall_s: float = Field(
+        120, gt=0, description="Work waiting and no batch finished for this long: not alive."
+    )
+
+    @property
+    def request_bytes(self) -> int:
+        """Bytes that all requests may hold together; two of the largest bodies always fit."""
+        return max(self.requests_mb, 2 * self.body_limit_mb) * 2**20
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, origins: list[str]) -> list[str]:
+        for origin in origins:
+            if not ORIGIN.fullmatch(origin):
+                raise ValueError(f"{origin}: an origin is https://HOST or https://HOST:PORT, without a path")
+        return origins
+
+
+def half_of_the_cores() -> int:
+    """Of those that this process may use; 2 at least, so that one picture need not wait for another."""
+    return max(2, len(os.sched_getaffinity(0)) // 2)
+
+
+class Images(Section):
+    """What an image may be, and how much of them is held at once."""
+
+    formats: list[str] = Field(
+        ["JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF"],
+        min_length=1,
+        description=f"What is read, of {', '.join(FORMATS)}.",
+    )
+    orient: Orient = Field(
+        "as_stored", description="Pixels of requests that do not say: as stored, or turned by `exif`."
+    )
+    max_pixels: int = Field(
+        50_000_000, ge=1, description="Most pixels of all frames together, told by the header."
+    )
+    max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
+    max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
+    decode_workers: int = Field(
+        default_factory=half_of_the_cores,
+        ge=1,
+        description="Threads of each lane that decode and resize; 2 at least by default.",
+    )
+    decoded_budget_mb: int = Field(
+        512, ge=1, description="Decoded pixels held by all requests together, in MiB."
+    )
+    allow_urls: bool = Field(False, description="Fetch images by URL from the hosts that are listed.")
+    allowed_url_hosts: list[str] = Field(
+        [], description="Hosts that images are fetched from: `HOST`, or `HOST:PORT`."
+    )
+    url_timeout_s: float = Field(10, gt=0, description="Time for fetching one image, in seconds.")
+
+    @field_validator("formats")
+    @classmethod
+    def _known(cls, formats: list[str]) -> list[str]:
+        unknown = [name for name in formats if name.upper() not in FORMATS]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)}: not among {', '.join(FORMATS)}")
+        if MP4.name in map(str.upper, formats) and find_spec(MP4_PACKAGE) is None:
+            raise ValueError(f"{MP4.name} needs the package {MP4_PACKAGE}: pip install '.[video]'")
+        return [name.upper() for name in formats]
+
+    @field_validator("allowed_url_hosts")
+    @classmethod
+    def _hosts(cls, entries: list[str]) -> list[str]:
+        for entry in entries:
+            parse(entry)
+        return entries
+
+    @model_validator(mode="after")
+    def _some_host_is_listed(self) -> Self:
+        if self.allow_urls and not self.allowed_url_hosts:
+            raise ValueError("allowed_url_hosts: allow_urls needs at least one host")
+        return self
+
+    @model_validator(mode="after")
+    def _one_image_fits(self) -> Self:
+        if self.max_pixels * BYTES_PER_PIXEL > self.decoded_budget_mb * 2**20:
+            raise ValueError("decoded_budget_mb is too small for one image of max_pixels")
+        return self
+
+
+class RuntimeSettings(Section):
+    """Where the models run."""
+
+    kind: Literal["local", "ray"] = Field("local", description="In this process, or where Ray places copies.")
+    address: str = Field(
+        "local",
+        pattern=r"^(local|auto|(ray://)?[^\s/@:]+:\d{1,5})$",
+        description="Under Ray: `local` starts it on this machine; `auto` or `HOST:PORT` is a cluster.",
+    )
+    start_timeout_s: float = Field(
+        900, gt=0, description="Under Ray: time for all models to be loaded, in seconds."
+    )
+
+
+class Telemetry(Section):
+    """Where traces go."""
+
+    otlp_endpoint: str = Field(
+        "",
+        pattern=r"^(https?://[^\s/]+.*)?$",
+        description="Send traces to this OpenTelemetry collector; OTLP over HTTP.",
+    )
+
+    @field_validator("otlp_endpoint")
+    @classmethod
+    def _can_be_sent(cls, endpoint: str) -> str:
+        if endpoint and lacks_packages():
+            raise ValueError("traces need OpenTelemetry's packages: pip install '.[otel]'")
+        return endpoint
+
+
+class Weights(Section):
+    """What the lanes get of a device while calls of both wait."""
+
+    interactive: float = Field(9, gt=0, description="Share of interactive calls.")
+    bulk: float = Field(1, gt=0, description="Share of bulk calls: this much is theirs in any case.")
+
+
+class QueueSettings(Section):
+    """How much may wait, and how the lanes share a device."""
+
+    max_cost: int = Field(4_000_000, ge=1, description="Tokens that may wait in one lane of one model.")
+    weights: Weights = Weights()
+    ageing_s: float = Field(10, gt=0, description="A bulk call that waited so long doubles bulk's share.")
+
+
+class CacheSettings(Section):
+    """Where what was computed is kept."""
+
+    questions: str = Field(
+        "sqlite:///~/.cache/scoregate/questions.sqlite3",
+        pattern=rf"^(sqlite:///.|{REDIS})",
+        repr=False,  # a Redis' address may hold a password
+        description="Question sets: `sqlite:///PATH`, or a Redis that several processes share.",
+    )
+    questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
+    questions_ttl_s: int | None = Field(
+        None, ge=60, description="Seconds that a Redis keeps a question set; without it, for good."
+    )
+    scores: str = Field(
+        "memory",
+        pattern=rf"^(memory$|off$|{REDIS})",
+        repr=False,
+        description="Models' answers: kept in memory, in a Redis too, or not at all.",
+    )
+    scores_mb: int = Field(64, ge=1, description="Memory for models' answers, in MiB.")
+    scores_ttl_s: int = Field(7 * 86_400, ge=1, description="Seconds that a Redis keeps a model's answer.")
+    redis_ca_file: Path | None = Field(
+        None, description="PEM file of an authority that signed the certificate of a `rediss://` server."
+    )
+
+    @field_validator("questions", "scores")
+    @classmethod
+    def _redis_has_an_address(cls, place: str) -> str:
+        if redis_url.is_redis(place):
+            redis_url.check(place)
+        return place
+
+    @field_validator("redis_ca_file")
+    @classmethod
+    def _holds_certificates(cls, file: Path | None) -> Path | None:
+        try:
+            ssl.create_default_context(cafile=file)
+        except OSError as exc:  # ssl.SSLError is one
+            raise ValueError(f"{file}: no PEM file of certificates that can be read") from exc
+        return file
+
+    @model_validator(mode="after")
+    def _redis_has_what_is_set(self) -> Self:
+        if self.questions_ttl_s and not redis_url.is_redis(self.questions):
+            raise ValueError("questions_ttl_s needs a Redis in cache.questions")
+        if self.redis_ca_file and not any(map(redis_url.has_tls, self.redis.values())):
+            raise ValueError("redis_ca_file needs an address that begins with rediss://")
+        return self
+
+    @property
+    def redis(self) -> dict[str, str]:
+        """The address of each cache that lies in a Redis."""
+        places = {"questions": self.questions, "scores": self.scores}
+        return {cache: place for cache, place in places.items() if redis_url.is_redis(place)}
+
+    @property
+    def questions_path(self) -> Path:
+        """The SQLite file.  Raises `SettingsError` where the home directory is needed and not known."""
+        try:
+            return Path(self.questions.removeprefix("sqlite:///")).expanduser()
+        except RuntimeError as exc:
+            raise SettingsError(f"cache.questions: {self.questions}: {exc}") from exc

@@ -1,0 +1,140 @@
+"""The whole tree of settings."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from models.core.settings import ModelSettings, PlacedSettings, Section
+from models.families.registry import families
+from service.core.settings.dialects import Dialects
+from service.core.settings.sections import (
+    CacheSettings,
+    Images,
+    QueueSettings,
+    RuntimeSettings,
+    Server,
+    Telemetry,
+)
+
+
+def by_family(table: Any) -> Any:
+    """A table under `models` as the settings of its family.  Raises `ValidationError`."""
+    if not isinstance(table, dict) or "family" not in table:
+        return table
+    given, role = str(table["family"]), table.get("role")
+    family = families().get(given)
+    if family is None:
+        raise wrong("family", f"there is no family {given!r}; there are {', '.join(families())}")
+    if foreign := sorted(table.keys() - family.settings.model_fields.keys()):
+        raise wrong(foreign[0], f"the family {given} has no such setting")
+    if family.role and role != family.role:
+        raise wrong("role", f"the family {given} serves the role {family.role!r}, not {role!r}")
+    return family.settings.model_validate(table)
+
+
+def wrong(setting: str, detail: str) -> ValidationError:
+    """What is wrong with one setting of a table."""
+    error = PydanticCustomError("wrong_setting", detail)
+    return ValidationError.from_exception_data("models", [{"type": error, "loc": (setting,), "input": None}])
+
+
+Table = Annotated[SerializeAsAny[ModelSettings], BeforeValidator(by_family)]
+
+
+def not_zero(number: float) -> float:
+    """Refuse 0: a part that counts nothing, or whose score cannot be divided."""
+    if not number:
+        raise ValueError("must not be 0")
+    return number
+
+
+Factor = Annotated[float, Field(allow_inf_nan=False), AfterValidator(not_zero)]
+
+
+class PartSettings(Section):
+    """One metric of a composite; all other keys are options of that metric."""
+
+    model_config = ConfigDict(extra="allow")
+
+    weight: Factor = Field(description="What its score counts; may be negative.")
+    divide_by: Factor = Field(1, description="What its score is divided by first.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the metric, as they were given."""
+        return dict(self.model_extra or {})
+
+
+PLACING = ("replicas", "num_gpus", "num_cpus", "autoscaling")
+
+
+def check_place(name: str, table: PlacedSettings, runtime: str) -> None:
+    """Raises `ValueError` where a model's table says what its runtime can't do."""
+    fields = PlacedSettings.model_fields
+    given = [setting for setting in PLACING if getattr(table, setting) != fields[setting].default]
+    device = str(getattr(table, "device", "cpu"))
+    if runtime == "local" and given:
+        raise ValueError(f'models.{name}.{given[0]}: needs kind = "ray" in [runtime]')
+    if runtime == "ray" and ":" in device:
+        raise ValueError(f'models.{name}.device: under Ray it is "cuda" or "cpu"; Ray chooses which GPU')
+    if table.num_gpus and device == "cpu":
+        raise ValueError(f'models.{name}.num_gpus: its device is "cpu"')
+
+
+class Settings(Section):
+    """
+    Attributes:
+        models: a table for each model, by its configured name.
+        metrics: for each metric that has a table, the model that serves each role.
+        composites: the parts of each composite, by metric.
+    """
+
+    server: Server = Server()
+    runtime: RuntimeSettings = RuntimeSettings()
+    images: Images = Images()
+    models: dict[str, Table]
+    metrics: dict[str, dict[str, str]] = Field({})
+    composites: dict[str, dict[str, PartSettings]] = Field({})
+    queue: QueueSettings = QueueSettings()
+    cache: CacheSettings = CacheSettings()
+    telemetry: Telemetry = Telemetry()
+    dialects: Dialects = Dialects()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_roles(cls, tree: Any) -> Any:
+        """A model's role defaults to its table's name."""
+        tables = tree.get("models") if isinstance(tree, dict) else None
+        if not isinstance(tables, dict):
+            return tree
+        named = {
+            name: {"role": name, **table} if isinstance(table, dict) else table
+            for name, table in tables.items()
+        }
+        return {**tree, "models": named}
+
+    @model_validator(mode="after")
+    def _fits_the_runtime(self) -> Self:
+        for name, table in self.models.items():
+            if isinstance(table, PlacedSettings):
+                check_place(name, table, self.runtime.kind)
+        return self
+
+    def is_required(self, name: str) -> bool:
+        """Whether the service is not ready without that model."""
+        model = self.models[name]
+        return families()[model.family].required if model.required is None else model.required
+
+    @property
+    def demo_models(self) -> list[str]:
+        """Models whose answers mean nothing for real pictures."""
+        return [name for name, table in self.models.items() if table.is_demo]

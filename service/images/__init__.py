@@ -1,0 +1,1 @@
+"""Pictures, loaded within limits."""

@@ -1,0 +1,157 @@
+"""Pictures fetched from the hosts that the operator lists."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+
+import httpcore
+import httpx
+
+from service import __version__
+from service.core.concurrency.budget import Budget
+from service.core.errors import ImageTooLarge, UrlFailed, UrlNotAllowed
+from service.core.settings.hosts import allowed
+from service.core.settings.sections import Images
+from service.images.byte_budget import ByteBudget
+from service.images.urls.network import PublicNetwork
+from service.images.urls.places import MAX_FETCHES, Places
+from service.images.urls.room import NoRoom, Room, room
+from service.images.urls.wire import BoundedHeads
+
+MAX_REDIRECTS = 3
+REDIRECTS = {301, 302, 303, 307, 308}
+LARGEST_HELD = 8  # pictures of the largest size that are held at once,
+LARGEST_URGENT = 2  # and as many more for interactive requests alone
+
+# A chunk costs the event loop as much as some thousand bytes.
+MAX_SMALL_PARTS = 256
+LEAST_PART_BYTES = 64  # on average, of those that come after
+
+# No encoding: bytes are what they are, and nothing is unpacked.
+HEADERS = [
+    ("Accept", "image/*"),
+    ("Accept-Encoding", "identity"),
+    ("User-Agent", f"scoregate/{__version__}"),
+]
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """The certificates of the system, read once in a process: that takes 30 ms."""
+    return ssl.create_default_context()
+
+
+class Fetcher:
+    """
+    Fetches pictures, without cookies, without a proxy, and with nothing of the caller's request.
+
+    Args:
+        memory: what all requests hold, the pictures among them.
+        network: connects; to public addresses only, by default.
+    """
+
+    def __init__(
+        self, limits: Images, memory: ByteBudget, network: httpcore.AsyncNetworkBackend | None = None
+    ) -> None:
+        self._limits, self._memory = limits, memory
+        self._places = Places()
+        self._budget = Budget(
+            (LARGEST_HELD + LARGEST_URGENT) * limits.max_bytes, LARGEST_URGENT * limits.max_bytes
+        )
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=trusted(),
+            max_connections=MAX_FETCHES,
+            network_backend=BoundedHeads(network or PublicNetwork()),
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._pool.aclose()
+
+    @asynccontextmanager
+    async def open(self, url: str, urgent: bool) -> AsyncIterator[bytes]:
+        """
+        The bytes at *url*, accounted for while the context is open.
+
+        Memory is taken as bytes come.  A download for which it does not suffice gives up what it has, and
+        begins again once there is room for all of it: two that wait for each other would wait for ever.
+
+        Raises:
+            UrlNotAllowed: the host, or one that it redirects to, is not listed or has no public address.
+            UrlFailed: the host does not answer, or not with a picture.
+            ImageTooLarge: there are more than `images.max_bytes`.
+            MemoryFull: all requests together hold too much already.
+        """
+        first = self._checked(parsed(url))
+        with room(self._budget, self._memory, urgent) as held:
+            try:
+                encoded = await self._fetched(first, held)
+            except NoRoom:
+                await held.take(self._limits.max_bytes)
+                encoded = await self._fetched(first, held)
+            held.shrink(len(encoded))
+            yield encoded
+
+    async def _fetched(self, url: httpx.URL, held: Room) -> bytes:
+        """The bytes at *url*.  Raises `NoRoom`, and what `open` does."""
+        async with self._places.hold(url.host, held.urgent):  # the host's time begins when it is asked
+            try:
+                async with asyncio.timeout(self._limits.url_timeout_s):
+                    return await self._followed(url, held)
+            except TimeoutError:
+                raise UrlFailed(f"it took more than {self._limits.url_timeout_s:g} seconds") from None
+            except (httpcore.NetworkError, httpcore.ProtocolError):
+                raise UrlFailed("the host cannot be reached, or broke off") from None
+
+    async def _followed(self, url: httpx.URL, held: Room) -> bytes:
+        for _ in range(1 + MAX_REDIRECTS):
+            async with self._pool.stream("GET", core(url), headers=HEADERS) as response:
+                response.extensions["network_stream"].head_ended()
+                headers = httpx.Headers(response.headers)
+                if response.status not in REDIRECTS:
+                    return await self._body(response, headers, held)
+                url = self._checked(parsed(headers.get("location", ""), url))
+        raise UrlFailed(f"the host redirects more than {MAX_REDIRECTS} times")
+
+    def _checked(self, url: httpx.URL) -> httpx.URL:
+        """The same URL, which is on a listed host.  Raises `UrlNotAllowed`."""
+        host = url.raw_host.decode("ascii")
+        listed = self._limits.allowed_url_hosts
+        if url.userinfo or not allowed(listed, url.scheme, host, url.port):
+            raise UrlNotAllowed("this server does not download images from that host")
+        return url
+
+    async def _body(self, response: httpcore.Response, headers: httpx.Headers, held: Room) -> bytes:
+        """What was sent.  Raises `NoRoom`, `UrlFailed` or `ImageTooLarge`."""
+        if response.status != 200:
+            raise UrlFailed(f"the host returned status {response.status}")
+        if headers.get("content-encoding", "identity") != "identity":
+            raise UrlFailed("the host sent the image in a Content-Encoding, which it was asked not to")
+        most, declared = self._limits.max_bytes, headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > most:
+            raise ImageTooLarge(f"{declared} bytes; at most {most}")
+        encoded, parts = bytearray(), 0
+        async for part in response.aiter_stream():
+            encoded += part
+            parts += 1
+            if len(encoded) > most:
+                raise ImageTooLarge(f"more than {most} bytes")
+            if parts > MAX_SMALL_PARTS + len(encoded) // LEAST_PART_BYTES:
+                raise UrlFailed("the host sends the image in very small chunks")
+            held.grow(len(encoded))
+        return bytes(encoded)
+
+
+def core(url: httpx.URL) -> httpcore.URL:
+    """The same URL as httpcore takes it."""
+    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+
+
+def parsed(address: str, base: httpx.URL | None = None) -> httpx.URL:
+    """A URL, or one that is relative to *base*.  Raises `UrlNotAllowed`."""
+    try:
+        return base.join(address) if base else httpx.URL(address)
+    except (httpx.InvalidURL, ValueError):
+        raise UrlNotAllowed("this is not a URL") from None

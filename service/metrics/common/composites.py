@@ -1,0 +1,212 @@
+"""Composites: metrics that a profile makes of others, as a weighted sum."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+from typing_extensions import TypedDict
+
+from service.core.errors import ScoregateError
+from service.core.settings import SettingsError
+from service.core.settings.tree import PartSettings, Settings
+from service.metrics.common.assignment import Assignment
+from service.metrics.common.contract import NAME, Item, Metric, MetricOptions, Score
+from service.metrics.common.model_calls import Models
+from service.serving.context import WORST_FIRST
+
+Parts = Mapping[str, "Part"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One metric of a composite: how it is asked, and what its score counts."""
+
+    metric: Metric
+    options: MetricOptions
+    weight: float
+    divide_by: float
+
+    def contribution(self, score: float) -> float:
+        """What *score* adds to the composite's."""
+        return self.weight * score / self.divide_by
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the least contribution is the best one; a profile turns it by a negative factor."""
+        return self.metric.lower_is_better and self.weight / self.divide_by > 0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest contribution."""
+        least, largest = sorted(map(self.contribution, self.metric.range_with(self.options)))
+        return least, largest
+
+    @property
+    def formula(self) -> str:
+        """The contribution as a person writes it: "0.4·name(scale=logit)/26"."""
+        given = self.options.model_dump(exclude_defaults=True)
+        asked = f"({', '.join(f'{name}={value}' for name, value in given.items())})" if given else ""
+        divided = f"/{self.divide_by:g}" if self.divide_by != 1 else ""
+        return f"{self.weight:g}·{self.metric.name}{asked}{divided}"
+
+
+@dataclass(frozen=True, slots=True)
+class Composite(Metric):
+    """
+    A metric that is the weighted sum of others.
+
+    Attributes:
+        parts: by the name of the metric.
+        lacks: why it is not ready, one reason for each part that is not.
+    """
+
+    parts: Parts = field(kw_only=True)
+    lacks: tuple[str, ...] = field(kw_only=True)
+
+    @property
+    def computes(self) -> bool:
+        """It only waits for its parts."""
+        return False
+
+    def asks(self, options: MetricOptions) -> Mapping[str, MetricOptions]:
+        """Its parts, with the options that the profile gives them; a request cannot change these."""
+        return {name: part.options for name, part in self.parts.items()}
+
+
+class PartDetails(TypedDict):
+    """
+    What one part of a composite adds to it.
+
+    Attributes:
+        contribution: weight * score / divide_by.
+        details: of the part's own score.
+    """
+
+    score: float
+    weight: float
+    divide_by: float
+    contribution: float
+    details: Mapping[str, Any]
+
+
+class CompositeDetails(TypedDict):
+    """What a composite is made of: its parts, by metric."""
+
+    parts: dict[str, PartDetails]
+
+
+def composites(
+    metrics: Mapping[str, Metric], settings: Settings, assigned: Assignment
+) -> dict[str, Composite]:
+    """
+    The composites of a profile, by name.
+
+    Args:
+        metrics: what they can be made of.
+        assigned: which model serves each role of each metric.
+
+    Raises:
+        SettingsError: a name is taken or not a name, or a part cannot be used.
+    """
+    made = {}
+    for name, tables in settings.composites.items():
+        place = f"composites.{name}"
+        if name in metrics:
+            raise SettingsError(f"{place}: there is a metric of that name")
+        if not NAME.fullmatch(name):
+            raise SettingsError(f"{place}: a name must match {NAME.pattern}")
+        if not tables:
+            raise SettingsError(f"{place}: the table is empty; name a metric in it, or remove it")
+        parts = {}
+        for part, table in tables.items():
+            if part in settings.composites:
+                raise SettingsError(f"{place}.{part}: is a composite itself; only metrics can be parts")
+            if part not in metrics:
+                raise SettingsError(
+                    f"{place}.{part}: there is no such metric; there are {', '.join(metrics)}"
+                )
+            parts[part] = part_of(f"{place}.{part}", metrics[part], table, assigned)
+        lacks = (lack(f"{place}.{part}", parts[part], assigned) for part in parts)
+        made[name] = composite(name, parts, tuple(filter(None, lacks)))
+    return made
+
+
+def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignment) -> Part:
+    """A part of a composite.  Raises `SettingsError` for wrong options, and where the metric has no model."""
+    if missing := [role for role in metric.roles if (metric.name, role) not in assigned]:
+        reason = f"no model is configured for its role {missing[0]}"
+        raise SettingsError(f"{place}: {reason}; metrics.{metric.name} can name one")
+    for name in MetricOptions.model_fields:
+        if name in table.options:
+            raise SettingsError(f"{place}.{name}: is an option of the composite, not of its parts")
+    try:
+        options = metric.options.model_validate(table.options)
+    except ValidationError as exc:
+        first = exc.errors(include_input=False)[0]
+        where = ".".join(map(str, (place, *first["loc"])))
+        raise SettingsError(f"{where}: {first['msg']}") from exc
+    return Part(metric, options, table.weight, table.divide_by)
+
+
+def lack(place: str, part: Part, assigned: Assignment) -> str:
+    """Why a part is not ready; empty where it is.  No request can bring the questions of a part."""
+    metric = part.metric
+    needed = "questions" in metric.may_use and getattr(part.options, "question_set", None) is None
+    if not needed or (metric.name, "questions") in assigned:
+        return ""
+    return (
+        f"{place}: no model is configured for the role questions, and the part has no question_set: only"
+        " prompts whose question sets were imported can be scored"
+    )
+
+
+def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
+    """The metric that adds up *parts*."""
+    metrics = [part.metric for part in parts.values()]
+    roles = dict.fromkeys(role for metric in metrics for role in metric.roles)
+    may_use = dict.fromkeys(role for metric in metrics for role in metric.may_use if role not in roles)
+    ranges = [part.range for part in parts.values()]
+    lower = all(part.lower_is_better for part in parts.values())
+    uses = (name for part in parts.values() for name in part.metric.uses_with(part.options))
+
+    async def score(item: Item, models: Models, options: MetricOptions) -> Score:
+        """The sum of the contributions.  Raises the error of the first part that failed."""
+        return total(parts, await models.score(item, {name: part.options for name, part in parts.items()}))
+
+    return Composite(
+        name,
+        score,
+        details=CompositeDetails,
+        roles=tuple(roles),
+        may_use=tuple(may_use),
+        uses=tuple(dict.fromkeys(uses)),
+        range=(math.fsum(least for least, _ in ranges), math.fsum(largest for _, largest in ranges)),
+        formula=" + ".join(part.formula for part in parts.values()),
+        direction="lower is better" if lower else "higher is better",
+        parts=parts,
+        lacks=lacks,
+    )
+
+
+def total(parts: Parts, outcomes: Mapping[str, Score | ScoregateError]) -> Score:
+    """The parts' scores as one.  Raises the error of the first part that failed; it names the part."""
+    details: dict[str, PartDetails] = {}
+    ways, notes = set(), []
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, ScoregateError):
+            raise outcome.of_part(name)
+        part = parts[name]
+        details[name] = {
+            "score": outcome.value,
+            "weight": part.weight,
+            "divide_by": part.divide_by,
+            "contribution": part.contribution(outcome.value),
+            "details": outcome.details,
+        }
+        ways.add(outcome.cache)
+        notes += [note.of_part(name) for note in outcome.notes]
+    value = math.fsum(part["contribution"] for part in details.values())
+    cache = next((way for way in WORST_FIRST if way in ways), None)
+    return Score(value, {"parts": details}, cache, tuple(notes))

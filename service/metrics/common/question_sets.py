@@ -1,0 +1,138 @@
+"""What all metrics share that ask a question set: whose set it is, what it costs, and what they tell."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from models.core.contract import CHOICE_QUESTION
+from service.core.errors import Invalid
+from service.metrics.common.contract import Item
+from service.metrics.common.model_calls import Models
+from service.metrics.common.words import Word, words
+from service.observability.notes import Code, Note
+from service.questions.given import GivenQuestion
+from service.questions.sets import Question, QuestionSet
+from service.questions.style import Style
+from service.serving.context import Found
+from service.serving.demand import Demand
+
+USUAL_QUESTIONS = 8  # of a set
+CUT = Note(Code.QUESTION_TRUNCATED, "a question was cut at the model's length")
+GIVEN_SETS = "question sets imported, pinned or sent along"  # which need no question LLM
+
+Given = str | Sequence[GivenQuestion] | None
+
+
+class Asked(TypedDict):
+    """
+    One question with what it counts.
+
+    Attributes:
+        score: what the question counts in the metric; null where it was left out.
+    """
+
+    id: int
+    text: str
+    kind: str
+    depends_on: Sequence[int]
+    expected: str
+    score: float | None
+
+
+class SetDetails(TypedDict):
+    """
+    What every metric that asks a set tells of it.
+
+    Attributes:
+        question_set: the set's id.
+        provenance: who wrote it.
+        words: of the prompt in order, each with the mean score of the questions that cover it.
+        uncovered: those that no question covers.
+    """
+
+    question_set: str
+    provenance: Mapping[str, str]
+    words: list[Word]
+    uncovered: list[str]
+
+
+async def questions_for(
+    item: Item, models: Models, style: Style, given: Given
+) -> tuple[QuestionSet, Found | None]:
+    """
+    The pinned set, the one that was sent along, or the prompt's own in *style*.
+
+    Raises:
+        Invalid: the pinned set was written for another prompt, or in another style.
+        UnknownQuestionSet: there is no set with that id.
+        ScoregateError: one of its kinds, where a set has to be written and cannot be.
+    """
+    if given is None:
+        return await models.questions.of(item.prompt, style)
+    if not isinstance(given, str):
+        asked = tuple(question.question() for question in given)
+        return QuestionSet(item.prompt, style.name, asked, {"source": "request"}), None
+    pinned = await models.questions.pinned(given)
+    if pinned.style != style.name:
+        raise Invalid(f"question_set: that set is of the style {pinned.style}, and not {style.name}")
+    if pinned.prompt != item.prompt:
+        raise Invalid(
+            f'question_set: that set was written for the prompt "{pinned.prompt}", and this prompt is'
+            f' "{item.prompt}"; an item may name its own set'
+        )
+    return pinned, "hit"
+
+
+def yes_expected(asked: QuestionSet) -> QuestionSet:
+    """The set itself.  Raises `Invalid` where a question expects something other than "yes"."""
+    for question in asked.questions:
+        if question.expected != "yes":
+            raise Invalid(f'question_set: question {question.id} must expect "yes", as all of this style')
+    return asked
+
+
+def vqa_demand(prompt: str, options: Any) -> dict[str, Demand]:
+    """
+    A call of the VQA model for each question that was sent along, or for as many as a set usually has.
+
+    Args:
+        options: with the `question_set`, and with `question` as the template of each; None for that of
+            questions with choices.
+    """
+    given, template = options.question_set, options.question or CHOICE_QUESTION
+    texts = [""] * USUAL_QUESTIONS if given is None or isinstance(given, str) else [q.text for q in given]
+    return {"vqa": Demand(len(texts), sum(map(len, texts)) + len(texts) * len(template))}
+
+
+def told(question: Question, score: float | None) -> Asked:
+    """A question as details show it."""
+    return {
+        "id": question.id,
+        "text": question.text,
+        "kind": question.kind,
+        "depends_on": question.depends_on,
+        "expected": question.expected,
+        "score": score,
+    }
+
+
+def set_details(asked: QuestionSet, scores: Mapping[int, float | None]) -> SetDetails:
+    """
+    What is told of a set, where question q counts `scores[q.id]`.
+
+    A question that was left out of the metric has no score (None), and covers no word.
+    """
+    covered = [(q.phrase or q.text, scores[q.id]) for q in asked.questions]
+    by_word = words(asked.prompt, [(text, score) for text, score in covered if score is not None])
+    return {
+        "question_set": asked.id,
+        "provenance": asked.provenance,
+        "words": by_word,
+        "uncovered": [word["word"] for word in by_word if word["score"] is None],
+    }
+
+
+def cut(truncated: bool) -> tuple[Note, ...]:
+    """The warning that a question was cut, where one was."""
+    return (CUT,) if truncated else ()

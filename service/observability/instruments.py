@@ -1,0 +1,288 @@
+"""
+Every instrument, declared once; names are fixed by the wire contract (`docs/instruments.md`).
+
+Label values are closed sets and all of them exist from the start, so that a rate over a series that
+has not moved yet is 0, not absent.  Never a prompt, a key, a request id or an image in a label.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from itertools import product
+from typing import Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    make_asgi_app,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics import MetricWrapperBase
+
+from service import __version__
+from service.core import errors
+from service.core.lanes import LANES
+from service.observability.collectors import GpuMemory, ScoreHistograms
+from service.observability.notes import Code
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+STAGES = ("decode", "questions", "queue", "model", "total")
+# Routes of the dialects that ask models; `pickle` is the port whose bodies are pickles.
+OF_DIALECTS = (
+    *("/compute", "/{metric}/compute", "/unirl/score"),
+    *("/rerank", "/v1/rerank", "/v2/rerank", "/v1/score", "pickle"),
+)
+ROUTES = (
+    "/score",
+    "/rank",
+    "/questions",
+    "/questions/{id}",
+    "/models",
+    "/livez",
+    "/readyz",
+    "/health",
+    "/metrics",
+    "/docs",
+    "/openapi.json",
+    "/unirl/health",
+    "/unirl/rewards",
+    "/v1/models",
+    "/{metric}/health",
+    *OF_DIALECTS,
+    "other",
+)
+WITH_LANES = ("/score", "/rank", "/questions", *OF_DIALECTS)
+# 499: the caller left first.
+STATUSES = (200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 499, 500, 502, 503, 504)
+CODES = tuple(map(str, STATUSES))
+NO_LANE = "none"  # of requests that ask no model, or were refused before their lane was read
+RESULTS = ("ok", "error", "cancelled")
+SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
+CACHES = ("questions", "scores")
+REJECTIONS = (
+    "lane_full",
+    "memory_full",
+    "overloaded",
+    "draining",
+    "not_ready",
+    "unauthorized",
+    "forbidden",
+    "quota_exceeded",
+    "larger_than_quota",
+    "too_large",
+)
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
+STAGE_SECONDS = (0.0005, 0.001, 0.0025, *SECONDS)
+WAIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+BATCH_SECONDS = (0.002, *WAIT_SECONDS[2:12])
+
+
+class Instruments:
+    """
+    The instruments of one service.
+
+    Args:
+        models: the configured models' names.
+        metrics: the least and the largest score of each metric, by name.
+    """
+
+    def __init__(
+        self, models: Iterable[str], metrics: Mapping[str, tuple[float, float]] | None = None
+    ) -> None:
+        self.registry = CollectorRegistry()
+        metrics = metrics or {}
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        models = tuple(models)
+        self.requests = counter(
+            "scoregate_requests_total",
+            "Requests answered; 499 is a caller who left first.",
+            ("route", "code"),
+        )
+        self.request_duration = histogram(
+            "scoregate_request_duration_seconds",
+            "From the first byte of a request to the last of its answer.",
+            ("route", "lane"),
+            buckets=SECONDS,
+        )
+        self.stage_duration = histogram(
+            "scoregate_stage_duration_seconds",
+            "Time an item spent decoding, waiting for questions, queueing, or on a model.",
+            ("stage", "lane"),
+            buckets=STAGE_SECONDS,
+        )
+        self.scores = counter(
+            "scoregate_scores_total",
+            "Scores asked for, by what came of them: one for each metric of an item.",
+            ("metric", "result"),
+        )
+        self.warnings = counter(
+            "scoregate_warnings_total",
+            "Warnings that came with scores, those of dialects that have no place for them included.",
+            ("code",),
+        )
+        self.score = ScoreHistograms("scoregate_score", "The scores themselves.", metrics)
+        self.calls = counter(
+            "scoregate_calls_total",
+            "Calls that a model answered or lost; hits and coalesced calls are not among them.",
+            ("model", "lane", "result"),
+        )
+        self.queue_depth = gauge("scoregate_queue_depth", "Calls waiting for the device.", ("model", "lane"))
+        self.queue_wait = histogram(
+            "scoregate_queue_wait_seconds",
+            "From joining the queue to the start of the batch.",
+            ("model", "lane"),
+            buckets=WAIT_SECONDS,
+        )
+        self.batch_size = histogram(
+            "scoregate_batch_size", "Calls in a batch.", ("model",), buckets=(1, 2, 4, 8, 16, 32, 64, 128)
+        )
+        self.batch_duration = histogram(
+            "scoregate_batch_duration_seconds",
+            "Time of a batch on the device.",
+            ("model",),
+            buckets=BATCH_SECONDS,
+        )
+        self.out_of_memory = counter(
+            "scoregate_out_of_memory_total", "Batches that ran out of memory, halves of them too.", ("model",)
+        )
+        self.stalled = gauge(
+            "scoregate_stalled_seconds",
+            "Time since a device last answered calls while work waits or runs; 0 when it is idle.",
+            ("model",),
+        )
+        self.cache_requests = counter(
+            "scoregate_cache_requests_total",
+            "Look-ups by what came of them; coalesced ones joined a computation under way.",
+            ("cache", "result"),
+        )
+        self.cache_errors = counter(
+            "scoregate_cache_errors_total",
+            "Times that a cache's Redis could not be read or written, and values in it that cannot be right.",
+            ("cache",),
+        )
+        self.question_llm_calls = counter(
+            "scoregate_question_llm_calls_total",
+            "Calls of the question LLM; invalid ones answered with something that is not a question set.",
+            ("result",),
+        )
+        self.rejections = counter(
+            "scoregate_rejections_total", "Requests, or metrics of one, that were refused.", ("reason",)
+        )
+        self.model_ready = gauge(
+            "scoregate_model_ready", "1 when the model is loaded, warm and serving.", ("model",)
+        )
+        self.replicas = gauge(
+            "scoregate_replicas",
+            "Copies of the model on Ray that are asked; 1 for a model that is not.",
+            ("model",),
+        )
+        self.pixel_budget = gauge(
+            "scoregate_pixel_budget_bytes", "Most bytes of decoded pixels that are held at a time."
+        )
+        self.pixels_held = gauge(
+            "scoregate_pixels_held_bytes", "Bytes of decoded pixels that are accounted for now."
+        )
+        self.request_budget = gauge(
+            "scoregate_request_budget_bytes", "Most bytes of bodies and fetched images that requests hold."
+        )
+        self.requests_held = gauge(
+            "scoregate_requests_held_bytes", "Bytes of bodies and fetched images that requests hold now."
+        )
+        gauge("scoregate_build_info", "Always 1.", ("version",)).labels(__version__).set(1)
+        gpu = GpuMemory("scoregate_gpu_memory_bytes", "Memory of the GPUs that this process uses.")
+        for collector in (self.score, gpu):
+            self.registry.register(collector)
+        for standard in (ProcessCollector, PlatformCollector, GCCollector):
+            standard(registry=self.registry)
+        self._create(models, metrics)
+        for each in vars(self).values():
+            if isinstance(each, MetricWrapperBase):  # label values are few, and looked up all the time
+                each.labels = cache(each.labels)  # type: ignore[method-assign]
+
+    def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:
+        for route, code in product(ROUTES, CODES):
+            self.requests.labels(route, code)
+        for model, lane, result in product(models, LANES, RESULTS):
+            self.calls.labels(model, lane, result)
+        for model, lane in product(models, LANES):
+            self.queue_depth.labels(model, lane)
+            self.queue_wait.labels(model, lane)
+        for model in models:
+            self.batch_size.labels(model)
+            self.batch_duration.labels(model)
+            self.out_of_memory.labels(model)
+            self.stalled.labels(model)
+            self.model_ready.labels(model)
+            self.replicas.labels(model).set(1)
+        for of, result in product(CACHES, ("hit", "miss", "coalesced")):
+            self.cache_requests.labels(of, result)
+        for of in CACHES:
+            self.cache_errors.labels(of)
+        for result in ("ok", "invalid", "error"):
+            self.question_llm_calls.labels(result)
+        for route in ROUTES:
+            for lane in (*LANES, NO_LANE) if route in WITH_LANES else (NO_LANE,):
+                self.request_duration.labels(route, lane)
+        for stage, lane in product(STAGES, LANES):
+            self.stage_duration.labels(stage, lane)
+        for metric, result in product(metrics, SCORE_RESULTS):
+            self.scores.labels(metric, result)
+        for reason in REJECTIONS:
+            self.rejections.labels(reason)
+        for code in Code:
+            self.warnings.labels(code)
+
+    def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
+        """One request answered on *route* (a template, never a raw path)."""
+        route = route if route in ROUTES else "other"
+        self.requests.labels(route, str(status)).inc()
+        self.request_duration.labels(route, lane).observe(seconds)
+
+    def count_score(self, metric: str, outcome: float | errors.ScoregateError) -> None:
+        """A score that was asked for, or the error in its place."""
+        if isinstance(outcome, errors.ScoregateError):
+            self.scores.labels(metric, result_of(outcome)).inc()
+        else:
+            self.scores.labels(metric, "ok").inc()
+            self.score.observe(metric, outcome)
+
+    def count_batch(self, model: str, size: int, seconds: float) -> None:
+        """A batch of so many calls."""
+        self.batch_size.labels(model).observe(size)
+        self.batch_duration.labels(model).observe(seconds)
+
+    def count_call(self, model: str, lane: str, outcome: object, waited_s: float, *, gone: bool) -> None:
+        """A call that a batch took; *gone*: nobody waits for its outcome any more."""
+        result = "cancelled" if gone else "error" if isinstance(outcome, Exception) else "ok"
+        self.calls.labels(model, lane, result).inc()
+        self.queue_wait.labels(model, lane).observe(waited_s)
+
+    def count_rejection(self, error: errors.ScoregateError) -> None:
+        """One request refused as a whole, where the refusal is a rejection and not bad input."""
+        if error.code in REJECTIONS:
+            self.rejections.labels(error.code).inc()
+
+    def exposition(self) -> bytes:
+        """The text that Prometheus scrapes."""
+        return generate_latest(self.registry)
+
+    def app(self) -> Callable[..., Any]:
+        """An ASGI app that answers scrapes, for a port of its own."""
+        app: Callable[..., Any] = make_asgi_app(self.registry)
+        return app
+
+
+def result_of(error: errors.ScoregateError) -> str:
+    """What came of a score that has an error, one of `SCORE_RESULTS`."""
+    if error.status == 504:
+        return "late"
+    if error.status in (429, 503):
+        return "refused"
+    return "invalid" if error.status < 500 else "error"

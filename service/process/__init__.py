@@ -1,0 +1,1 @@
+"""The command and the process it starts: ports, launch, shutdown."""

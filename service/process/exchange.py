@@ -1,0 +1,67 @@
+"""`scoregate-server questions export|import`: question sets as files, without a model."""
+
+import asyncio
+import signal
+from argparse import ArgumentParser, Namespace
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+
+from service.core.redis.client import RedisClient
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
+from service.metrics.common.registry import metrics
+from service.observability.instruments import Instruments
+from service.questions.exchange.registry import formats
+from service.questions.exchange.transfer import export_sets, import_sets
+from service.questions.stores.opening import opened_store
+
+DONE, REFUSED = 0, 1
+"""Exit statuses: everything was taken; something was refused."""
+
+
+def add_arguments(parser: ArgumentParser, common: ArgumentParser) -> None:
+    """The two directions, with the arguments of *common*."""
+    directions = parser.add_subparsers(dest="direction", required=True, metavar="export|import")
+    out = directions.add_parser("export", parents=[common], help="write all sets of the store into FILE")
+    back = directions.add_parser("import", parents=[common], help="put the sets of FILE into the store")
+    for direction in (out, back):
+        direction.add_argument("file", type=Path, metavar="FILE", help="gzipped if its name ends in .gz")
+    back.add_argument("--format", choices=[*formats()], default="jsonl", help="what FILE holds")
+    back.add_argument("--only", default="", metavar="SPLIT", help="only items whose names begin with SPLIT_")
+
+
+def exchange(settings: Settings, arguments: Namespace) -> int:
+    """
+    Do it and print how much was done, as JSON; the exit status.
+
+    Raises:
+        SettingsError: the store or the file cannot be used.
+        NotReady: the store failed.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)  # half done is not done
+    try:
+        done = asyncio.run(exchanged(settings, arguments))
+    except OSError as exc:
+        raise SettingsError(str(exc)) from exc
+    print(orjson.dumps(done).decode())
+    return REFUSED if done.get("refused") else DONE
+
+
+async def exchanged(settings: Settings, arguments: Namespace) -> dict[str, int]:
+    """How many sets were exported, or imported, repaired and refused."""
+    async with AsyncExitStack() as stack:
+        client = None
+        if url := settings.cache.redis.get("questions"):
+            ca_file = settings.cache.redis_ca_file
+            opening = RedisClient("questions", url, Instruments([]), ca_file=ca_file)
+            client = await stack.enter_async_context(opening)
+        store = await stack.enter_async_context(opened_store(settings.cache, client))
+        if arguments.direction == "export":
+            return {"exported": await export_sets(store, arguments.file)}
+        styles = dict.fromkeys(metric.style.name for metric in metrics().values() if metric.style)
+        form = formats()[arguments.format]
+        return asdict(await import_sets(store, arguments.file, form, arguments.only, styles))

@@ -1,0 +1,111 @@
+"""Ports that the service listens on: taken before its models are loaded, opened when they serve."""
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from service.core.settings import NotYet, SettingsError
+from service.core.settings.tree import Settings
+
+BACKLOG = 2048  # connections that may wait to be accepted
+AT_ONCE = 128  # of them that are accepted in one turn of the event loop
+# Another process may end, and a network come up.
+PASSING = {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
+
+
+class Listener(socket.socket):
+    """
+    A socket from which asyncio accepts several connections in a turn, but none after one that failed.
+
+    asyncio would go on.  Where there is no file for a connection, each attempt is a line in the log and
+    another attempt a second later, which would multiply.
+    """
+
+    _failed = False
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next connection.  Raises `OSError`; `BlockingIOError` is the end of the turn."""
+        if self._failed:
+            self._failed = False
+            raise BlockingIOError
+        try:
+            return super().accept()
+        except BlockingIOError:
+            raise
+        except OSError:
+            self._failed = True
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of ours, named by its *setting*, and the socket that is bound to it."""
+
+    setting: str
+    address: tuple[str, int]
+    held: socket.socket
+
+    def open(self) -> socket.socket:
+        """The socket, which listens from now on.  Raises `NotYet` where another one does."""
+        try:
+            self.held.listen(BACKLOG)
+        except OSError as exc:
+            raise taken(self.setting, self.address, exc) from exc
+        return self.held
+
+
+@contextmanager
+def all_bound(settings: Settings) -> Iterator[dict[str, Port]]:
+    """
+    All ports that *settings* name, by setting, ours while the context is open.
+
+    Raises:
+        NotYet: see `bound`.
+        SettingsError: likewise, or two settings name the same port.
+    """
+    server, dialects = settings.server, settings.dialects
+    wanted = {
+        "server.port": (server.host, server.port),
+        "server.metrics_port": (server.host, server.metrics_port),
+        "dialects.port": (dialects.host, dialects.port),
+        "dialects.pickle_port": (dialects.host, dialects.pickle_port),
+    }
+    ports: dict[str, Port] = {}
+    with ExitStack() as held:
+        for setting, (host, port) in wanted.items():
+            if twin := next((each for each in ports if port and wanted[each] == (host, port)), None):
+                raise SettingsError(f"{setting}: cannot listen on {host}:{port}: {twin} is the same port")
+            if port is not None:
+                ports[setting] = held.enter_context(bound(setting, host, port))
+        yield ports
+
+
+@contextmanager
+def bound(setting: str, host: str, port: int) -> Iterator[Port]:
+    """
+    A port that is ours while the context is open.
+
+    Raises:
+        NotYet: another process has it, or no network of this machine has the address.
+        SettingsError: it cannot be ours for another reason.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Told that it is TCP, or asyncio leaves Nagle's algorithm on, and answers wait for 40 ms.
+    with Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as held:
+        # A restart finds connections of before still closing; two that are bound meet when they listen.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            held.bind((host, port))
+        except OSError as exc:
+            raise taken(setting, (host, port), exc) from exc
+        yield Port(setting, (host, port), held)
+
+
+def taken(setting: str, address: tuple[str, int], exc: OSError) -> SettingsError:
+    """One line about a port that we cannot listen on."""
+    host, port = address
+    kind = NotYet if exc.errno in PASSING else SettingsError
+    return kind(f"{setting}: cannot listen on {host}:{port}: {exc.strerror}")

@@ -1,0 +1,1 @@
+"""One request: from items to a report."""

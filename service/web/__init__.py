@@ -1,0 +1,1 @@
+"""HTTP: the app, its routes and wire types, keys, the server and the dialects."""

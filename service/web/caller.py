@@ -1,0 +1,66 @@
+"""What a request's calls carry of it: its deadline, lane and names."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from functools import partial
+
+from starlette.requests import Request
+
+from service.core.errors import Fault, Invalid
+from service.core.settings.sections import MAX_TIMEOUT_MS
+from service.serving.context import Context, free
+from service.web.auth.keys import ANYONE
+from service.wiring.bootstrap import Service
+
+TIMEOUT_HEADER = "x-request-timeout-ms"
+
+
+def context_of(service: Service, request: Request, timeout_ms: int | None, lane: str | None) -> Context:
+    """
+    The context of a request, whose timeout counts from its first byte.
+
+    The access line and the instruments find it in the request's state.
+
+    Args:
+        lane: that it asks for; None for the first that its key may use.
+
+    Raises:
+        Invalid: a header names a timeout that is none.
+        Forbidden: its key may not use the lane.
+    """
+    state = request.state
+    key = getattr(state, "caller", ANYONE)
+    in_header = header_timeout(request)
+    timeout_ms = timeout_ms or in_header or service.settings.server.default_timeout_ms
+    loop = asyncio.get_running_loop()
+    context = Context(
+        state.request_id,
+        0.0,
+        key.lane(lane),
+        service.instruments,
+        state.span,
+        began=state.began,
+        charge=charge_of(request),
+        caller=key.name or None,
+    )
+    context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
+    state.context = context
+    return context
+
+
+def charge_of(request: Request) -> Callable[[int], None]:
+    """What a request's pairs of an item and a metric are charged to."""
+    key = getattr(request.state, "caller", ANYONE)
+    return partial(request.app.state.quotas.charge, key) if key.quota else free
+
+
+def header_timeout(request: Request) -> int | None:
+    """The timeout that a header names, in milliseconds.  Raises `Invalid`."""
+    given = request.headers.get(TIMEOUT_HEADER)
+    if given is None:
+        return None
+    if not re.fullmatch("[0-9]{1,6}", given) or not 1 <= int(given) <= MAX_TIMEOUT_MS:
+        detail = f"{TIMEOUT_HEADER} must be a whole number from 1 to {MAX_TIMEOUT_MS}"
+        raise Invalid(detail, faults=[Fault("", "invalid_header", detail)])
+    return int(given)

@@ -1,0 +1,82 @@
+"""The texts and pictures of rerankers' requests, in the forms that Jina, Cohere, vLLM and TEI give them."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, TypeGuard
+
+from pydantic import TypeAdapter, ValidationError
+
+from service.core.errors import Invalid
+from service.core.fields import Prompt
+from service.images.sources import Base64, Url
+
+Picture = Base64 | Url
+
+PROMPT: TypeAdapter[str] = TypeAdapter(Prompt)
+ADDRESS = re.compile("https?://", re.IGNORECASE)
+FORMS = 'a picture is a str of base64, a data: URI, {"image": …} or {"content": [{"type": "image_url", …}]}'
+
+
+def side(given: Any) -> list[Any]:
+    """The entries of one side of a comparison: of a list, or of the parts of one content, or a single one."""
+    if isinstance(given, dict) and isinstance(given.get("content"), list):
+        return list(given["content"])
+    return given if isinstance(given, list) else [given]
+
+
+def text(entry: Any, place: str) -> str:
+    """The prompt that an entry holds.  Raises `Invalid`."""
+    if is_picture(entry):
+        raise Invalid(f"{place}: is a picture; one of both sides must be texts")
+    entry = only_part(entry, place)
+    if isinstance(entry, dict) and "text" in entry:
+        entry = entry["text"]
+    try:
+        return PROMPT.validate_python(entry, strict=True)
+    except ValidationError as exc:
+        raise Invalid(f"{place}: {exc.errors()[0]['msg'].removeprefix('Value error, ')}") from exc
+
+
+def picture(entry: Any, place: str) -> Picture:
+    """The picture that an entry holds.  Raises `Invalid`."""
+    found = image_of(only_part(entry, place))
+    if found is None:
+        raise Invalid(f"{place}: {FORMS}")
+    return Url(found) if ADDRESS.match(found) else Base64(found)
+
+
+def is_picture(entry: Any) -> bool:
+    """Whether an entry says that it is one; a str does so as a `data:image` URI."""
+    found = list(parts(entry))
+    if len(found) == 1 and isinstance(found[0], str):
+        return is_image_uri(found[0])
+    return len(found) == 1 and image_of(found[0]) is not None
+
+
+def image_of(part: Any) -> str | None:
+    """The str that stands for a picture, if there is one; a text does so as a `data:image` URI."""
+    if isinstance(part, dict):
+        named = part.get("image", part.get("image_url"))
+        if named is None and is_image_uri(said := part.get("text")):
+            return said
+        part = named.get("url") if isinstance(named, dict) else named
+    return part if isinstance(part, str) else None
+
+
+def is_image_uri(value: Any) -> TypeGuard[str]:
+    """Whether it is a `data:` URI of a picture."""
+    return isinstance(value, str) and value.startswith("data:image")
+
+
+def parts(entry: Any) -> Iterator[Any]:
+    """The parts of an entry's content, or the entry itself."""
+    content = entry.get("content") if isinstance(entry, dict) else None
+    yield from content if isinstance(content, list) else [entry]
+
+
+def only_part(entry: Any, place: str) -> Any:
+    """The one part of an entry.  Raises `Invalid` where there are others."""
+    found = list(parts(entry))
+    if len(found) != 1:
+        raise Invalid(f"{place}: has {len(found)} parts; one picture or one text is needed")
+    return found[0]

@@ -1,0 +1,42 @@
+"""Errors as clients of trainers can live with them."""
+
+import math
+import random
+from collections.abc import Iterable, Mapping
+
+from service.core.errors import ScoregateError
+from service.scoring.report import Outcome, most_telling
+
+MOST_WAIT_S = 30.0
+TEMPORARY = {408, 429, 502, 503, 504}
+UNAVAILABLE = 503
+
+
+def is_temporary(outcome: Outcome) -> bool:
+    """Whether the same request may succeed later."""
+    return isinstance(outcome, ScoregateError) and outcome.status in TEMPORARY
+
+
+def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
+    """
+    Status and headers of an answer that says *error*.
+
+    What may pass is always 503 with `Retry-After`.  Clients with urllib3's retries wait then, and go on;
+    a bare 503, a 429, a 502 or a 504 ends them.  Nothing else has that header, or they would try for ever.
+    """
+    if not is_temporary(error):
+        return error.status, {}
+    wait = min(max(1.0, error.retry_after_s or 0.0), MOST_WAIT_S)
+    return UNAVAILABLE, {"Retry-After": str(math.ceil(wait * random.uniform(1.0, 1.25)))}
+
+
+def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, Outcome]]]) -> None:
+    """Raise the error that says most about a request, if there is one; each outcome has its place's name."""
+    errors = [
+        outcome.of_part(place)
+        for place, found in outcomes
+        for outcome in found.values()
+        if isinstance(outcome, ScoregateError)
+    ]
+    if errors:
+        raise most_telling(errors)

@@ -1,0 +1,91 @@
+"""
+Flow-Factory's reward server: `POST /compute`, beside `GET /health`, which is there already.
+
+The format has no errors of single pictures: a request is scored whole, or not at all.  After every status but
+200 its client tries again at once; the text of an `error` that comes with 200 is what it raises.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+
+from service.core.errors import Invalid, NotReady, ScoregateError
+from service.core.settings.dialects import MOST_PICTURES
+from service.metrics.common.contract import Score
+from service.web.dialects.failures import answer_to, is_temporary, raise_most_telling
+from service.web.dialects.scoring import Wanted
+from service.web.dialects.wire import Loose, Prompts, dialects_of, read
+from service.web.images import Text
+from service.web.routing import json_response, service_of
+
+router = APIRouter(include_in_schema=False)
+
+
+class ComputeRequest(Loose):
+    """Body of `POST /compute`: one picture for each prompt."""
+
+    prompt: Prompts
+    image: Annotated[list[Text], Field(max_length=MOST_PICTURES, fail_fast=True)] | None = None
+    video: Any = None
+    condition_images: Any = None
+    condition_videos: Any = None
+
+    def pictures(self) -> Sequence[Text]:
+        """The pictures.  Raises `Invalid` where there are none, or where there is more to score than them."""
+        for field in ("video", "condition_images", "condition_videos"):
+            if getattr(self, field):
+                raise Invalid(f"{field}: only pictures are scored here, and against their prompts alone")
+        if not self.image or len(self.image) != len(self.prompt):
+            given = len(self.image or ())
+            raise Invalid(f"image: {given} pictures for {len(self.prompt)} prompts; send one for each")
+        return self.image
+
+
+@router.post("/compute")
+async def compute(request: Request) -> Response:
+    """The reward of each picture, by the metric of the settings."""
+    return await answered(request, dialects_of(request).metric(None))
+
+
+@router.post("/{metric}/compute")
+async def compute_by(request: Request, metric: str) -> Response:
+    """The same by a metric that the path names: several rewards have several addresses."""
+    return await answered(request, dialects_of(request).metric_of_path(metric))
+
+
+@router.get("/{metric}/health")
+async def health_of(request: Request, metric: str) -> Response:
+    """200 where the metric is ready; training does not start otherwise."""
+    service = service_of(request)
+    dialects_of(request).metric_of_path(metric)
+    reasons = [*service.missing(service.metrics[metric]), service.engine.offer.degraded(metric)]
+    if any(reasons):
+        raise NotReady("; ".join(filter(None, reasons)))
+    return json_response({"status": "ok"})
+
+
+async def answered(request: Request, metric: str) -> Response:
+    """The rewards, or the error in the form that the client raises."""
+    try:
+        return json_response({"rewards": await rewards(request, metric)})
+    except ScoregateError as error:
+        service_of(request).instruments.count_rejection(error)
+        status, headers = answer_to(error)
+        told = status if is_temporary(error) or error.status >= 500 else 200
+        return json_response({"error": error.detail, "code": error.code}, told, headers)
+
+
+async def rewards(request: Request, metric: str) -> list[float]:
+    """One score for each picture.  Raises the error that says most, where one has none."""
+    wire = await read(request, ComputeRequest)
+    dialects_of(request).check_shard(len(wire.prompt))
+    wanted = [
+        Wanted(prompt, image, (metric,)) for prompt, image in zip(wire.prompt, wire.pictures(), strict=True)
+    ]
+    timeout_s = service_of(request).settings.dialects.timeouts_s.flow_factory
+    outcomes = await dialects_of(request).scored(request, wanted, timeout_s, in_windows=True)
+    raise_most_telling((f"image {number}", found) for number, found in enumerate(outcomes))
+    scores = [found[metric] for found in outcomes]
+    return [score.value for score in scores if isinstance(score, Score)]

@@ -1,0 +1,74 @@
+"""
+The dialects whose bodies are pickles, at `POST /` of a port of their own.
+
+flow_grpo and ddpo-pytorch read the pickle of whatever comes back and look at no status; verl-omni and
+deepgen_rl look at it.  A pickled dict with `error` and a status that is not 200 ends all of them, and
+`Retry-After` makes all but deepgen_rl wait for what may pass.
+"""
+
+from functools import partial
+from types import SimpleNamespace
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from service.core.errors import Draining, MethodNotAllowed, ScoregateError
+from service.web.dialects.failures import answer_to, raise_most_telling
+from service.web.dialects.pickled.reader import read
+from service.web.dialects.pickled.requests import request_of
+from service.web.dialects.pickled.rewards import Reward
+from service.web.dialects.pickled.writer import written
+from service.web.dialects.scoring import Dialects
+from service.web.server import body
+from service.web.server.incoming import Raw
+from service.wiring.bootstrap import Service
+
+ROUTE = SimpleNamespace(path="pickle")  # in the instruments and the log
+
+
+class PickleApp:
+    """Answers `POST /`, and `POST /METRIC` by that metric."""
+
+    def __init__(self, service: Service, dialects: Dialects) -> None:
+        self._service, self._dialects = service, dialects
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        scope["route"] = ROUTE
+        try:
+            status, headers, answer = 200, dict[str, str](), await self._scores(request)
+        except ScoregateError as error:
+            self._service.instruments.count_rejection(error)
+            status, headers = answer_to(error)
+            answer = written({"error": error.detail, "code": error.code})
+        await Response(answer, status, headers, "application/octet-stream")(scope, receive, send)
+
+    async def _scores(self, request: Request) -> bytes:
+        """The pickled answer.  Raises the error that says most, where a picture has no score."""
+        if self._service.draining:
+            raise Draining
+        if request.method != "POST":
+            raise MethodNotAllowed("only POST is served here")
+        named = request.url.path.strip("/")
+        if named:
+            self._dialects.metric_of_path(named)
+        reward = await self._read(request, named)
+        timeout_s = self._service.settings.dialects.timeouts_s.pickle
+        outcomes = await self._dialects.scored(request, reward.wanted, timeout_s, in_windows=True)
+        raise_most_telling((f"images/{number}", found) for number, found in enumerate(outcomes))
+        return written(reward.answer(outcomes))
+
+    async def _read(self, request: Request, named: str) -> Reward:
+        """The request.  Raises `Malformed`, `TooLarge`, `Invalid`, or `CallerGone` where it never came."""
+        # Every opcode takes some microseconds, and a small body may hold thousands.
+        work = partial(self._reward, named)
+        return await body.parsed(request, work, await body.whole(request), small=0)
+
+    def _reward(self, named: str, pickled: Raw) -> Reward:
+        value = read(pickled, self._service.settings.server.body_limit_mb * 2**20)
+        keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
+        return Reward(request_of(value, keys, self._dialects.check_shard), named, self._dialects)

@@ -1,0 +1,117 @@
+"""
+The opcodes of a pickle, one by one, each with its argument.
+
+The lengths of arguments are checked before anything is made of them.  `pickletools.genops` would copy and
+decode an argument of any length first.
+"""
+
+import pickletools
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from service.core.errors import Malformed
+
+MAX_TEXT = 64 * 2**10  # bytes; a prompt of 4,000 characters has 40,000 at most, as protocol 0 writes it
+
+NAMES = {"GLOBAL", "INST"}  # whose argument names something
+BYTES = {"SHORT_BINBYTES": bytes, "BINBYTES": bytes, "BINBYTES8": bytes, "BYTEARRAY8": bytearray}
+TEXTS = {"SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
+NUMBERS = {"LONG1", "LONG4"}
+KNOWN = {
+    *("PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE"),
+    *("INT", "BININT", "BININT1", "BININT2", "LONG", "FLOAT", "BINFLOAT", "UNICODE"),
+    *(*BYTES, *TEXTS, *NUMBERS, *NAMES),
+    *("EMPTY_LIST", "EMPTY_DICT", "EMPTY_TUPLE", "LIST", "DICT", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"),
+    *("APPEND", "APPENDS", "SETITEM", "SETITEMS"),
+    *("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE", "GET", "BINGET", "LONG_BINGET"),
+    *("STACK_GLOBAL", "REDUCE", "BUILD"),
+}
+OPCODES = {ord(opcode.code): opcode for opcode in pickletools.opcodes}
+COUNTED = {  # how the length of an argument is written before it
+    pickletools.TAKEN_FROM_ARGUMENT1: struct.Struct("<B"),
+    pickletools.TAKEN_FROM_ARGUMENT4: struct.Struct("<i"),
+    pickletools.TAKEN_FROM_ARGUMENT4U: struct.Struct("<I"),
+    pickletools.TAKEN_FROM_ARGUMENT8U: struct.Struct("<Q"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LongText:
+    """A text longer than `MAX_TEXT`, as it stands in the body: UTF-8 that nobody has decoded."""
+
+    encoded: memoryview
+
+
+def opcodes(body: bytes | bytearray) -> Iterator[tuple[str, Any]]:
+    """
+    Yield the name and the argument of each opcode up to the end of the pickle.
+
+    An opcode that is not `KNOWN` has no argument, and must be the last that is taken.
+
+    Raises:
+        Malformed: the pickle is cut short, goes on after its end, or has an argument that is too long.
+        ValueError: an argument cannot be decoded.
+    """
+    view, at, name = memoryview(body), 0, ""
+    while name != "STOP":
+        opcode = OPCODES.get(view[at]) if at < len(view) else None
+        if opcode is None:
+            raise Malformed("the body is no pickle that can be read: an opcode is missing or unknown")
+        name, at = opcode.name, at + 1
+        if name not in KNOWN:
+            yield name, None
+        start, at = span(opcode, body, at)
+        yield name, argument(opcode, view[start:at]) if opcode.arg else None
+    if at < len(view):
+        raise Malformed("the body goes on after the end of the pickle")
+
+
+def span(opcode: pickletools.OpcodeInfo, body: bytes | bytearray, at: int) -> tuple[int, int]:
+    """Where the argument of *opcode* begins and ends.  Raises `Malformed`."""
+    if opcode.arg is None:
+        return at, at
+    size = opcode.arg.n
+    if size == pickletools.UP_TO_NEWLINE:
+        end = line(opcode.name, body, at)
+        return at, line(opcode.name, body, end) if opcode.name in NAMES else end
+    if form := COUNTED.get(size):
+        at += form.size
+        if at > len(body):
+            raise cut_short()
+        [size] = form.unpack_from(body, at - form.size)
+    if not 0 <= size <= len(body) - at:
+        raise cut_short()
+    if opcode.name in NUMBERS and size > MAX_TEXT:
+        raise too_long(opcode.name)
+    return at, at + size
+
+
+def line(name: str, body: bytes | bytearray, at: int) -> int:
+    """The end of the line that begins at *at*.  Raises `Malformed`."""
+    end = body.find(b"\n", at, at + MAX_TEXT) + 1
+    if not end:
+        raise too_long(name) if len(body) - at >= MAX_TEXT else cut_short()
+    return end
+
+
+def argument(opcode: pickletools.OpcodeInfo, written: memoryview) -> Any:
+    """The argument of *opcode*; a long text is left as it was *written*."""
+    if kind := BYTES.get(opcode.name):
+        return kind(written)
+    if opcode.name in TEXTS:
+        return LongText(written) if len(written) > MAX_TEXT else str(written, "utf-8", "surrogatepass")
+    if opcode.name in NUMBERS:
+        return int.from_bytes(written, "little", signed=True)
+    assert opcode.arg
+    return opcode.arg.reader(BytesIO(written))
+
+
+def cut_short() -> Malformed:
+    return Malformed("the body is no pickle that can be read: it is cut short")
+
+
+def too_long(name: str) -> Malformed:
+    return Malformed(f"the argument of the opcode {name} is longer than {MAX_TEXT} bytes")

@@ -1,0 +1,197 @@
+"""
+Pickles of plain values, read without unpickling them.
+
+A pickle is taken apart into opcodes, and none of them is run.  A few are known here: those of dicts, lists,
+tuples, texts, bytes and numbers, and the names by which NumPy writes arrays of texts, which become lists.
+All others are refused, and with them everything that names or calls code.  An unpickler whose `find_class`
+raises would not do: nine bytes of a memo opcode make the standard library's take gigabytes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from service.core.errors import Malformed, TooLarge
+from service.web.dialects.pickled.calls import NAMES, Array, build, called
+from service.web.dialects.pickled.opcodes import KNOWN, opcodes
+from service.web.dialects.pickled.parts import Part
+from service.web.dialects.pickled.refusals import refusal, refused_name
+
+MAX_OPCODES = 30_000  # some 0.2 s; 64 pictures with prompts and GenEval's metadata have 3,000
+MAX_PROTOCOL = 5
+MAX_DETAIL = 200  # characters
+
+CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+VALUES = {  # whose argument is the value
+    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+    *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
+    *("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+}
+TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
+GETS = {"GET", "BINGET", "LONG_BINGET"}
+
+
+def read(body: bytes | bytearray, max_bytes: int) -> Any:
+    """
+    The plain value that *body* is a pickle of, of any protocol from 0 to 5.
+
+    Args:
+        max_bytes: of all texts, bytes and numbers, counted in each place where they stand.
+
+    Raises:
+        Malformed: no pickle, or one that holds anything but plain values and texts of NumPy.
+        TooLarge: it holds too much, or lies too deep.
+    """
+    reader = Reader(max_bytes)
+    try:
+        for count, (name, argument) in enumerate(opcodes(body)):
+            if count >= MAX_OPCODES:
+                raise TooLarge(f"the pickle has more than {MAX_OPCODES} opcodes")
+            reader.take(name, argument)
+    except ValueError as exc:  # an argument that is no number or text
+        raise Malformed(f"the body is no pickle that can be read: {exc!s:.{MAX_DETAIL}}") from None
+    return reader.result()
+
+
+class Reader:
+    """What the opcodes so far have made."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._stack: list[Part] = []
+        self._marks: list[int] = []  # lengths of the stack
+        self._memo: dict[int, Part] = {}
+        self._actions: dict[str, Callable[[], object]] = {
+            "MARK": lambda: self._marks.append(len(self._stack)),
+            "EMPTY_LIST": lambda: self._push([]),
+            "EMPTY_DICT": lambda: self._push({}),
+            "LIST": lambda: self._extend(self._push([], self._to_mark())),
+            "DICT": lambda: self._update(self._push({}, self._to_mark())),
+            "TUPLE": lambda: self._tuple(self._to_mark()),
+            "APPEND": lambda: self._extend(self._last(1)),
+            "APPENDS": lambda: self._extend(self._to_mark()),
+            "SETITEM": lambda: self._update(self._last(2)),
+            "SETITEMS": lambda: self._update(self._to_mark()),
+            "MEMOIZE": lambda: self._put(len(self._memo)),
+            "STACK_GLOBAL": lambda: self._name("STACK_GLOBAL", *(part.value for part in self._last(2))),
+            "REDUCE": lambda: self._reduce(*self._last(2)),
+            "BUILD": lambda: self._build(*self._last(1)),
+            "FRAME": lambda: None,  # how the writer cut the pickle up
+            "STOP": lambda: None,
+        }
+
+    def take(self, name: str, argument: Any) -> None:
+        """Do what the opcode of that *name* says.  Raises `Malformed` or `TooLarge`."""
+        if name in VALUES:
+            self._push(argument)
+        elif name in CONSTANTS:
+            self._push(CONSTANTS[name])
+        elif name in PUTS:
+            self._put(argument)
+        elif name in GETS:
+            self._get(argument)
+        elif name in TUPLES:
+            self._tuple(self._last(TUPLES[name]))
+        elif name in self._actions:
+            self._actions[name]()
+        elif name in ("GLOBAL", "INST"):
+            self._name(name, argument)
+        elif name not in KNOWN:
+            raise refusal(name)
+        elif argument > MAX_PROTOCOL:  # of the opcode PROTO
+            raise Malformed(f"pickles of protocol {argument} are not known; send one of {MAX_PROTOCOL}")
+
+    def result(self) -> Any:
+        """The value.  Raises `Malformed` where there is not exactly one."""
+        if len(self._stack) != 1 or self._marks:
+            raise Malformed("the pickle does not end with one value")
+        return self._stack[0].value
+
+    def _push(self, value: Any, parts: list[Part] | None = None) -> list[Part]:
+        """Put *value* on the stack; the parts that are to be in it."""
+        self._stack.append(Part(value))
+        return parts or []
+
+    def _last(self, count: int) -> list[Part]:
+        """Take *count* parts off the stack."""
+        base = len(self._stack) - count
+        if base < (self._marks[-1] if self._marks else 0):
+            raise Malformed("the pickle takes a value that is not there")
+        parts = self._stack[base:]
+        del self._stack[base:]
+        return parts
+
+    def _to_mark(self) -> list[Part]:
+        """Take the parts above the last mark off the stack."""
+        if not self._marks:
+            raise Malformed("the pickle takes a mark that is not there")
+        parts = self._last(len(self._stack) - self._marks[-1])
+        self._marks.pop()
+        return parts
+
+    def _name(self, opcode: str, *parts: Any) -> None:
+        """Put on the stack what a name stands for.  Raises `Malformed` where it is not known."""
+        texts = [part for part in parts if type(part) is str]
+        known = NAMES.get(" ".join(texts)) if len(texts) == len(parts) and opcode != "INST" else None
+        if known is None:
+            raise refused_name(opcode, *parts)
+        self._push(known)
+
+    def _reduce(self, function: Part, arguments: Part) -> None:
+        self._push(called(function.value, arguments.value))
+        self._count_array(arguments)
+
+    def _build(self, state: Part) -> None:
+        build(self._top().value, state.value)
+        self._count_array(state)
+
+    def _count_array(self, written: Part) -> None:
+        """Count what an array on top of the stack was made of, and its texts, which no opcodes wrote."""
+        top = self._stack[-1]
+        if isinstance(top.value, Array):
+            top.values += len(top.value)
+            top.hold(written, self._max_bytes)
+
+    def _tuple(self, parts: list[Part]) -> None:
+        self._push(tuple(part.value for part in parts))
+        self._hold(parts)
+
+    def _extend(self, parts: list[Part]) -> None:
+        self._container(list).extend(part.value for part in parts)
+        self._hold(parts)
+
+    def _update(self, parts: list[Part]) -> None:
+        container, keys, values = self._container(dict), parts[::2], parts[1::2]
+        if len(keys) != len(values):
+            raise Malformed("the pickle sets a key without a value")
+        for key, value in zip(keys, values, strict=True):
+            if type(key.value) is not str:  # equal hashes of other keys are easily made, and take long
+                raise Malformed("a dict of the pickle has a key that is not a str")
+            container[key.value] = value.value
+        self._hold(parts)
+
+    def _container(self, kind: type) -> Any:
+        """The value on top of the stack.  Raises `Malformed` where it is not of that *kind*."""
+        top = self._top()
+        if type(top.value) is not kind:
+            raise Malformed(f"the pickle adds to a value that is no {kind.__name__}")
+        return top.value
+
+    def _top(self) -> Part:
+        """The part on top of the stack, which stays there."""
+        self._stack += self._last(1)
+        return self._stack[-1]
+
+    def _hold(self, parts: list[Part]) -> None:
+        for part in parts:
+            self._stack[-1].hold(part, self._max_bytes)
+
+    def _put(self, number: int) -> None:
+        if not 0 <= number < MAX_OPCODES:
+            raise TooLarge(f"the pickle gives a value a number above {MAX_OPCODES}")
+        self._memo[number] = self._top()
+
+    def _get(self, number: int) -> None:
+        if number not in self._memo:
+            raise Malformed("the pickle names a value that is not there")
+        self._stack.append(self._memo[number])

@@ -1,0 +1,59 @@
+"""The ports of the dialects' own: apps without keys, since trainers send none."""
+
+from dataclasses import dataclass
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from service.core.errors import ScoregateError
+from service.web.app import http_error, scoregate_error
+from service.web.auth.keys import KeyFile
+from service.web.dialects.pickled.app import PickleApp
+from service.web.dialects.registry import routers
+from service.web.dialects.scoring import Dialects
+from service.web.edge import Edge
+from service.web.routes import health
+from service.web.server.incoming import Bodies
+from service.wiring.bootstrap import Service
+
+
+@dataclass(frozen=True, slots=True)
+class DialectPort:
+    """A port, the setting that names it, and what is served there."""
+
+    setting: str
+    host: str
+    port: int
+    app: ASGIApp
+
+
+def ports(service: Service, dialects: Dialects, bodies: Bodies) -> list[DialectPort]:
+    """The ports that the settings ask for; *bodies* are limited together with those of the main port."""
+    settings = service.settings.dialects
+    apps: dict[str, tuple[int | None, ASGIApp]] = {
+        "dialects.port": (settings.port, over_http(service, dialects)),
+        "dialects.pickle_port": (settings.pickle_port, PickleApp(service, dialects)),
+    }
+    return [
+        DialectPort(setting, settings.host, port, behind_edge(app, service, bodies))
+        for setting, (port, app) in apps.items()
+        if port is not None
+    ]
+
+
+def over_http(service: Service, dialects: Dialects) -> FastAPI:
+    """The dialects that are enabled, and the probes; no other route of the service."""
+    app = FastAPI(openapi_url=None, redirect_slashes=False)
+    app.state.service, app.state.dialects = service, dialects
+    app.include_router(health.router)
+    for router in routers(service.settings.dialects.enabled, own_port=True):
+        app.include_router(router)
+    app.add_exception_handler(ScoregateError, scoregate_error)
+    app.add_exception_handler(HTTPException, http_error)
+    return app
+
+
+def behind_edge(app: ASGIApp, service: Service, bodies: Bodies) -> ASGIApp:
+    """*app* behind the limits of all requests."""
+    return Edge(app, service=service, keys=KeyFile(None), bodies=bodies)

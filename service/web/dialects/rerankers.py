@@ -1,0 +1,57 @@
+"""What the endpoints of rerankers share: their models, their outcomes, and the form of an answer."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service.core.errors import ScoregateError
+from service.scoring.report import most_telling
+from service.web.dialects.patience import Outcomes
+from service.web.dialects.scoring import Wanted
+from service.web.dialects.wire import dialects_of
+from service.web.problems import problem
+from service.web.routing import json_response, service_of
+
+router = APIRouter(include_in_schema=False)
+
+UNCOUNTED = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no tokens are counted
+
+
+@router.get("/v1/models")
+async def models(request: Request) -> Response:
+    """The metrics that are served, that of the settings first, as OpenAI and vLLM list models."""
+    about = {"object": "model", "created": int(time.time()), "owned_by": "scoregate"}
+    data = [{"id": name, **about} for name in dialects_of(request).metrics]
+    return json_response({"object": "list", "data": data})
+
+
+async def scored(request: Request, wanted: Sequence[Wanted]) -> Sequence[Outcomes]:
+    """The outcomes.  Raises the error that says most where nothing has a score."""
+    timeout_s = service_of(request).settings.dialects.timeouts_s.rerank
+    outcomes = await dialects_of(request).scored(request, wanted, timeout_s)
+    errors = [error for found in outcomes for error in found.values() if isinstance(error, ScoregateError)]
+    if len(errors) == len(wanted):
+        raise most_telling(errors)
+    return outcomes
+
+
+def envelope(request: Request, metric: str) -> dict[str, Any]:
+    """What every answer of Jina, Cohere and vLLM has."""
+    return {
+        "id": request.state.request_id,
+        "created": int(time.time()),
+        "model": metric,
+        "usage": UNCOUNTED,
+    }
+
+
+def refused(request: Request, error: ScoregateError) -> Response:
+    """The problem, with the text where clients of OpenAI's, Cohere's and Jina's errors look for it."""
+    service_of(request).instruments.count_rejection(error)
+    told = problem(error, request.state.request_id)
+    headers = {"Retry-After": told.headers["Retry-After"]} if "Retry-After" in told.headers else {}
+    message = {"message": error.detail, "type": error.code, "param": None, "code": error.status}
+    content = {"error": message, "message": error.detail, "detail": error.detail, "code": error.code}
+    return json_response(content, error.status, headers)

@@ -1,0 +1,159 @@
+"""What all dialects share: pictures with prompts go to the engine in the bulk lane, and wait there."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from starlette.requests import Request
+
+from service.core.concurrency.disconnect import while_connected
+from service.core.concurrency.together import side_by_side
+from service.core.errors import Invalid, NotFound, Overloaded, bare
+from service.core.lanes import BULK
+from service.images.loader import Picture, UnopenedItem
+from service.images.sources import Base64, Encoded, Url
+from service.metrics.common.contract import Metric, MetricOptions
+from service.metrics.common.rewards import rewards
+from service.serving.context import Context
+from service.web.caller import context_of, header_timeout
+from service.web.dialects.patience import Outcomes, Patience
+from service.web.dialects.unheard import Unheard
+from service.web.dialects.waiting import WaitingRoom
+from service.wiring.bootstrap import Service
+
+WINDOWS_AT_ONCE = 2  # of a request: while the last calls of one run, those of the next are prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """
+    A picture and its prompt, and the metrics that are asked for.
+
+    Attributes:
+        options: by metric, in place of those of the settings.
+    """
+
+    prompt: str
+    picture: Encoded | Base64 | Url
+    metrics: tuple[str, ...]
+    options: Mapping[str, MetricOptions] = field(default_factory=dict)
+
+
+class Dialects:
+    """
+    What the dialects on *service* ask, and how.
+
+    Raises:
+        SettingsError: they ask for a metric that is not there, or with options that it does not take.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._rewards = rewards(service.metrics, service.settings.dialects)
+        server = service.settings.server
+        self._unheard = Unheard()
+        self._room = WaitingRoom(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
+
+    def metric(self, asked: str | None) -> str:
+        """The metric that a request *asked* for, or else that of the settings.  Raises `UnknownMetric`."""
+        name = asked or self._rewards.metric
+        self._service.engine.offer.handles([name])
+        return name
+
+    def metric_of_path(self, asked: str) -> str:
+        """The metric that a path names.  Raises `NotFound`."""
+        if reason := self._service.engine.offer.absent(asked):
+            raise NotFound(f"no path of this dialect, or no metric: {reason}")
+        return asked
+
+    @property
+    def known(self) -> Mapping[str, Metric]:
+        """Every metric that is declared, by name."""
+        return self._service.metrics
+
+    def absent(self, metric: str) -> str:
+        """Why *metric* is not served; empty where it is."""
+        return self._service.engine.offer.absent(metric)
+
+    def options(self, metric: Metric) -> MetricOptions:
+        """Those of the settings."""
+        return self._rewards.options.get(metric.name) or metric.options()
+
+    @property
+    def metrics(self) -> list[str]:
+        """Those that are served, that of the settings first."""
+        return [*dict.fromkeys([self._rewards.metric, *self._service.engine.metrics])]
+
+    def check_number(self, pictures: int) -> None:
+        """Raises `Invalid` where a request has so many *pictures*, before any of them is looked at."""
+        most = self._service.settings.server.max_items
+        if not 1 <= pictures <= most:
+            raise Invalid(f"the request has {pictures} pictures; from 1 to {most} are allowed")
+
+    def check_shard(self, pictures: int) -> None:
+        """The same of a trainer, which sends all that it has in one request."""
+        most = self._service.settings.dialects.max_pictures
+        if not 1 <= pictures <= most:
+            raise Invalid(
+                f"the request has {pictures} pictures; from 1 to {most} are allowed "
+                "(the setting dialects.max_pictures)"
+            )
+
+    async def scored(
+        self, request: Request, wanted: Sequence[Wanted], timeout_s: float, *, in_windows: bool = False
+    ) -> Sequence[Outcomes]:
+        """
+        The outcome of each metric for each of *wanted*, in order.
+
+        Args:
+            timeout_s: for all of it, from the first byte of the request, unless a header says otherwise.
+            in_windows: whether they may be more than `/score` takes; as many as that are worked on at a time.
+
+        Raises:
+            Invalid: nothing is wanted, or more than a request may.
+            Forbidden: the caller's key has no right to the bulk lane.
+            CallerGone: nobody waits any more.
+        """
+        if not in_windows:
+            self.check_number(len(wanted))
+        timeout_ms = header_timeout(request) or round(timeout_s * 1000)
+        context = context_of(self._service, request, timeout_ms, BULK)
+        request.state.items = len(wanted)
+        work = side_by_side(
+            (self._window(each, context) for each in self._windows(wanted)), lambda: WINDOWS_AT_ONCE
+        )
+        return [*chain.from_iterable(await while_connected(request.receive, work))]
+
+    def _windows(self, wanted: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
+        size = self._service.settings.server.max_items
+        return (wanted[start : start + size] for start in range(0, len(wanted), size))
+
+    async def _window(self, wanted: Sequence[Wanted], context: Context) -> Sequence[Outcomes]:
+        """The outcomes of one window; where there is no room to wait, that is the outcome."""
+        pictures = shared(each.picture for each in wanted)
+        items = [
+            UnopenedItem(each.prompt, [picture], {**self._rewards.options, **each.options})
+            for each, picture in zip(wanted, pictures, strict=True)
+        ]
+        metrics = [each.metrics for each in wanted]
+        patience = Patience(self._service.engine, items, metrics, context, self._unheard)
+        try:
+            return await patience.outcomes(self._room, sum(map(size_of, wanted)))
+        except Overloaded as error:
+            return [dict.fromkeys(each.metrics, bare(error)) for each in wanted]
+
+
+def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[Picture]:
+    """The picture of each source; one that stands there again, and one at the same address, is the same."""
+    found: dict[Url | int, Picture] = {}
+    keys = [(source if isinstance(source, Url) else id(source), source) for source in sources]
+    return [found.setdefault(key, Picture(source)) for key, source in keys]
+
+
+def size_of(wanted: Wanted) -> int:
+    """Bytes that it holds while it waits."""
+    match wanted.picture:
+        case Encoded(data):
+            return len(data)
+        case Base64(text) | Url(text):
+            return len(text)

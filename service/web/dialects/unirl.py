@@ -1,0 +1,174 @@
+"""UniRL's reward service below `/unirl`, with an error for each reward of each picture that has no score."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+
+from service.core.errors import Invalid, ScoregateError, UnknownMetric
+from service.core.fields import Name, Prompt
+from service.metrics.common.contract import Score
+from service.scoring.report import Outcome, most_telling
+from service.web.caller import charge_of
+from service.web.dialects.failures import answer_to, is_temporary
+from service.web.dialects.patience import Outcomes
+from service.web.dialects.scoring import Dialects, Wanted
+from service.web.dialects.wire import LISTED, Loose, dialects_of, read
+from service.web.images import Text
+from service.web.routes.health import health
+from service.web.routing import json_response, service_of
+
+router = APIRouter(prefix="/unirl", include_in_schema=False)
+
+MAX_TURNS = 64  # that are read; one is scored
+PROMPT: TypeAdapter[str] = TypeAdapter(Prompt)
+WHOLE_NUMBER = 2**63
+Identity = (  # what its trainer may want to see again, and JSON can say
+    Annotated[str, StringConstraints(max_length=256)]
+    | Annotated[int, Field(ge=-WHOLE_NUMBER, lt=WHOLE_NUMBER)]
+    | None
+)
+
+
+class Turn(Loose):
+    """One turn of a history: a text, and the picture that was made of it."""
+
+    text: str = ""
+    image_b64: Text | None = None
+    video_b64: Any = None
+    video_path: Any = None
+
+
+class Ask(Loose):
+    """One picture, and the rewards that are asked for."""
+
+    history: Annotated[list[Turn], Field(min_length=1, max_length=MAX_TURNS, fail_fast=True)]
+    required_rewards: Annotated[list[Name], Field(min_length=1, max_length=64, fail_fast=True)]
+    request_id: Identity = None
+    sample_id: Identity = None
+    group_id: Identity = None
+    source_rank: Identity = None
+    policy_version: Identity = None
+    idempotency_key: Identity = None
+
+    def wanted(self, metrics: tuple[str, ...]) -> Wanted:
+        """The picture with its prompt.  Raises `Invalid` where this is not what is scored here."""
+        turn = self.history[-1]
+        if len(self.history) > 1:
+            raise Invalid("a history of several turns (editing) is not scored here")
+        if turn.video_b64 is not None or turn.video_path is not None or turn.image_b64 is None:
+            raise Invalid("only pictures are scored here: send image_b64")
+        try:
+            return Wanted(PROMPT.validate_python(turn.text), turn.image_b64, metrics)
+        except ValidationError as exc:
+            raise Invalid(f"text: {exc.errors()[0]['msg'].removeprefix('Value error, ')}") from exc
+
+    def identity(self) -> dict[str, Identity]:
+        """What names it; the scorer's version is ours to say, and it has none here."""
+        return self.model_dump(include=NAMING) | {"scorer_version": None}
+
+
+NAMING = {name for name, field in Ask.model_fields.items() if field.annotation == Identity}
+
+
+class UniRLRequest(Loose):
+    """Body of `POST /unirl/score`."""
+
+    protocol_version: Literal["1"] | None = None
+    requests: Annotated[list[Ask], LISTED]
+
+
+@router.get("/health")
+async def roster(request: Request) -> Response:
+    """The rewards that are ready, as keys; the trainer refuses to start where one is not among them."""
+    return await health(request)
+
+
+@router.get("/rewards")
+async def rewards(request: Request) -> Response:
+    """The names of all rewards."""
+    return json_response({"rewards": list(service_of(request).engine.metrics)})
+
+
+@router.post("/score")
+async def score(request: Request) -> Response:
+    """A score or an error for each reward of each picture."""
+    try:
+        asked = (await read(request, UniRLRequest)).requests
+        outcomes = await of_all(request, asked)
+    except ScoregateError as error:
+        service_of(request).instruments.count_rejection(error)
+        status, headers = answer_to(error)
+        return json_response({"detail": error.detail, "code": error.code}, status, headers)
+    content = {
+        "protocol_version": "1",
+        "results": [
+            {name: {name: score.value} for name, score in found.items() if isinstance(score, Score)}
+            for found in outcomes
+        ],
+        "errors": [
+            {
+                name: f"{error.code}: {error.detail}"
+                for name, error in found.items()
+                if isinstance(error, ScoregateError)
+            }
+            for found in outcomes
+        ],
+    }
+    if any("request_id" in ask.model_fields_set for ask in asked):
+        content["identities"] = [ask.identity() for ask in asked]
+    return json_response(content)
+
+
+def check_size(asked: Sequence[Ask], dialects: Dialects) -> None:
+    """Raises `Invalid` where there are more pictures, or more rewards of them, than a request may have."""
+    dialects.check_shard(len(asked))
+    rewards, most = sum(len(ask.required_rewards) for ask in asked), len(asked) * len(dialects.known)
+    if rewards > most:
+        raise Invalid(f"the request asks for {rewards} rewards of {len(asked)} pictures; at most {most}")
+
+
+async def of_all(request: Request, asked: Sequence[Ask]) -> list[Outcomes]:
+    """
+    The outcome of each reward of each picture.
+
+    Raises:
+        Invalid: there are too many of them.
+        QuotaExceeded, LargerThanQuota: its caller may not ask for so many, of whatever name.
+        ScoregateError: nothing has a score, for a reason that may pass: the trainer tries it again.
+    """
+    dialects = dialects_of(request)
+    check_size(asked, dialects)
+    outcomes = unserved(asked, dialects)
+    charge_of(request)(sum(map(len, outcomes)))
+    if wanted := wanted_of(asked, outcomes):
+        timeout_s = service_of(request).settings.dialects.timeouts_s.unirl
+        scored = await dialects.scored(request, [*wanted.values()], timeout_s, in_windows=True)
+        for number, each in zip(wanted, scored, strict=True):
+            outcomes[number].update(each)
+    all_of_them = [outcome for found in outcomes for outcome in found.values()]
+    errors = [outcome for outcome in all_of_them if isinstance(outcome, ScoregateError)]
+    if len(errors) == len(all_of_them) and any(map(is_temporary, errors)):
+        raise most_telling(errors)
+    return [*outcomes]
+
+
+def unserved(asked: Sequence[Ask], dialects: Dialects) -> list[dict[str, Outcome]]:
+    """For each picture the errors of rewards that are not served."""
+    names = {name for ask in asked for name in ask.required_rewards}
+    unknown = {name: UnknownMetric(why) for name in names if (why := dialects.absent(name))}
+    return [{name: unknown[name] for name in ask.required_rewards if name in unknown} for ask in asked]
+
+
+def wanted_of(asked: Sequence[Ask], outcomes: Sequence[dict[str, Outcome]]) -> dict[int, Wanted]:
+    """What is to be scored, by the picture's number; what cannot be has its error in *outcomes*."""
+    wanted: dict[int, Wanted] = {}
+    for number, (ask, found) in enumerate(zip(asked, outcomes, strict=True)):
+        served = tuple(dict.fromkeys(name for name in ask.required_rewards if name not in found))
+        try:
+            if served:
+                wanted[number] = ask.wanted(served)
+        except Invalid as error:
+            found.update(dict.fromkeys(served, error))
+    return wanted

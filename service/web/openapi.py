@@ -1,0 +1,144 @@
+"""What the OpenAPI document says of routes that read their bodies and write their answers themselves."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from service.core.errors import ScoregateError
+from service.core.settings.sections import MAX_TIMEOUT_MS
+
+Json = dict[str, Any]
+
+REFERENCE = "#/components/schemas/{model}"
+TEXT: Json = {"type": "string"}
+
+FILE_PART = 'The image that `{"part": NAME}` refers to; a part with a filename.'
+KEY_NOTE = "Needed if the server has keys; `/livez` and `/readyz` never need one."
+KEYS: Json = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": KEY_NOTE},
+    "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": KEY_NOTE},
+}
+
+# Statuses of errors: those of every request, and those that no route of ours answers with.
+ANYWHERE, NOWHERE = {400, 408, 413, 500, 503}, {404, 405}
+
+
+def tree(error: type[ScoregateError] = ScoregateError) -> Iterator[type[ScoregateError]]:
+    """Every class of the error tree."""
+    yield error
+    for child in error.__subclasses__():
+        yield from tree(child)
+
+
+def header(name: str, schema: Json, description: str) -> Json:
+    """A header that a request may have."""
+    return {"name": name, "in": "header", "required": False, "schema": schema, "description": description}
+
+
+REQUEST_ID = header(
+    "X-Request-Id",
+    TEXT,
+    "Returned as it is, if it is 1 to 128 letters, digits, dots, dashes or underscores.",
+)
+TIMEOUT = header(
+    "X-Request-Timeout-Ms",
+    {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
+    "Time for the whole request in milliseconds, unless the body has `timeout_ms`.",
+)
+TRACE = header("traceparent", TEXT, "W3C Trace Context: the trace goes on here and in model servers.")
+
+
+def sent(status: int, headers: Mapping[str, str]) -> Json:
+    """The headers of an answer: those of a route, and those that go with a status."""
+    said = dict(headers)
+    if status == 401:
+        said["WWW-Authenticate"] = "How to send a key."
+    if status in (429, 503):
+        said["Retry-After"] = "Seconds to wait before the next try."
+    described: Json = {name: {"schema": TEXT, "description": text} for name, text in said.items()}
+    described["X-Request-Id"] = {
+        "schema": TEXT,
+        "required": True,
+        "description": "The id of the request, which is also in the logs.",
+    }
+    return described
+
+
+def problems(statuses: Collection[int]) -> dict[int | str, Json]:
+    """Answers with those *statuses*, with the codes that come under each."""
+    codes: dict[int, list[str]] = {}
+    for error in tree():
+        codes.setdefault(error.status, []).append(error.code)
+    content = {"application/problem+json": {"schema": {"$ref": REFERENCE.format(model="Problem")}}}
+    return {
+        status: {
+            "description": ", ".join(sorted(codes[status])),
+            "content": content,
+            "headers": sent(status, {}),
+        }
+        for status in sorted(statuses)
+    }
+
+
+def documented(
+    answer: type[BaseModel] | None,
+    request: type[BaseModel] | None = None,
+    *,
+    also: Collection[int] = (),
+    never: Collection[int] = (),
+    parameters: Sequence[Json] = (),
+    headers: Mapping[str, str] = {},
+    key: bool = True,
+) -> Json:
+    """
+    Arguments of a route whose handler reads and writes bodies itself.
+
+    Args:
+        answer: what comes back as JSON with status 200.
+        request: the body, as JSON or as the part `request` of a form.
+        also, never: statuses of errors that this route has, or has not, unlike others of its kind.
+        parameters: what it takes beside the body and the request id.
+        headers: what its answers have beside the request id, with what that says.
+        key: whether it asks for one.
+    """
+    every = {error.status for error in tree()}
+    statuses = (every - NOWHERE if request else ANYWHERE) | ({401} if key else set())
+    responses = problems((statuses | set(also)) - set(never))
+    responses[200] = {"headers": sent(200, headers)} | ({"model": answer} if answer else {})
+    extra: Json = {"parameters": [REQUEST_ID, *parameters]}
+    if request:
+        extra["requestBody"] = body(request)
+    if not key:
+        extra["security"] = []
+    return {"response_model": None, "responses": responses, "openapi_extra": extra}
+
+
+def body(request: type[BaseModel]) -> Json:
+    """A request's body, as JSON and as a form."""
+    schema = {"$ref": REFERENCE.format(model=request.__name__)}
+    form = {
+        "type": "object",
+        "required": ["request"],
+        "properties": {"request": schema},
+        "propertyNames": {"minLength": 1, "maxLength": 256},
+        "additionalProperties": {"type": "string", "format": "binary", "description": FILE_PART},
+    }
+    part = {"request": {"contentType": "application/json"}}
+    return {
+        "required": True,
+        "content": {
+            "application/json": {"schema": schema},
+            "multipart/form-data": {"schema": form, "encoding": part},
+        },
+    }
+
+
+def components(*models: type[BaseModel]) -> Json:
+    """Schemas of *models* for the components section, by name."""
+    schemas: Json = {}
+    for model in models:
+        schema = model.model_json_schema(ref_template=REFERENCE)
+        schemas |= schema.pop("$defs", {})
+        schemas[model.__name__] = schema
+    return schemas

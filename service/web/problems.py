@@ -1,0 +1,78 @@
+"""Errors to HTTP, once: `application/problem+json` (RFC 9457)."""
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from starlette.responses import Response
+
+from service.core.errors import Fault, Invalid, ScoregateError
+from service.core.fields import BRANCHES
+
+MEDIA_TYPE = "application/problem+json"
+MAX_FAULTS = 20
+MAX_NAME = 64
+
+
+def problem(error: ScoregateError, request_id: str) -> Response:
+    """The answer that a failed request gets."""
+    body: dict[str, Any] = {
+        "type": f"urn:scoregate:error:{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+        "request_id": request_id,
+    }
+    headers = {}
+    if error.faults:
+        faults = error.faults[:MAX_FAULTS]
+        body["errors"] = [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in faults]
+    if error.retry_after_s is not None:
+        body["retry_after_s"] = error.retry_after_s
+    if error.status in (429, 503):
+        # Whole seconds with jitter, so that everyone who was refused does not return at once.
+        wait = max(1.0, error.retry_after_s or 0.0)
+        headers["Retry-After"] = str(math.ceil(wait * (1 if error.exact_wait else random.uniform(1.0, 1.25))))
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(orjson.dumps(body), error.status, headers, MEDIA_TYPE)
+
+
+def entry(error: ScoregateError) -> dict[str, Any]:
+    """The error as an entry of a partial answer."""
+    predicted = {} if error.retry_after_s is None else {"retry_after_s": error.retry_after_s}
+    return {"code": error.code, "detail": error.detail, **predicted}
+
+
+def invalid(exc: ValidationError, body: Any) -> Invalid:
+    """Every wrong place of *body* (the first twenty), by JSON pointer and without its content."""
+    errors = exc.errors(include_url=False, include_context=False, include_input=False)
+    faults = [
+        Fault(pointer(place(error, body)), error["type"], error["msg"].removeprefix("Value error, "))
+        for error in errors[:MAX_FAULTS]
+    ]
+    first = f"{faults[0].pointer or 'the body'}: {faults[0].detail}"
+    more = len(errors) - 1
+    return Invalid(first + (f" (and {more} more)" if more else ""), faults=faults)
+
+
+def place(error: ErrorDetails, body: Any) -> Sequence[str | int]:
+    """As much of an error's location as *body* holds, and the name of a field that is missing."""
+    parts = [part for part in error["loc"] if part not in BRANCHES]
+    for depth, part in enumerate(parts):
+        try:
+            body = body[part]
+        except (LookupError, TypeError):
+            return parts[: depth + (error["type"] == "missing")]
+    return parts
+
+
+def pointer(place: Sequence[str | int]) -> str:
+    """A JSON pointer from a location; a long name (an unknown field's) is cut."""
+    parts = [str(part)[:MAX_NAME] for part in place]
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)

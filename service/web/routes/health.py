@@ -1,0 +1,44 @@
+"""`GET /livez`, `/readyz` and `/health`: is the process alive, can it serve, and what does it offer."""
+
+from fastapi import APIRouter, Request, Response
+
+from service.core.errors import NotReady
+from service.web.openapi import documented
+from service.web.routing import json_response, service_of
+from service.web.wire.responses import HealthAnswer, LiveAnswer, ReadyAnswer
+
+router = APIRouter()
+
+
+@router.get("/livez", **documented(LiveAnswer, key=False))
+async def livez(request: Request) -> Response:
+    """200 unless work waits and no batch has finished for `server.stall_s`."""
+    if service_of(request).runtime.stalled():
+        raise NotReady("no batch has finished for too long while work waits")
+    return json_response({"status": "ok"})
+
+
+@router.get("/readyz", **documented(ReadyAnswer, key=False))
+async def readyz(request: Request) -> Response:
+    """200 when every required model serves; 503 with reasons otherwise."""
+    ready = service_of(request).readiness()
+    if ready.reasons:
+        raise NotReady("; ".join(ready.reasons))
+    return json_response({"ready": True, "reasons": [], "models": ready.models, "caches": ready.caches})
+
+
+@router.get("/health", **documented(HealthAnswer))
+async def health(request: Request) -> Response:
+    """The metrics that are ready, in the shape that trainers look for, and why others are not."""
+    service = service_of(request)
+    metrics, offer = service.engine.metrics, service.engine.offer
+    degraded = {name: reason for name in metrics if (reason := offer.degraded(name))}
+    missing = {name: service.missing(each) for name, each in metrics.items()}
+    # UniRL's trainer looks for keys of `rewards` and at no value: a metric that isn't ready must not be one.
+    content = {
+        "status": "ok",
+        "rewards": {name: ["ready"] for name in metrics if not (missing[name] or name in degraded)},
+        "degraded": degraded,
+        "not_ready": {name: reasons for name, reasons in missing.items() if reasons},
+    }
+    return json_response(content)

@@ -1,0 +1,92 @@
+"""`GET /models`."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service.core.fields import MAX_PROMPT
+from service.core.lanes import LANES
+from service.core.settings.sections import MAX_TIMEOUT_MS
+from service.metrics.common.composites import Composite
+from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
+from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
+from service.web.openapi import documented
+from service.web.routing import json_response, service_of
+from service.web.server.body import MAX_VALUES
+from service.web.wire.requests import MAX_RANKED
+from service.web.wire.responses import ModelsAnswer
+from service.wiring.bootstrap import Service
+
+router = APIRouter()
+
+OF_A_MODEL = ("role", "family", "id", "revision", "dtype", "device", "recipe")
+OF_A_METRIC = ("range", "direction", "formula", "paper", "roles", "may_use", "uses")
+
+
+@router.get("/models", **documented(ModelsAnswer))
+async def models(request: Request) -> Response:
+    """The models that are loaded, the metrics that they serve, and the limits of a request."""
+    service = service_of(request)
+    content = {
+        "models": [
+            {
+                "name": name,
+                **{field: getattr(handle.info, field) for field in OF_A_MODEL},
+                "ready": not handle.missing,
+            }
+            for name, handle in service.runtime.handles.items()
+        ],
+        "metrics": {name: described(metric, service) for name, metric in service.engine.metrics.items()},
+        "limits": limits(service),
+    }
+    return json_response(content)
+
+
+def described(metric: Metric, service: Service) -> dict[str, Any]:
+    """A metric: what it declares, which models it may ask, and whether it can be scored with now."""
+    handles = service.engine.offer.handles([metric.name])
+    entry = {field: getattr(metric, field) for field in OF_A_METRIC}
+    degraded = service.engine.offer.degraded(metric.name)
+    entry |= {"models": list(handles), "ready": not (degraded or service.missing(metric))}
+    if degraded:
+        entry["degraded"] = degraded
+    absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]
+    if only := [text for role, text in (metric.without or {}).items() if role in absent]:
+        entry["only"] = "; ".join(only)
+    if isinstance(metric, Composite):
+        entry["parts"] = {
+            name: {
+                "weight": part.weight,
+                "divide_by": part.divide_by,
+                "options": part.options.model_dump(exclude_defaults=True),
+            }
+            for name, part in metric.parts.items()
+        }
+    return entry
+
+
+def limits(service: Service) -> dict[str, Any]:
+    """What a request may ask for, since bodies that ask for more are refused, and what it gets by default."""
+    server, images = service.settings.server, service.settings.images
+    return {
+        "max_items": server.max_items,
+        "max_ranked": min(MAX_RANKED, server.max_items),
+        "max_frames": MAX_FRAMES,
+        "max_references": MAX_REFERENCES,
+        "max_prompt_characters": MAX_PROMPT,
+        "max_questions": MAX_QUESTIONS,
+        "max_question_characters": MAX_CHARACTERS,
+        "body_limit_mb": server.body_limit_mb,
+        "max_json_values": MAX_VALUES,
+        "body_timeout_s": server.body_timeout_s,
+        "keep_alive_s": server.keep_alive_s,
+        "default_timeout_ms": server.default_timeout_ms,
+        "max_timeout_ms": MAX_TIMEOUT_MS,
+        "orient": images.orient,
+        "max_pixels": images.max_pixels,
+        "max_side": images.max_side,
+        "max_image_bytes": images.max_bytes,
+        "image_formats": images.formats,
+        "image_urls": images.allow_urls,
+        "lanes": LANES,
+    }

@@ -1,0 +1,72 @@
+"""`POST /rank`."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service.core.concurrency.disconnect import while_connected
+from service.scoring.cascade import ranked
+from service.scoring.ranking import Place
+from service.scoring.report import ItemReport
+from service.web.caller import context_of
+from service.web.openapi import TIMEOUT, TRACE, documented
+from service.web.problems import entry
+from service.web.routing import SERVER_TIMING, json_response, requests_of, service_of, timing_header
+from service.web.server import body
+from service.web.warnings import warnings_of
+from service.web.wire.requests import RankRequest
+from service.web.wire.responses import RankAnswer
+from service.web.wire.translate import check_served, items_of, rule_of
+
+router = APIRouter()
+
+
+@router.post(
+    "/rank",
+    **documented(
+        RankAnswer,
+        RankRequest,
+        never=[502],  # a model's failure is a picture's
+        parameters=[TIMEOUT, TRACE],
+        headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
+    ),
+)
+async def rank(request: Request) -> Response:
+    """Order pictures by how well they fit a prompt, and say which to accept."""
+    service = service_of(request)
+    wanted, parts = await body.read(request, requests_of(request).rank, service.settings.server)
+    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
+    items = items_of(wanted.to_score(), parts)
+    request.state.items = len(items)
+    check_served(wanted.metrics, service.engine)
+    work = ranked(service.engine, items, rule_of(wanted, service.metrics), context)
+    outcome = await while_connected(request.receive, work)
+    report, timings = outcome.report, context.timings_ms()
+    content = {
+        "request_id": context.request_id,
+        "ranking": [placed(place, report.items[place.index], wanted.explain) for place in outcome.places],
+        **warnings_of(report),
+        "models": report.models,
+        "timings_ms": timings,
+    }
+    return json_response(content, headers=timing_header(timings))
+
+
+def placed(place: Place, item: ItemReport, explain: bool) -> dict[str, Any]:
+    """One picture's entry of the answer."""
+    scores = item.scores
+    decided = (
+        {"score": scores[place.decided_by].value, "decided_by": place.decided_by} if place.decided_by else {}
+    )
+    failed = {}
+    if place.failed:
+        metric, error = place.failed
+        failed = {"error": {"metric": metric, **entry(error)}}
+    return {
+        "index": place.index,
+        **decided,
+        "accepted": place.accepted,
+        **failed,
+        "scores": {name: score.value for name, score in scores.items()},
+        **({"details": {name: score.details for name, score in scores.items()}} if explain else {}),
+    }

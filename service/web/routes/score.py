@@ -1,0 +1,66 @@
+"""`POST /score`."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service.core.concurrency.disconnect import while_connected
+from service.scoring.report import ItemReport
+from service.web.caller import context_of
+from service.web.openapi import TIMEOUT, TRACE, documented
+from service.web.problems import entry
+from service.web.routing import SERVER_TIMING, json_response, requests_of, service_of, timing_header
+from service.web.server import body
+from service.web.warnings import warnings_of
+from service.web.wire.requests import ScoreRequest
+from service.web.wire.responses import ScoreAnswer
+from service.web.wire.translate import check_served, items_of
+
+router = APIRouter()
+
+
+@router.post(
+    "/score",
+    **documented(
+        ScoreAnswer,
+        ScoreRequest,
+        never=[502],  # a model's failure is an entry
+        parameters=[TIMEOUT, TRACE],
+        headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
+    ),
+)
+async def score(request: Request) -> Response:
+    """Score images against prompts."""
+    service = service_of(request)
+    wanted, parts = await body.read(request, requests_of(request).score, service.settings.server)
+    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
+    items = items_of(wanted, parts)
+    request.state.items = len(items)
+    check_served({f"/metrics/{index}": name for index, name in enumerate(wanted.metrics)}, service.engine)
+    work = service.engine.score(items, wanted.metrics, context)
+    report = await while_connected(request.receive, work)
+    report.raise_if_failed()
+    timings = context.timings_ms()
+    content = {
+        "request_id": context.request_id,
+        "results": [result(index, item, wanted.explain) for index, item in enumerate(report.items)],
+        "partial": report.partial,
+        **warnings_of(report),
+        "models": report.models,
+        "timings_ms": timings,
+    }
+    return json_response(content, headers=timing_header(timings))
+
+
+def result(index: int, item: ItemReport, explain: bool) -> dict[str, Any]:
+    """One item's entry of the answer."""
+    scores, errors = item.scores, item.errors
+    cache = {name: score.cache for name, score in scores.items() if score.cache}
+    return {
+        "index": index,
+        **({"id": item.item.id} if item.item.id is not None else {}),
+        "scores": {name: score.value for name, score in scores.items()},
+        **({"errors": {name: entry(error) for name, error in errors.items()}} if errors else {}),
+        **({"cache": cache} if cache else {}),
+        **({"details": {name: score.details for name, score in scores.items()}} if explain else {}),
+    }

@@ -1,0 +1,142 @@
+"""A request's body to a checked wire type: JSON, or the same JSON in a multipart part."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+from starlette.requests import ClientDisconnect, Request
+
+from service.core.concurrency.disconnect import CallerGone
+from service.core.errors import Malformed, TooLarge, UnsupportedMediaType
+from service.core.settings.sections import Server
+from service.metrics.common.contract import MAX_PICTURES
+from service.web.problems import invalid
+from service.web.server.incoming import BODY, Body, Raw
+from service.web.server.multipart import read_multipart
+from service.web.wire.translate import Parts
+
+B = TypeVar("B", bound=BaseModel)
+T = TypeVar("T")
+
+# Bytes that are parsed on the event loop: at most some 12 ms of it, for question sets that all
+# differ.  A body may hold tens of megabytes of base64.
+SMALL = 64 * 2**10
+
+# Values of one body: above what valid requests hold (128 prompts of 4,000 commas; 128 sets of 64 questions
+# are a tenth of it), and below what takes more than some 50 MB once read.
+MAX_VALUES = 600_000
+WINDOW = 256 * 2**10  # bytes looked at in one go
+
+
+async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Parts]:
+    """
+    The checked body and the file parts that came with it.
+
+    Raises:
+        UnsupportedMediaType: neither JSON nor multipart, or compressed.
+        Malformed: not JSON, or broken multipart.
+        TooLarge: more values than any valid request holds.
+        CallerGone: the body never came to its end.
+        Invalid: JSON that is not the wire type; every wrong place is named.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    parts: dict[str, bytes] = {}
+    body: Raw
+    if kind == "multipart/form-data":
+        max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
+        content_type = request.headers["content-type"]
+        body, parts = await read_multipart(content_type, chunks(request), max_files)
+    elif kind == "application/json" or kind.endswith("+json"):
+        body = await whole(request)
+    else:
+        raise UnsupportedMediaType
+    return await parsed(request, partial(parse, wire=wire), body), parts
+
+
+async def chunks(request: Request) -> AsyncIterator[bytes]:
+    """
+    The body as it comes.
+
+    Raises:
+        UnsupportedMediaType: it is compressed.
+        CallerGone: it never came to its end.
+    """
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType("the body has a Content-Encoding, and none is read here; send it as it is")
+    try:
+        async for chunk in request.stream():
+            yield chunk
+    except ClientDisconnect as exc:
+        raise CallerGone from exc
+
+
+async def whole(request: Request) -> bytearray:
+    """The body.  Raises as `chunks` does.  Starlette's own method would keep it as long as the request."""
+    body = bytearray()
+    async for chunk in chunks(request):
+        body += chunk
+    return body
+
+
+async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw, small: int = SMALL) -> T:
+    """
+    What *parse* makes of the body.
+
+    Args:
+        small: bytes of a body that is parsed on the event loop.
+    """
+    if len(body) <= small:
+        return parse(body)
+    held: Body = request.scope["state"][BODY]
+    return await held.parsed(parse, body)
+
+
+def parse(body: Raw, wire: type[B]) -> B:
+    """Check *body* against the wire type."""
+    content = load(body)
+    try:
+        return wire.model_validate(content, context={})
+    except ValidationError as exc:
+        raise invalid(exc, content) from exc
+
+
+def load(body: Raw) -> Any:
+    """
+    The JSON value of *body*.
+
+    pydantic's own parser refuses NaN, deep nesting and lone surrogates, and copies nothing of what it
+    refuses.  A lone surrogate is read again by the standard library, so that validation can name the
+    field that holds it.
+    """
+    if len(body) > MAX_VALUES and holds_too_many(body):
+        raise TooLarge(f"the JSON holds more than {MAX_VALUES} values")
+    try:
+        return from_json(body, allow_inf_nan=False)
+    except ValueError as exc:
+        if "surrogate" in str(exc) or "hex escape" in str(exc):
+            try:
+                return json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=refuse)
+            except (ValueError, RecursionError):
+                pass
+        raise Malformed(f"not JSON: {exc}") from exc
+
+
+def holds_too_many(body: Raw) -> bool:
+    """Whether JSON has more than `MAX_VALUES`; numpy sees 64 MB in a fifth of the time of `bytes.count`."""
+    text, values = np.frombuffer(body, np.uint8), 0
+    for start in range(0, len(text), WINDOW):
+        window = text[start : start + WINDOW]
+        values += sum(int(np.count_nonzero(window == mark)) for mark in b",[{")
+        if values > MAX_VALUES:
+            return True
+    return False
+
+
+def refuse(constant: str) -> Any:
+    """NaN and the infinities are not JSON."""
+    raise ValueError(constant)

@@ -1,0 +1,176 @@
+"""
+A multipart body, read into memory: UTF-8 and nothing else, and limits of our own.
+
+python_multipart tells delimiters, headers and data apart; what they mean is decided here.  Starlette's form
+parser is not used: it decodes text by any codec that a caller names, and some take quadratic time.
+"""
+
+from collections.abc import AsyncIterable
+
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from service.core.errors import Malformed
+
+REQUEST = "request"  # the part that holds the JSON
+
+MAX_FIELDS = 2  # parts without a filename
+MAX_HEADER_BYTES = 4096  # of one part
+MAX_NAME_BYTES = 256
+MAX_OPTIONS = 16  # of a Content-Disposition
+MAX_PADDING = 1024  # bytes of the whole body that are neither delimiter nor header nor data
+
+
+async def read_multipart(
+    content_type: str, chunks: AsyncIterable[bytes], max_files: int
+) -> tuple[bytes, dict[str, bytes]]:
+    """
+    The JSON of the part `request`, and the bytes of every file part by name.
+
+    Args:
+        content_type: the request's header, which names the boundary.
+        max_files: file parts that are taken.
+
+    Raises:
+        Malformed: broken, over a limit, in another charset, or without a part `request`.
+    """
+    form = Form(content_type, max_files)
+    async for chunk in chunks:
+        form.feed(chunk)
+    return form.read()
+
+
+class Form:
+    """The parts of a body so far; the body is fed in chunks of any size."""
+
+    def __init__(self, content_type: str, max_files: int) -> None:
+        boundary = utf8_options(content_type.encode("latin-1")).get(b"boundary")
+        if not boundary:
+            raise wrong("the Content-Type has no boundary")
+        self._delimiter, self._delimiters = b"--" + boundary, 0
+        self._max_files, self._files, self._fields = max_files, 0, 0
+        self._padding = MAX_PADDING
+        self._parts: dict[str, bytes] = {}
+        self._ended = False
+        try:
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._begin_part,
+                    "on_header_field": self._add_to_header,
+                    "on_header_value": self._add_to_value,
+                    "on_header_end": self._end_header,
+                    "on_headers_finished": self._end_headers,
+                    "on_part_data": self._add_data,
+                    "on_part_end": self._end_part,
+                    "on_end": self._end,
+                },
+            )
+        except ValueError as exc:
+            raise wrong("the boundary is too long") from exc
+
+    def feed(self, chunk: bytes) -> None:
+        """
+        Read on.  Raises `Malformed`.
+
+        The parser walks over delimiters and padding byte by byte, so there may not be many of either.
+        """
+        if self._ended:
+            return
+        self._delimiters += chunk.count(self._delimiter)
+        if self._delimiters > self._max_files + MAX_FIELDS + 1:
+            raise wrong("there are too many parts")
+        self._padding -= len(chunk)
+        try:
+            self._parser.write(chunk)
+        except ValueError as exc:
+            raise wrong("it is broken") from exc
+        if self._padding < 0 and not self._ended:
+            raise wrong("there is too much text between its parts")
+
+    def read(self) -> tuple[bytes, dict[str, bytes]]:
+        """The JSON and the files, once everything was fed.  Raises `Malformed`."""
+        if not self._ended:
+            raise wrong("it ends before its last boundary")
+        body = self._parts.pop(REQUEST, None)
+        if body is None:
+            raise wrong("there is no part named 'request'")
+        return body, self._parts
+
+    def _begin_part(self) -> None:
+        self._padding += len(self._delimiter) + len(b"\r\n\r\n\r\n")
+        self._headers: dict[bytes, bytes] = {}
+        self._header, self._value = bytearray(), bytearray()
+        self._header_bytes = 0
+
+    def _add_to_header(self, chunk: bytes, start: int, end: int) -> None:
+        self._count_header(end - start)
+        self._header += chunk[start:end]
+
+    def _add_to_value(self, chunk: bytes, start: int, end: int) -> None:
+        self._count_header(end - start)
+        self._value += chunk[start:end]
+
+    def _count_header(self, size: int) -> None:
+        self._padding += size
+        self._header_bytes += size
+        if self._header_bytes > MAX_HEADER_BYTES:
+            raise wrong("the headers of a part are too long")
+
+    def _end_header(self) -> None:
+        self._count_header(len(b": \r\n"))
+        self._headers[bytes(self._header).lower()] = bytes(self._value)
+        self._header, self._value = bytearray(), bytearray()
+
+    def _end_headers(self) -> None:
+        disposition = self._headers.get(b"content-disposition", b"")
+        if disposition.count(b";") > MAX_OPTIONS:
+            raise wrong("a part has too many options")
+        _, options = parse_options_header(disposition)
+        name, is_file = options.get(b"name", b""), b"filename" in options
+        if not 0 < len(name) <= MAX_NAME_BYTES:
+            raise wrong(f"a part has no name, or one of more than {MAX_NAME_BYTES} bytes")
+        self._name = decoded(name)
+        self._files += is_file
+        self._fields += not is_file
+        if self._files > self._max_files or self._fields > MAX_FIELDS:
+            raise wrong("there are too many parts")
+        self._kept = is_file or self._name == REQUEST
+        if self._kept and self._name in self._parts:
+            raise wrong("two parts have the same name")
+        if self._name == REQUEST:
+            utf8_options(self._headers.get(b"content-type", b""))
+        self._data = bytearray()
+
+    def _add_data(self, chunk: bytes, start: int, end: int) -> None:
+        self._padding += end - start
+        if self._kept:
+            self._data += chunk[start:end]
+
+    def _end_part(self) -> None:
+        if self._kept:
+            self._parts[self._name] = bytes(self._data)
+        self._data = bytearray()
+
+    def _end(self) -> None:
+        self._ended = True
+
+
+def utf8_options(content_type: bytes) -> dict[bytes, bytes]:
+    """The parameters of a Content-Type.  Raises `Malformed` where its charset is another than UTF-8."""
+    _, options = parse_options_header(content_type)
+    if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
+        raise wrong("text must be UTF-8; no other charset is read")
+    return options
+
+
+def decoded(name: bytes) -> str:
+    """A part's name.  Raises `Malformed`."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError as exc:
+        raise wrong("a part's name is not UTF-8") from exc
+
+
+def wrong(what: str) -> Malformed:
+    """The error for a body that cannot be read."""
+    return Malformed(f"multipart: {what}")

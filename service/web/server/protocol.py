@@ -1,0 +1,257 @@
+"""
+HTTP/1.1 on a socket: uvicorn's protocol, made ready for callers who mean harm or are slow.
+
+uvicorn takes every connection, waits for headers without an end, reads bodies in chunks of any size, keeps an
+answer until somebody reads it, takes a caller who ends its side for one who left, and closes connections amid
+the next request when it drains.
+"""
+
+import asyncio
+import logging
+import socket
+import uuid
+from typing import Any, cast
+
+import h11
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn import Config
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from service.core.errors import Malformed, Overloaded, RequestTimeout, ScoregateError
+from service.observability.instruments import NO_LANE
+from service.web.headers import mark
+from service.web.problems import problem
+from service.web.server.incoming import BROKEN, Pace
+from service.web.server.transport import Transport
+from service.wiring.bootstrap import Service
+
+log = logging.getLogger("scoregate.connections")
+
+SMALL_CHUNKS = 8192  # of one body; each takes some microseconds of the event loop
+CHUNK_BYTES = 4096  # that come with each chunk beyond
+
+IDLE_S = 0.5  # a request that is on its way at SIGTERM has so long to come
+LOOK_S = 0.1  # between two looks whether a caller who sends no more has left
+
+
+class Reader(h11.Connection):
+    """
+    What comes on a connection, read by h11; a body of very small chunks is refused.
+
+    Attributes:
+        refusal: why the rest cannot be read, where that is not h11's own reason.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER)
+        self.refusal = ""
+        self._chunks = self._bytes = 0
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Raises `h11.RemoteProtocolError`."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_start
+            self._bytes += len(event.data)
+            if self._chunks > SMALL_CHUNKS + self._bytes // CHUNK_BYTES:
+                self.refusal = f"the chunks of the body are too small: send {CHUNK_BYTES} bytes in each"
+                raise h11.RemoteProtocolError(self.refusal)
+        return event
+
+
+class Protocol(H11Protocol):
+    """
+    One connection.
+
+    Args:
+        service: whose settings hold, and who says whether it drains.
+        max_connections: of this server; those above are answered with 503 and closed.
+        makes_room: a connection above them takes the place of one that has been idle for longest, if any is.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        service: Service,
+        max_connections: int,
+        makes_room: bool = False,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.conn = self._reader = Reader()
+        self._app, self.app = self.app, self._run
+        self._service, self._max_connections = service, max_connections
+        self._makes_room, self._quiet_since = makes_room, 0.0
+        self._timeout_s = service.settings.server.body_timeout_s
+        self._broken = False
+        self._headers_late: asyncio.TimerHandle | None = None
+        self._reading_late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection, unless there are too many."""
+        self._wire = Transport(transport, self._is_sent_to)
+        self._wire.set_write_buffer_limits(0)  # writing pauses while anything has not been read
+        super().connection_made(cast(asyncio.Transport, self._wire))
+        self._quiet_since = self.loop.time()
+        if len(self.connections) > self._max_connections and not self._found_room():
+            self._refuse(Overloaded(f"too many connections: at most {self._max_connections}"))
+        elif self._service.draining:
+            self.shutdown()
+        else:  # a connection on which nothing comes ends like one on which nothing more comes
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._stop_waiting_for_headers()
+        self._stop_waiting_for_reader()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._quiet_since = self.loop.time()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """Write no more for now; what is written has to be read at the pace at which bodies have to come."""
+        super().pause_writing()
+        if self._reading_late is None:
+            now = self.loop.time()
+            self._look_whether_it_reads(Pace(self._timeout_s, now), self._wire.unread())
+
+    def resume_writing(self) -> None:
+        """Go on, since all has been read."""
+        self._stop_waiting_for_reader()
+        super().resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; headers that have begun have a deadline."""
+        if self._broken or self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE or not self.conn.trailing_data[0]:
+            self._stop_waiting_for_headers()
+        elif self._headers_late is None:
+            late = RequestTimeout(f"the headers did not come within {self._timeout_s:g} s")
+            self._headers_late = self.loop.call_later(self._timeout_s, self._refuse, late)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection while a request is being answered: the caller may have ended its side only."""
+        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+            return False
+        self.cycle.keep_alive = False
+        if not self.cycle.response_started:
+            self._wire.begin()
+            self._look_whether_it_left()
+        return True
+
+    def shutdown(self) -> None:
+        """End with the answer under way; without one, wait a moment for a request that is being sent."""
+        if self.is_idle:
+            self.loop.call_later(IDLE_S, self._close_if_idle)
+        else:
+            super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; where it is the rest of a body, the request's own answer says so."""
+        self._broken = True
+        reason = self._reader.refusal or "this is not HTTP/1.1"
+        if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
+            self.scope["state"][BROKEN] = reason
+            self.cycle.message_event.set()
+        else:
+            self._refuse(Malformed(reason))
+
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The app; its answer leaves in one piece, and says where the connection ends with it."""
+        cycle, wire = self.cycle, self._wire
+
+        async def send_closing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                if cycle.more_body or not cycle.keep_alive or self._service.draining:
+                    message["headers"] = [*message.get("headers", ()), CLOSE_HEADER]
+                wire.hold()
+                await send(message)
+            else:
+                await send(message)
+                wire.flush()
+
+        await self._app(scope, receive, send_closing)
+
+    def _refuse(self, error: ScoregateError) -> None:
+        """Answer what never became a request, and close."""
+        log.warning("a connection was refused: %s", error.detail)
+        self._service.instruments.count_request("other", error.status, 0.0, NO_LANE)
+        self._service.instruments.count_rejection(error)
+        request_id = uuid.uuid4().hex
+        response = problem(error, request_id)
+        mark(response.headers, request_id)
+        headers = [*response.raw_headers, CLOSE_HEADER]
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            start = h11.Response(status_code=error.status, headers=headers)
+            for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event))
+        self.transport.close()
+
+    def _stop_waiting_for_headers(self) -> None:
+        if self._headers_late is not None:
+            self._headers_late.cancel()
+            self._headers_late = None
+
+    def _look_whether_it_reads(self, pace: Pace, unread: int) -> None:
+        """Look again when the window ends; end the connection where too little of *unread* was read in it."""
+        now, left = self.loop.time(), self._wire.unread()
+        pace.came(unread - left, now)
+        if now < pace.deadline:
+            self._reading_late = self.loop.call_at(pace.deadline, self._look_whether_it_reads, pace, left)
+        else:
+            log.warning("a connection was closed: the caller does not read the answer")
+            self._wire.drop()
+
+    def _stop_waiting_for_reader(self) -> None:
+        if self._reading_late is not None:
+            self._reading_late.cancel()
+            self._reading_late = None
+
+    def _is_sent_to(self) -> bool:
+        """Whether the caller is in the midst of a request."""
+        midst = self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
+        return midst or self._broken or self._headers_late is not None
+
+    def _found_room(self) -> bool:
+        """Whether there is room for this connection, since an idle one was dropped where that is to be."""
+        if not self._makes_room:
+            return False
+        connections = cast("set[Protocol]", self.connections)
+        others = [each for each in connections if each is not self and not each.transport.is_closing()]
+        if len(others) < self._max_connections:
+            return True
+        idle = [each for each in others if each.is_idle]
+        if idle:
+            min(idle, key=lambda each: each._quiet_since)._wire.drop()
+        return bool(idle)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or bool(self.cycle.response_complete)
+
+    def _close_if_idle(self) -> None:
+        if not self.transport.is_closing() and self.is_idle:
+            super().shutdown()
+
+    def _look_whether_it_left(self) -> None:
+        if self.transport.is_closing() or self.cycle.response_started:
+            return
+        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self.transport.abort()
+        else:
+            self.loop.call_later(LOOK_S, self._look_whether_it_left)

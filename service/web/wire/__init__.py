@@ -1,0 +1,1 @@
+"""Wire types, and what becomes of them."""

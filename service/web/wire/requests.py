@@ -1,0 +1,292 @@
+"""
+Wire types of requests: shapes and limits, nothing else.
+
+Everything here is told from a request's JSON alone; an image's content is looked at later, by
+`service.images.loader`.  What depends on the metrics there are is made from their declarations.  The JSON
+schema says what generators of clients can read; rules between fields are said in words, and checked here.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    create_model,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, clean, told
+from service.core.settings.sections import MAX_TIMEOUT_MS
+from service.metrics.common.contract import Metric
+from service.web.images import Picture, References, WireImage
+
+MAX_ITEMS = 128  # unless the settings say otherwise
+MAX_RANKED = 64  # pictures of a ranking
+ENOUGH = 1_000  # faults of the entries of a list
+FAULTS = "faults"  # where the context of a validation counts those of a list's entries
+
+
+def listed(entry: Any, most: int) -> Any:
+    """The type of a list of 1 to *most* entries; a longer one is refused before anybody looks into it."""
+
+    def counted(values: Any) -> Any:
+        if isinstance(values, list) and len(values) > most:
+            message = "has {given} entries; at most {most} are allowed"
+            raise PydanticCustomError("too_many_items", message, {"given": len(values), "most": most})
+        return values
+
+    checked = Annotated[entry, WrapValidator(unless_enough_is_wrong)]
+    return Annotated[list[checked], Field(min_length=1), BeforeValidator(counted), told(maxItems=most)]
+
+
+def unless_enough_is_wrong(entry: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """Check an entry, unless those before it have faults enough: a problem names 20 and counts the rest."""
+    found = info.context if info.context is not None else {}
+    if found.get(FAULTS, 0) >= ENOUGH:
+        return entry
+    try:
+        return check(entry)
+    except ValidationError as exc:
+        found[FAULTS] = found.get(FAULTS, 0) + exc.error_count()
+        raise
+
+
+def different(names: list[str]) -> list[str]:
+    """Refuse a name that stands there twice."""
+    if len(set(names)) < len(names):
+        raise ValueError("contains a name twice")
+    return names
+
+
+Id = Annotated[str, StringConstraints(max_length=256), AfterValidator(clean), told(pattern=CLEAN)]
+Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE]
+# What a request that names none gets, unless its key may not use it.
+Priority = Annotated[Literal["interactive", "bulk"] | None, told(default="interactive")]
+Count = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
+
+
+class Options(Strict):
+    """Options by metric."""
+
+
+def of_the_request(options: Options, info: ValidationInfo) -> Options:
+    """Keep the options that all items share at hand, for those that have options of their own."""
+    if info.context is not None:
+        info.context["options"] = options
+    return options
+
+
+def over_the_requests(own: Any, info: ValidationInfo) -> Any:
+    """An item's own options over those of the request, metric by metric and option by option."""
+    shared = (info.context or {}).get("options")
+    if shared is None or not isinstance(own, dict):
+        return own
+    merged = sent(shared)
+    for metric, options in own.items():
+        both = metric in merged and isinstance(options, dict)
+        merged[metric] = {**sent(merged[metric]), **options} if both else options
+    return merged
+
+
+def sent(options: BaseModel) -> dict[str, Any]:
+    """The fields that the request names."""
+    return {name: getattr(options, name) for name in options.model_fields_set}
+
+
+class WireItem(Strict):
+    """
+    One image with its prompt; its options and its `orient` override those of the request.
+
+    References are pictures that it is compared with, and the source is the picture before an edit. Both are
+    taken by metrics that use them, which `GET /models` tells of each.
+    """
+
+    id: Id | None = None
+    prompt: Prompt
+    image: WireImage
+    options: Options | None = None
+    orient: Orient | None = None
+    references: References | None = None
+    source: Picture | None = None
+
+
+class ScoreRequest(Strict):
+    """Body of `POST /score`: either `items`, or one `prompt` with many `images`."""
+
+    options: Options = Options()  # before the items, whose own options stand over these
+    items: list[WireItem] | None = None
+    prompt: Prompt | None = None
+    images: list[WireImage] | None = None
+    metrics: list[Name]
+    orient: Orient | None = None
+    priority: Priority = None
+    timeout_ms: Timeout | None = None
+    explain: bool = False
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        short = self.prompt is not None and self.images is not None
+        if (self.prompt is None) != (self.images is None) or short == (self.items is not None):
+            raise ValueError("give either items, or prompt with images")
+        return self
+
+    def all_items(self) -> Sequence[WireItem]:
+        """The items, whichever form they came in."""
+        if self.items is not None:
+            return self.items
+        return [
+            WireItem.model_construct(prompt=self.prompt or "", image=image) for image in self.images or ()
+        ]
+
+
+class WireCascade(Strict):
+    """A cheap metric that orders all pictures, and how many of the best go on."""
+
+    metric: Name
+    keep: Count
+
+
+class RankRequest(Strict):
+    """
+    Body of `POST /rank`: pictures for one prompt, and how to order and accept them.
+
+    `on_deadline: "cheap"` needs a cascade, whose metric is not the ranking's.
+    """
+
+    options: Options = Options()
+    prompt: Prompt
+    images: list[WireImage]
+    metric: Name
+    top_k: Count | None = None
+    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    cascade: WireCascade | None = None
+    on_error: Literal["raise", "pass", "block"] = "raise"
+    on_deadline: Literal["fail", "cheap"] = "fail"
+    orient: Orient | None = None
+    priority: Priority = None
+    timeout_ms: Timeout | None = None
+    explain: bool = False
+
+    @field_validator("cascade")
+    @classmethod
+    def _of_another_metric(cls, cascade: WireCascade | None, info: ValidationInfo) -> WireCascade | None:
+        if cascade and cascade.metric == info.data.get("metric"):
+            raise ValueError("orders by the metric that decides; leave it out, or name a cheaper metric")
+        return cascade
+
+    @field_validator("on_deadline")
+    @classmethod
+    def _has_a_cheap_metric(cls, on_deadline: str, info: ValidationInfo) -> str:
+        if on_deadline == "cheap" and info.data.get("cascade", ...) is None:
+            raise ValueError('"cheap" needs a cascade, whose metric stands in')
+        return on_deadline
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """The metrics it asks for, by their place in the request."""
+        cheap = {"/cascade/metric": self.cascade.metric} if self.cascade else {}
+        return {"/metric": self.metric, **cheap}
+
+    def to_score(self) -> ScoreRequest:
+        """The request that would score all of it."""
+        return ScoreRequest.model_construct(
+            options=self.options,
+            prompt=self.prompt,
+            images=self.images,
+            metrics=[*self.metrics.values()],
+            orient=self.orient,
+        )
+
+
+class QuestionsRequest(Strict):
+    """Body of `POST /questions`; the options say in which way a metric has its sets written."""
+
+    prompts: list[Prompt]
+    style: str
+    options: Options = Options()
+    priority: Priority = None
+    timeout_ms: Timeout | None = None
+
+
+class Requests:
+    """
+    The requests that can be made where there are these metrics.
+
+    Args:
+        by_metric: the options of each metric.
+        default: the metrics of a request that names none; a ranking's is the first.
+        styles: of the question sets that metrics ask for.
+        max_items: most items of a request, and most prompts.
+
+    Attributes:
+        score: `ScoreRequest` with an options field for each metric.
+        rank: `RankRequest` with the same options.
+        questions: `QuestionsRequest` with those styles.
+    """
+
+    def __init__(
+        self,
+        by_metric: tuple[tuple[str, type[BaseModel]], ...],
+        default: tuple[str, ...],
+        styles: tuple[str, ...],
+        max_items: int,
+    ) -> None:
+        fields: dict[str, Any] = {name: (options, options()) for name, options in by_metric}
+        options: Any = create_model("Options", __base__=Options, __doc__=Options.__doc__, **fields)
+        own = Annotated[options, BeforeValidator(over_the_requests)] | None
+        item = create_model("WireItem", __base__=WireItem, __doc__=WireItem.__doc__, options=(own, None))
+        names = Annotated[
+            list[Name],
+            Field(min_length=1, max_length=len(by_metric), fail_fast=True),
+            AfterValidator(different),
+            told(uniqueItems=True),
+        ]
+        self.score: type[ScoreRequest] = create_model(
+            "ScoreRequest",
+            __base__=ScoreRequest,
+            __doc__=ScoreRequest.__doc__,
+            options=(Annotated[options, AfterValidator(of_the_request)], options()),
+            items=(listed(item, max_items) | None, None),
+            images=(listed(WireImage, max_items) | None, None),
+            metrics=(names, [*default]),
+        )
+        self.rank: type[RankRequest] = create_model(
+            "RankRequest",
+            __base__=RankRequest,
+            __doc__=RankRequest.__doc__,
+            options=(options, options()),
+            images=(listed(WireImage, min(max_items, MAX_RANKED)), ...),
+            metric=(Name, default[0]),
+        )
+        style: Any = Literal[styles]
+        self.questions: type[QuestionsRequest] = create_model(
+            "QuestionsRequest",
+            __base__=QuestionsRequest,
+            __doc__=QuestionsRequest.__doc__,
+            prompts=(listed(Prompt, max_items), ...),
+            style=(style, styles[0]),
+            options=(options, options()),
+        )
+
+
+# As many as a process has apps; to make them takes as long as ten small requests.
+_made = lru_cache(maxsize=8)(Requests)
+
+
+def requests_with(metrics: Mapping[str, Metric], max_items: int = MAX_ITEMS) -> Requests:
+    """The requests that can be made where there are these *metrics*; apps that have the same share them."""
+    by_metric = tuple((name, metric.options) for name, metric in metrics.items())
+    default = tuple(name for name, metric in metrics.items() if metric.default)
+    asking = [name for m in metrics.values() if m.style for name in (m.style.name, m.name)]
+    return _made(by_metric, default, tuple(dict.fromkeys(asking)), max_items)

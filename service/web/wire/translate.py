@@ -1,0 +1,119 @@
+"""A request's wire types as what the engine works on."""
+
+from collections.abc import Mapping, Sequence
+
+from service.core.errors import Fault, Invalid, UnknownMetric
+from service.core.fields import Orient
+from service.images.loader import Picture, UnopenedItem
+from service.images.sources import Base64, Encoded, Source, Url
+from service.metrics.common.contract import Metric, MetricOptions
+from service.scoring.engine import Engine
+from service.scoring.ranking import Cascade, Rule
+from service.web.images import ImageData, ImagePart, ImageUrl, WireImage
+from service.web.problems import MAX_FAULTS
+from service.web.wire.requests import Options, RankRequest, ScoreRequest
+
+Parts = Mapping[str, bytes]
+OnePicture = Base64 | ImageData | ImagePart | ImageUrl
+
+
+def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
+    """
+    The items of a request, in order.
+
+    Items that name the same file part or the same URL share its picture, unless they orient it differently.
+
+    Raises:
+        Invalid: an image names a file part that isn't there; every such place is named.
+    """
+    form, image = ("/items/{}", "/image") if request.items is not None else ("/images/{}", "")
+    shared = options_of(request.options, request.metrics)
+    pictures, items = Pictures(parts), []
+    for index, item in enumerate(request.all_items()):
+        place = form.format(index)
+        orient = item.orient or request.orient
+        frames = pictures.of(item.image, f"{place}{image}", orient)
+        references = pictures.of(item.references or [], f"{place}/references", orient)
+        source = pictures.of([] if item.source is None else item.source, f"{place}/source", orient)
+        options = shared if item.options is None else options_of(item.options, request.metrics)
+        items.append(
+            UnopenedItem(item.prompt, frames, options, item.id, place, references, next(iter(source), None))
+        )
+    if faults := pictures.missing:
+        raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])
+    return items
+
+
+class Pictures:
+    """
+    The pictures of one request; equal URLs and equal names of file *parts* share theirs.
+
+    Attributes:
+        missing: places that name a file part that isn't there.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._shared = dict[tuple[ImagePart | ImageUrl, Orient | None], Picture]()
+        self.missing: list[Fault] = []
+
+    def of(
+        self, image: WireImage | Sequence[OnePicture], place: str, orient: Orient | None = None
+    ) -> list[Picture]:
+        """Those of one image or of several, which stand at *place*, but for the missing ones."""
+        if isinstance(image, Sequence):
+            listed = [(f"{place}/{number}", each) for number, each in enumerate(image)]
+        else:
+            listed = [(place, image)]
+        found = [self._one(each, at, orient) for at, each in listed]
+        return [picture for picture in found if picture]
+
+    def _one(self, image: OnePicture, place: str, orient: Orient | None) -> Picture | None:
+        if isinstance(image, ImagePart) and image.part not in self._parts:
+            detail = "there is no file part of that name"
+            self.missing.append(Fault(f"{place}/part", "missing_part", detail))
+            return None
+        if isinstance(image, ImagePart | ImageUrl):
+            return self._shared.setdefault((image, orient), Picture(self._source(image), orient=orient))
+        return Picture(self._source(image), orient=orient)
+
+    def _source(self, image: OnePicture) -> Source:
+        match image:
+            case ImagePart():
+                return Encoded(self._parts[image.part])
+            case ImageUrl():
+                return Url(image.url)
+            case ImageData():
+                return image.data
+            case _:
+                return image
+
+
+def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:
+    """The options of each metric that is asked for."""
+    return {name: getattr(options, name) for name in metrics if name in type(options).model_fields}
+
+
+def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
+    """How a request wants its pictures ranked, where there are these *metrics*."""
+    cascade = Cascade(request.cascade.metric, request.cascade.keep) if request.cascade else None
+    return Rule(
+        request.metric,
+        cascade,
+        request.top_k,
+        request.threshold,
+        request.on_error,
+        request.on_deadline,
+        lower=[name for name in request.metrics.values() if metrics[name].lower_is_better],
+    )
+
+
+def check_served(metrics: Mapping[str, str], engine: Engine) -> None:
+    """Raises `UnknownMetric`, with the place in the request of each of *metrics* that is not served."""
+    faults = [
+        Fault(place, "unknown_metric", reason)
+        for place, name in metrics.items()
+        if (reason := engine.offer.absent(name))
+    ]
+    if faults:
+        raise UnknownMetric(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)

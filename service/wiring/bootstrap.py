@@ -1,0 +1,171 @@
+"""The service: its parts, and the life they share."""
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Self
+
+from models.core.family import Loaded
+from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
+from service.core.redis.client import RedisClient
+from service.core.settings.tree import Settings
+from service.images.byte_budget import ByteBudget
+from service.images.loader import Pictures
+from service.metrics.common.assignment import assign
+from service.metrics.common.composites import Composite, composites
+from service.metrics.common.contract import Metric
+from service.metrics.common.registry import metrics
+from service.observability.instruments import Instruments
+from service.observability.tracing.opening import tracer
+from service.observability.tracing.tracer import Tracer
+from service.questions.stores.opening import opened_store
+from service.questions.writer import QuestionWriter
+from service.scoring.engine import Engine
+from service.serving.batcher.cores import compute_on_one_core
+from service.serving.local import LocalRuntime
+from service.serving.runtime import Runtime
+
+log = logging.getLogger("scoregate.service")
+
+READY = "ready"
+SET_TIMEOUT_S = 60.0  # of question LLMs whose family has no such setting
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """How each model and each cache in a Redis stands, and the *reasons* why requests can't be served."""
+
+    models: Mapping[str, str]
+    caches: Mapping[str, str]
+    reasons: list[str]
+
+
+class Service:
+    """
+    Everything that the apps on it need.
+
+    Opened, the parts start in the order of what needs what: connections to Redis, devices (loaded models
+    are warmed before anything is served), then the store, then the question writer.  They close in
+    reverse: the writer must not outlive the store, nor anything the devices that answer it.
+
+    Args:
+        models: the loaded models by configured name.
+        on_broken: told, in one line, when a device can't go on and the process should end.
+
+    Attributes:
+        metrics: every metric there is, the profile's composites among them.
+        memory: the bytes that all requests hold together.
+        parser: a thread that parses large bodies.
+
+    Raises:
+        SettingsError: the table of a metric or of a composite names what isn't there.
+    """
+
+    questions: QuestionWriter
+    engine: Engine
+
+    def __init__(
+        self,
+        settings: Settings,
+        models: Mapping[str, Loaded],
+        on_broken: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        assigned = assign(metrics(), settings)
+        self.settings = settings
+        self.metrics = {**metrics(), **composites(metrics(), settings, assigned)}
+        ranges = {name: each.range for name, each in self.metrics.items()}
+        self.instruments = Instruments(settings.models, ranges)
+        self.redis = {
+            cache: RedisClient(cache, url, self.instruments, ca_file=settings.cache.redis_ca_file)
+            for cache, url in settings.cache.redis.items()
+        }
+        self.cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
+        self.parser = FairThreads(1, "parser")
+        self.memory = ByteBudget(settings.server.request_bytes)
+        self.instruments.request_budget.set(self.memory.total)
+        self.instruments.requests_held.set_function(lambda: self.memory.held)
+        self.pictures = Pictures(settings.images, self.cpu, self.memory)
+        self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
+        self.instruments.pixels_held.set_function(lambda: self.pictures.budget_held)
+        scores = self.redis.get("scores")
+        self.runtime: Runtime
+        if settings.runtime.kind == "ray":
+            from service.serving.ray.runtime import RayRuntime  # only where Ray is asked for
+
+            self.runtime = RayRuntime(models, settings, assigned, self.cpu, self.instruments, scores)
+        else:
+            self.runtime = LocalRuntime(
+                models, settings, assigned, self.cpu, self.instruments, on_broken, scores
+            )
+        self.tracer = Tracer()
+        self.draining = False
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Start everything."""
+        if demo := self.settings.demo_models:
+            log.warning("demo models: %s; their scores mean nothing for real pictures", ", ".join(demo))
+        for metric in self.metrics.values():
+            if isinstance(metric, Composite) and metric.lacks:
+                log.warning("the composite %s has no scores: %s", metric.name, "; ".join(metric.lacks))
+        async with AsyncExitStack() as starting:  # what has started is closed where something fails
+            self.tracer = await starting.enter_async_context(tracer(self.settings.telemetry.otlp_endpoint))
+            starting.callback(self._stop_threads)
+            starting.push_async_callback(self.pictures.aclose)
+            for client in self.redis.values():
+                await starting.enter_async_context(client)
+            await starting.enter_async_context(self.runtime)
+            await self._try_essential_calls()
+            opening = opened_store(self.settings.cache, self.redis.get("questions"))
+            store = await starting.enter_async_context(opening)
+            self.questions = QuestionWriter(store, self._set_timeouts_s(), self.instruments)
+            starting.push_async_callback(self.questions.aclose)
+            self.engine = Engine(
+                self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
+            )
+            self._stack = starting.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close everything, in reverse."""
+        self.draining = True
+        await self._stack.aclose()
+
+    def _set_timeouts_s(self) -> dict[str, float]:
+        """Seconds for one question set, by the question LLM's configured name."""
+        return {
+            name: getattr(table, "timeout_s", SET_TIMEOUT_S) for name, table in self.settings.models.items()
+        }
+
+    def _stop_threads(self) -> None:
+        for pool in (*self.cpu.values(), self.parser):
+            pool.shutdown()
+
+    async def _try_essential_calls(self) -> None:
+        """Have each model say whether it can be of use to the metrics that ask it."""
+        for metric in self.metrics.values():
+            for role, calls in (metric.essential() if metric.essential else {}).items():
+                if handle := self.runtime.handle(metric.name, role):
+                    await handle.require(metric.name, calls)
+
+    def missing(self, metric: Metric) -> list[str]:
+        """Why *metric* can't be scored with now: what it needs and isn't there, unless that is degraded."""
+        asked = [self.metrics[name] for name in metric.asks(metric.options())]
+        needed = [self.runtime.handle(each.name, role) for each in asked for role in each.roles]
+        models = {handle.name: handle.missing for handle in needed if handle and not handle.failing}
+        lacks = metric.lacks if isinstance(metric, Composite) else ()
+        return [*lacks, *(f"models.{name}: {state}" for name, state in models.items() if state)]
+
+    def readiness(self) -> Readiness:
+        """Whether requests can be served, and if not, why."""
+        models = {name: handle.missing or READY for name, handle in self.runtime.handles.items()}
+        reasons = [
+            f"models.{name}: {state}"
+            for name, state in models.items()
+            if state != READY and self.settings.is_required(name)
+        ]
+        if self.draining:
+            reasons.append("shutting down")
+        caches = {cache: client.missing or READY for cache, client in self.redis.items()}
+        return Readiness(models, caches, reasons)

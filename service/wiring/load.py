@@ -1,0 +1,78 @@
+"""
+Read the settings: a TOML profile under the environment's overrides, checked against what there is.
+
+Every value can be overridden by `SCOREGATE_` and its path joined by `__` in upper case, for example
+`SCOREGATE_SERVER__PORT=9000` or `SCOREGATE_MODELS__VQA__CHECKPOINT=/path`.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from service.core.settings import SettingsError
+from service.core.settings.environment import Place, Variables, override, read_json
+from service.core.settings.tree import Settings
+from service.metrics.common.assignment import assign
+from service.metrics.common.composites import composites
+from service.metrics.common.registry import metrics
+from service.metrics.common.rewards import check
+
+# Errors that say what is missing.
+TABLES_AND_LISTS = {"model_type", "dict_type", "list_type", "tuple_type", "set_type", "frozen_set_type"}
+
+DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
+
+
+def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ) -> Settings:
+    """
+    The settings of *profile* (the demo profile where there is none) under *environ*'s overrides.
+
+    Raises:
+        SettingsError: a file that can't be read, an unknown setting, or a value out of its range.
+        PluginError: another package's metric or family of models cannot be used.
+    """
+    path = profile or DEMO_PROFILE
+    try:
+        tree = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as exc:
+        raise SettingsError(f"{path}: {exc}") from exc
+    variables: Variables = {}
+    try:
+        variables = override(tree, environ, Settings.model_fields)
+        settings = validated(tree, dict(variables))
+        assigned = assign(metrics(), settings)
+        known = {**metrics(), **composites(metrics(), settings, assigned)}
+        check(known, assigned, settings.dialects)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        source = setter(first["loc"], variables) or path
+        message = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{source}: {place or 'settings'}: {message}") from exc
+    except SettingsError as exc:
+        raise SettingsError(f"{path}: {exc}") from exc
+    return settings
+
+
+def setter(place: Place, variables: Variables) -> str:
+    """The variable that set a place, or the table around it; empty where none did."""
+    around = (place[:depth] for depth in range(len(place), 0, -1))
+    return next((variables[each] for each in around if each in variables), "")
+
+
+def validated(tree: dict[str, Any], variables: Variables) -> Settings:
+    """The settings in *tree*.  Where a table or a list belongs, the text of a variable is read as JSON."""
+    while True:
+        try:
+            return Settings.model_validate(tree)
+        except ValidationError as exc:
+            texts = [error["loc"] for error in exc.errors() if error["type"] in TABLES_AND_LISTS]
+            found = [place for place in texts if place in variables]
+            if not found:
+                raise
+            for place in found:
+                read_json(tree, place, variables)

@@ -1,0 +1,61 @@
+"""Traces are off by default, and a collector that is away costs no answer."""
+
+import pytest
+
+from demo.process import HOST, free_port
+from service.observability.tracing import otlp
+from service.observability.tracing.opening import tracer
+from service.observability.tracing.span import Span
+from tests.support.pictures import item
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+NOT_SAMPLED = TRACE[:-2] + "00"
+
+
+@pytest.mark.anyio
+async def test_a_trace_that_its_caller_does_not_sample_is_handed_on(collector):
+    """Nothing is recorded, and servers get the caller's own header."""
+    async with tracer(collector.url) as sending:
+        span = sending.begin("POST /score", NOT_SAMPLED, 0.0)
+        assert (NOT_SAMPLED, False) == (span.traceparent, span.recording)
+
+    assert [] == collector.spans
+
+
+@pytest.mark.anyio
+async def test_a_span_without_a_name_is_no_link(collector):
+    """One whose trace is not recorded, and whose caller named none."""
+    async with tracer(collector.url) as sending:
+        span = sending.begin("POST /score", "", 0.0)
+        span.link(Span().traceparent)
+        span.link(TRACE)
+        span.end()
+
+    assert [(tuple(TRACE.split("-")[1:3]),)] == [each.links for each in collector.spans]
+
+
+@pytest.mark.anyio
+async def test_a_collector_that_refuses_is_not_asked_again_when_the_service_ends(
+    serve, collector, monkeypatch, caplog
+):
+    """Usually it is, after a while. The last spans are lost, and one line of the log says so."""
+    monkeypatch.setattr(otlp, "FLUSH_S", 0.01)
+    collector.status = 503
+    async with serve(telemetry={"otlp_endpoint": collector.url}) as client:
+        await client.post("/score", json={"items": [item()], "metrics": ["vqascore"]})
+
+    assert len(collector.bodies) <= 1
+    assert 1 == caplog.messages.count(
+        "the collector of traces did not answer in time: the last spans are lost"
+    )
+
+
+@pytest.mark.anyio
+async def test_a_collector_that_is_away_costs_no_answer(serve, monkeypatch):
+    """Requests are answered, and the service ends without waiting for it."""
+    monkeypatch.setattr(otlp, "FLUSH_S", 0.01)
+    nowhere = f"http://{HOST}:{free_port(0)}"
+    async with serve(telemetry={"otlp_endpoint": nowhere}) as client:
+        answer = await client.post("/score", json={"items": [item()], "metrics": ["vqascore"]})
+
+    assert 200 == answer.status_code

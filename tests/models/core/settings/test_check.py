@@ -1,0 +1,255 @@
+"""`scoregate-server --check`: what would be loaded, from where and how large, with nothing loaded."""
+
+import re
+import shutil
+import socket
+import sys
+
+import pytest
+from huggingface_hub import constants
+
+from models.core.contract import CheckpointError
+from models.core.family import Memory
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
+from service.process import command
+from service.process.check import Card, check, threads
+from service.wiring.load import load_settings
+from tests.support.flant5_checkpoints import GOLDEN, configure, golden_copy, golden_weights
+
+XL = {
+    "family": "clip_flant5",
+    "checkpoint": "zhiqiulin/clip-flant5-xl",
+    "revision": "3b4a6b1b618f4e286f5353b5b5147a3ae7d9ec55",
+    "dtype": "bfloat16",
+    "device": "cuda:0",
+}
+
+
+@pytest.fixture(autouse=True)
+def offline(tmp_path, monkeypatch):
+    """An empty cache of the hub, and a failure for whoever opens a connection."""
+
+    def refuse(*address):
+        raise AssertionError("a request was made")
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def foreseen(monkeypatch):
+    """A memory of 10 GB for every CLIP-FlanT5 on a GPU: what is predicted in truth, other tests say."""
+
+    def memory(config, vision, settings):
+        return Memory(6 * 10**9, 4 * 10**9) if settings.device.startswith("cuda") else None
+
+    monkeypatch.setattr("models.families.clip_flant5.plan.memory_of", memory)
+
+
+def checked(**models):
+    """The table's rows by model, and what is said of their memory below it."""
+    text = check(Settings.model_validate({"models": models}))
+    rows, _, rest = text.partition("\n\n")
+    _, _, total = rest.partition("\n")
+    return {row.split()[0]: row for row in rows.splitlines()[1:]}, total.strip()
+
+
+def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
+    """As the command prints it: exit status 0, one row for each model."""
+    monkeypatch.setattr(sys, "argv", ["scoregate-server", "--check"])
+    monkeypatch.setattr(command, "configure_logging", lambda: None)
+    monkeypatch.setattr(command, "load_models", None)  # nothing may be loaded
+    command.main()
+
+    lines = capsys.readouterr().out.splitlines()
+    first = ["MODEL", "clip", "vqa", "questions", "nli", "ocr", "detector", "Threads:", "Weights:", "Demo"]
+    assert first == [line.split()[0] for line in lines if line]
+    assert lines[1].endswith("float32, cpu  7.6 MB")
+    assert re.fullmatch(r"Threads: \d+ for each lane decode pictures\. Batches on a CPU .*", lines[-3])
+    assert lines[-2] == "Weights: cpu 54.5 MB. Activations come on top."
+
+
+@pytest.mark.parametrize(
+    ("cores", "told"),
+    [
+        (1, "one core."),
+        (2, "2 cores, or two at once with one core each."),
+        (4, "4 cores, less those that decode meanwhile, which are at most half."),
+    ],
+)
+def test_the_cores_of_batches_are_told(monkeypatch, cores, told):
+    """With one there is one batch at a time."""
+    monkeypatch.setattr("service.process.check.all_cores", lambda: cores)
+    monkeypatch.setattr("service.process.check.loaded_torch", object)
+    settings = Settings.model_validate({"models": {"vqa": XL}})
+
+    assert threads(settings).endswith(f" Batches on a CPU compute with {told}")
+
+
+@pytest.mark.parametrize("layout", ["bin", "sharded bin", "safetensors", "sharded safetensors"])
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("bfloat16", 2)])
+def test_memory_is_every_number_once_in_the_dtype_it_is_loaded_in(tmp_path, layout, dtype, size):
+    """Weights on disk are bfloat16; the shared embedding has four names there."""
+    directory = golden_copy(tmp_path / "c", layout=layout)
+    weights = {n: t for n, t in golden_weights().items() if "embed_tokens" not in n and t.is_floating_point()}
+    expected = sum(tensor.numel() for tensor in weights.values()) * size
+
+    rows, total = checked(vqa={"family": "clip_flant5", "checkpoint": str(directory), "dtype": dtype})
+    assert rows["vqa"].endswith(f"{dtype}, cpu  {expected / 1e6:.1f} MB")
+    assert str(directory) in rows["vqa"]
+    assert total == f"Weights: cpu {expected / 1e6:.1f} MB. Activations come on top."
+
+
+def test_a_repository_of_the_hub_is_told_as_not_yet_here(foreseen):
+    """With the size that is known of the published one."""
+    rows, total = checked(vqa=XL)
+
+    assert f"{XL['checkpoint']}@{XL['revision']}" in rows["vqa"]
+    assert "the hub (not in its cache)" in rows["vqa"]
+    assert rows["vqa"].endswith("bfloat16, cuda:0  6.3 GB")
+    weights, activations = total.splitlines()
+    assert weights == "Weights: cuda:0 6.3 GB. Activations come on top."
+    assert activations.startswith("cuda:0: 10.0 GB with the largest batches, predicted. CUDA's own ")
+
+
+def test_each_gpu_has_a_line_of_its_own(foreseen):
+    """And a CPU has none."""
+    vqa = {"family": "clip_flant5", "checkpoint": "demo:clip_flant5", "device": "cuda:1"}
+    clip = {"family": "open_clip", "checkpoint": "demo:clip"}
+
+    def places(device: str) -> list[str]:
+        _, total = checked(vqa=vqa, clip={**clip, "device": device})
+        return [line.partition(" ")[0] for line in total.splitlines()]
+
+    assert ["Weights:", "cuda:1:", "cuda:0:", "Demo"] == places("cuda:0")
+    assert ["Weights:", "cuda:1:", "Demo"] == places("cuda:1")
+    assert ["Weights:", "cuda:1:", "Demo"] == places("cpu")
+
+
+def test_on_ray_each_copy_of_a_model_is_told_by_itself():
+    """Its copies may share a GPU, or have one each: Ray decides."""
+    vqa = {"family": "clip_flant5", "checkpoint": "demo:clip_flant5", "device": "cuda"}
+    models = {"vqa": vqa, "clip": {"family": "open_clip", "checkpoint": "demo:clip", "device": "cuda"}}
+    text = check(Settings.model_validate({"models": models, "runtime": {"kind": "ray"}}))
+
+    assert "Weights: cuda, each copy of vqa 8.2 MB; cuda, each copy of clip 7.6 MB." in text
+    assert "\ncuda, each copy of vqa: " in text
+
+
+def test_models_of_one_gpu_take_turns():
+    """All weights, the most activations of one, and those of the question LLM, which writes meanwhile."""
+    card, gb = Card(), 10**9
+    card.add("clip", Memory(1 * gb, 3 * gb), beside_others=False)
+    card.add("vqa", Memory(2 * gb, 5 * gb), beside_others=False)
+    card.add("questions", Memory(4 * gb, 1 * gb), beside_others=True)
+
+    assert str(card).startswith("13.0 GB with the largest batches, predicted. ")
+
+
+def test_a_repository_nobody_measured_is_of_unknown_size():
+    """And the total says that something is missing in it."""
+    rows, total = checked(vqa={**XL, "checkpoint": "owner/name"})
+
+    assert rows["vqa"].endswith("unknown")
+    weights, activations = total.splitlines()
+    assert weights == "Weights: more, not known until it is fetched. Activations come on top."
+    assert "without vqa, which could not be predicted" in activations
+
+
+def test_what_the_cache_holds_is_measured(tmp_path, foreseen):
+    """A snapshot of the pinned commit."""
+    snapshot = tmp_path / "hub" / "models--zhiqiulin--clip-flant5-xl" / "snapshots" / XL["revision"]
+    snapshot.parent.mkdir(parents=True)
+    golden_copy(snapshot)
+
+    rows, _ = checked(vqa=XL)
+    assert f"{snapshot} (the hub's cache)" in rows["vqa"]
+    assert rows["vqa"].endswith("0.8 MB")
+
+
+def test_a_clip_that_open_clip_knows_by_name_says_where_its_weights_would_come_from(tmp_path, monkeypatch):
+    """The hub's repository, what lies of it in the cache, or a file."""
+    named = {"family": "open_clip", "model": "ViT-L-14-336-quickgelu"}
+    rows, _ = checked(clip={**named, "pretrained": "openai"})
+    assert "ViT-L-14-336-quickgelu, openai" in rows["clip"]
+    assert "timm/vit_large_patch14_clip_336.openai (not in the cache)" in rows["clip"]
+    assert rows["clip"].endswith("1.7 GB")
+
+    snapshots = tmp_path / "hub" / "models--timm--vit_large_patch14_clip_336.openai" / "snapshots"
+    weights = snapshots / ("a" * 40) / "open_clip_model.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.symlink_to(GOLDEN.parents[2] / "models/demo/weights/clip/open_clip_model.safetensors")
+    (snapshots.parent / "refs").mkdir()
+    (snapshots.parent / "refs" / "main").write_text("a" * 40)
+    monkeypatch.setenv("HOME", str(weights.parent))
+    for pretrained in ("openai", str(weights), f"~/{weights.name}"):
+        rows, _ = checked(clip={**named, "model": "ViT-L/14-336-quickgelu", "pretrained": pretrained})
+        assert str(weights) in rows["clip"]
+        assert rows["clip"].endswith("7.6 MB")
+
+
+def test_a_clips_weights_are_measured_under_whatever_name_they_are_loaded(tmp_path):
+    """In open_clip's own layout the only file of weights may be called anything."""
+    directory = tmp_path / "clip"
+    shutil.copytree(GOLDEN.parents[2] / "models/demo/weights/clip", directory)
+    (directory / "open_clip_model.safetensors").rename(directory / "epoch_1.safetensors")
+
+    for checkpoint in (str(directory), f"local-dir:{directory}"):
+        rows, _ = checked(clip={"family": "open_clip", "checkpoint": checkpoint})
+        assert rows["clip"].endswith("float32, cpu  7.6 MB")
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ({"family": "clip_flant5", "checkpoint": "/srv/nothing"}, "/srv/nothing: no such directory"),
+        ({"family": "clip_flant5"}, "no checkpoint"),
+        ({"family": "clip_flant5", "checkpoint": "demo:clip"}, "config.json: missing"),
+        ({"family": "clip_flant5", "checkpoint": "demo:clip_flant5", "device": "gpu"}, "gpu"),
+        (
+            {"role": "clip", "family": "open_clip", "model": "ViT-L-14", "pretrained": "x"},
+            "ViT-L-14, x: `pretrained` is neither",
+        ),
+        ({"role": "clip", "family": "open_clip", "model": "ViT", "pretrained": __file__}, "ViT, "),
+        ({"role": "questions", "family": "transformers", "checkpoint": "demo:clip"}, "no weights found"),
+    ],
+)
+def test_what_can_be_seen_to_fail_names_the_model(model, told):
+    """No directory, no weights, another architecture, no such device."""
+    with pytest.raises(CheckpointError, match=r"^models\.vqa: ") as wrong:
+        checked(vqa=model)
+    assert told in str(wrong.value)
+    assert "\n" not in str(wrong.value)
+
+
+def test_what_only_the_files_beside_the_weights_say_is_checked_too(tmp_path, monkeypatch, capsys):
+    """A projector that isn't implemented: one line, exit status 2."""
+    directory = configure(golden_copy(tmp_path / "c"), mm_projector_type="linear")
+    profile = tmp_path / "profile.toml"
+    profile.write_text(f'[models.vqa]\nfamily = "clip_flant5"\ncheckpoint = "{directory}"\n')
+    monkeypatch.setattr(sys, "argv", ["scoregate-server", "--check", "--config", str(profile)])
+    monkeypatch.setattr(command, "configure_logging", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+
+    out, err = capsys.readouterr()
+    assert (2, "", 1) == (ended.value.code, out, len(err.splitlines()))
+    assert "mm_projector_type is 'linear'" in err
+
+
+def test_a_redis_is_not_asked_and_its_password_not_shown():
+    """The address must be one, and that is all."""
+    url = "redis://:s3cret@redis.example.com/0"
+    settings = load_settings(None, {"SCOREGATE_CACHE__QUESTIONS": url, "SCOREGATE_CACHE__SCORES": url})
+
+    assert "s3cret" not in check(settings)
+
+
+def test_a_missing_file_of_keys_fails_the_check():
+    """It would end the start."""
+    settings = load_settings(None, {"SCOREGATE_SERVER__API_KEYS_FILE": "/srv/none"})
+
+    with pytest.raises(SettingsError, match="api_keys_file"):
+        check(settings)

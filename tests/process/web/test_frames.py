@@ -1,0 +1,101 @@
+"""Several images per item, where some are animations, which are decoded in a process."""
+
+import pytest
+
+from models.images.formats.mp4 import MP4
+from tests.app.web.test_frames import STILLS, body, details, error, scored, seen
+from tests.support.films import COLOURS, film, many_frames, mp4
+from tests.support.pictures import b64, item, png
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("format", ["GIF", "WEBP"])
+async def test_an_animation_counts_as_its_frames_where_the_request_says_what_becomes_of_them(
+    serve, fakes, format
+):
+    """Otherwise as its first frame, as ever."""
+    moving = b64(film(format))
+    async with serve() as client:
+        first = await scored(client, moving)
+        mean = await scored(client, moving, frames="mean")
+        grid = await scored(client, moving, frames="grid", samples=2)
+
+    red, lime, blue = (255, 0, 0), (0, 255, 0), (0, 0, 255)
+    asked = [((16, 16), red), *(((16, 16), colour) for colour in (red, lime, blue)), ((32, 32), red)]
+    assert sorted(asked) == sorted(seen(fakes))
+    assert "frames" not in details(first)
+    assert (3, 3) == (details(mean)["frames_used"], len(details(mean)["frames"]))
+    assert (2, 3) == (details(grid)["frames_used"], details(grid)["frames_given"])
+
+
+async def test_metrics_of_one_request_may_treat_frames_differently(serve, fakes):
+    """One looks at the first frame of an animation, the other at all."""
+    asked = body(b64(film()), ("vqascore", "clipscore"), frames="mean")
+    async with serve() as client:
+        [result] = (await client.post("/score", json=asked)).json()["results"]
+
+    assert 3 == len(details(result)["frames"])
+    assert "frames" not in result["details"]["clipscore"]
+
+
+@pytest.mark.shared
+async def test_pictures_and_animations_of_an_item_are_one_row_of_frames(serve):
+    """In their order; errors name a frame by its place."""
+    moving, still = b64(film()), b64(STILLS[3])
+    broken = b64(png(size=(40, 40))[:-30])
+    async with serve() as client:
+        good = await scored(client, [still, moving, still], frames="mean")
+        bad = await scored(client, [still, moving, broken], frames="mean")
+        in_grid = await scored(client, [still, moving, broken], frames="grid")
+        not_text = await scored(client, [still, "!", moving], frames="grid")
+
+    assert 5 == details(good)["frames_given"]
+    assert bad["errors"]["vqascore"]["detail"].startswith("frame 2: ")
+    assert error(in_grid)["detail"].startswith("frame 2: ")
+    assert ("not_base64", True) == (
+        error(not_text)["code"],
+        error(not_text)["detail"].startswith("frame 1: "),
+    )
+
+
+@pytest.mark.shared
+async def test_more_frames_than_an_item_may_have_must_be_sampled(serve):
+    """An animation may hold more; the error says how."""
+    many = b64(many_frames(100))
+    async with serve() as client:
+        refused = await scored(client, many, frames="mean")
+        taken = await scored(client, many, frames="mean", samples=4)
+
+    assert "image_too_large" == error(refused)["code"]
+    assert "100 frames; at most 64" in error(refused)["detail"]
+    assert "options.vqascore.samples" in error(refused)["detail"]
+    assert (4, 100) == (details(taken)["frames_used"], details(taken)["frames_given"])
+
+
+@pytest.mark.shared
+async def test_an_item_may_have_its_own_way_with_frames(serve):
+    """Over that of the request."""
+    asked = body([b64(data) for data in STILLS[:4]], frames="grid")
+    asked["items"].append(item(image=b64(film()), options={"vqascore": {"frames": "mean", "samples": 2}}))
+    async with serve() as client:
+        first, second = (await client.post("/score", json=asked)).json()["results"]
+
+    assert 2 == details(first)["side"]
+    assert (2, 3) == (details(second)["frames_used"], details(second)["frames_given"])
+
+
+async def test_a_video_is_read_where_the_operator_lists_it(serve, fakes):
+    """Not by default, and never as a still picture."""
+    pytest.importorskip("av", reason="the extra `video` is not installed")
+    video = b64(mp4(COLOURS))
+    async with serve() as client:
+        unlisted = await scored(client, video, frames="mean")
+    async with serve(images={"formats": ["PNG", MP4.name]}) as client:
+        still = await scored(client, video)
+        moving = await scored(client, video, frames="grid", samples=4)
+
+    assert "image_undecodable" == error(unlisted)["code"]
+    assert "options.METRIC.frames" in error(still)["detail"]
+    assert (4, 6) == (details(moving)["frames_used"], details(moving)["frames_given"])
+    assert [(128, 96)] == [size for size, _ in seen(fakes)]

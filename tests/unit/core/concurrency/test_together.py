@@ -1,0 +1,111 @@
+"""Several pieces of work at once."""
+
+import asyncio
+
+import pytest
+
+from service.core.concurrency.together import side_by_side
+
+pytestmark = pytest.mark.anyio
+
+
+class Works:
+    """Pieces of work that end when they are told to, and who has begun and been made."""
+
+    def __init__(self, count):
+        self.made, self.begun, self.doors = [], [], [asyncio.Event() for _ in range(count)]
+
+    def __iter__(self):
+        for number in range(len(self.doors)):
+            self.made.append(number)
+            yield self.work(number)
+
+    async def work(self, number):
+        self.begun.append(number)
+        await self.doors[number].wait()
+        return number
+
+
+async def settled():
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_results_have_the_order_of_the_works():
+    """Whoever ends first."""
+    works = Works(3)
+    task = asyncio.create_task(side_by_side(works))
+    for door in reversed(works.doors):
+        await settled()
+        door.set()
+
+    assert [0, 1, 2] == await task
+
+
+@pytest.mark.parametrize("count", [0, 1])
+async def test_one_piece_of_work_needs_no_task(count):
+    """Nor does none."""
+    before = asyncio.all_tasks()
+
+    async def work():
+        assert before == asyncio.all_tasks()
+        return "done"
+
+    assert ["done"] * count == await side_by_side(work() for _ in range(count))
+
+
+async def test_no_more_are_under_way_than_there_is_room_for_and_the_others_are_not_made():
+    """The room is asked for anew each time; when it shrinks, nothing begins until there is some again."""
+    room = 2
+    works = Works(5)
+    task = asyncio.create_task(side_by_side(works, lambda: room))
+    await settled()
+    assert [0, 1] == works.begun == works.made
+
+    works.doors[1].set()
+    await settled()
+    assert [0, 1, 2] == works.begun == works.made
+    room = 1
+    works.doors[0].set()
+    await settled()
+    assert [0, 1, 2] == works.begun
+    room = 3
+    works.doors[2].set()
+    await settled()
+    assert [0, 1, 2, 3, 4] == works.begun
+    for door in works.doors:
+        door.set()
+
+    assert [0, 1, 2, 3, 4] == await task
+
+
+async def test_who_leaves_takes_all_of_it_along():
+    """Those that wait for room never begin."""
+    works, before = Works(5), asyncio.all_tasks()
+    task = asyncio.create_task(side_by_side(works, lambda: 2))
+    await settled()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+    assert task.cancelled()
+    assert [0, 1] == works.made
+    assert before == asyncio.all_tasks()
+
+
+async def test_work_that_ends_cancelled_keeps_no_room_from_the_others():
+    """What it awaited was cancelled by somebody else; whoever waits for all of it is told so."""
+    door = asyncio.get_running_loop().create_future()
+    done = []
+
+    async def work(number):
+        done.append(number)
+        await (door if not number else asyncio.sleep(0))
+
+    task = asyncio.create_task(side_by_side((work(number) for number in range(4)), lambda: 1))
+    await settled()
+    door.cancel()
+    async with asyncio.timeout(10):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    assert [0, 1, 2, 3] == done

@@ -1,0 +1,28 @@
+"""The settings of images."""
+
+import pytest
+from pydantic import ValidationError
+
+from service.core.settings.sections import Images
+
+
+def test_formats_are_named_in_any_case():
+    """And without a list all are read that generators write."""
+    assert ["JPEG", "TIFF"] == Images(formats=["jpeg", "Tiff"]).formats
+    assert ["JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF"] == Images().formats
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ({"formats": ["JPEG", "EPS"]}, "EPS: not among JPEG"),
+        ({"formats": []}, "at least 1"),
+        ({"allow_urls": True}, "at least one host"),
+        ({"allow_urls": True, "allowed_url_hosts": ["https://example.org/"]}, "is no host"),
+        ({"url_timeout_s": 0}, "greater than 0"),
+    ],
+)
+def test_what_cannot_be_meant_ends_the_start(table, why):
+    """A list of hosts is needed where images are fetched: there is no leave for all."""
+    with pytest.raises(ValidationError, match=why):
+        Images.model_validate(table)

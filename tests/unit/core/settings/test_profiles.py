@@ -1,0 +1,70 @@
+"""The profiles of deploy/profiles: pinned, and with the command their other server is started by."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from models.core.settings import RemoteSettings
+from service.wiring.load import DEMO_PROFILE, load_settings
+from tests.support.paths import ROOT
+
+PROFILES = sorted((ROOT / "deploy" / "profiles").glob("*.toml"))
+REAL = [path for path in PROFILES if path.name != "demo.toml"]
+
+every_real_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+
+
+def served(path: Path) -> dict[str, list[str]]:
+    """Each model that a `vllm serve` line of the comments starts, with the line's words."""
+    text = path.read_text("utf-8").replace("\\\n#", "")
+    lines = re.findall(r"^#\s+(vllm serve .*)$", text, re.MULTILINE)
+    return {words[2]: words for words in map(shlex.split, lines)}
+
+
+def option(words: list[str], name: str) -> str:
+    return words[words.index(name) + 1]
+
+
+def test_the_profiles_are_those_that_the_docs_name():
+    """Four, by name."""
+    assert ["demo", "gpu-24gb", "gpu-80gb", "vlm"] == [path.stem for path in PROFILES]
+
+
+def test_the_demo_profile_is_the_embedded_one():
+    """One text, in two places: the package carries its own."""
+    demo = next(path for path in PROFILES if path.stem == "demo")
+
+    assert DEMO_PROFILE.read_text("utf-8") == demo.read_text("utf-8")
+
+
+@every_real_profile
+def test_every_checkpoint_of_the_hub_is_pinned(path):
+    """To a commit, whole or its beginning."""
+    for model in load_settings(path, {}).models.values():
+        if isinstance(model, RemoteSettings) or model.checkpoint:
+            assert re.fullmatch(r"[0-9a-f]{7}|[0-9a-f]{40}", model.revision)
+
+
+@every_real_profile
+def test_every_model_of_another_server_has_the_line_that_serves_it(path):
+    """Same model, same revision, same port."""
+    commands = served(path)
+    remote = [model for model in load_settings(path, {}).models.values() if isinstance(model, RemoteSettings)]
+
+    assert commands.keys() == {model.model for model in remote}
+    for model in remote:
+        words = commands[model.model]
+        assert model.revision == option(words, "--revision")
+        assert f"http://{option(words, '--host')}:{option(words, '--port')}/v1" == model.base_url
+
+
+@every_real_profile
+def test_the_sum_of_the_memory_is_the_sum_of_its_lines(path):
+    """Figures in the last column of the comments; parts of a line above begin further right."""
+    lines = re.findall(r"^#   (\S.*?)  +([\d.]+)(?:  .*)?$", path.read_text("utf-8"), re.MULTILINE)
+    total = re.search(r"^# +sum +([\d.]+)", path.read_text("utf-8"), re.MULTILINE)
+
+    assert total is not None
+    assert float(total[1]) == pytest.approx(sum(float(figure) for _, figure in lines), abs=0.05)

@@ -1,0 +1,48 @@
+"""Logs: no line without an end of others like it, and the place where an exception was raised."""
+
+import json
+import logging
+
+from service.observability.logs import EVERY_S, JsonLines, OnceAMinute
+
+
+def record(text, level=logging.ERROR, at=0.0):
+    made = logging.LogRecord("asyncio", level, __file__, 1, text, (), None)
+    made.created = at
+    return made
+
+
+def test_a_warning_is_written_once_a_minute():
+    """By its first line: what follows differs from time to time."""
+    filter = OnceAMinute()
+    out = "socket.accept() out of system resource\nsocket: {}"
+    times = (0, 1, EVERY_S - 1, EVERY_S, EVERY_S + 1)
+
+    assert [0, EVERY_S] == [at for n, at in enumerate(times) if filter.filter(record(out.format(n), at=at))]
+
+
+def test_others_pass():
+    """Another warning, and what is no warning at all."""
+    filter = OnceAMinute()
+    texts = ["one", "another"]
+
+    assert all(filter.filter(record(text)) for text in texts)
+    assert all(filter.filter(record("one", logging.INFO)) for _ in range(3))
+
+
+def test_of_a_group_of_exceptions_the_line_has_the_first_one_and_where_it_was_raised():
+    def fails():
+        raise ZeroDivisionError
+
+    try:
+        try:
+            fails()
+        except ZeroDivisionError as exc:
+            raise ExceptionGroup("unhandled errors", [exc]) from None
+    except ExceptionGroup as group:
+        raised = (type(group), group, group.__traceback__)
+    record = logging.LogRecord("scoregate", logging.ERROR, "", 0, "request failed", (), raised)
+    line = json.loads(JsonLines().format(record))
+
+    assert line["exception"] == "ZeroDivisionError"
+    assert line["traceback"][-1].endswith(" fails")

@@ -1,0 +1,234 @@
+"""The engine without HTTP: items in, a report out, and pictures opened once."""
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from service.core.errors import DeadlineExceeded, LaneFull, ModelFault, UnknownMetric
+from service.images.loader import Picture, UnopenedItem
+from service.images.sources import Base64, Encoded
+from service.metrics.common.contract import Metric, Score
+from service.metrics.common.registry import metrics
+from service.observability.notes import Code
+from service.serving.context import Context
+from service.serving.handle import Handle
+from tests.support.pictures import png
+from tests.support.services import running
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def opened(fakes, tmp_path, monkeypatch):
+    """A service around the fakes, with metrics of a test's own beside the others."""
+
+    @asynccontextmanager
+    async def opened(*own):
+        known = {**metrics(), **{metric.name: metric for metric in own}}
+        monkeypatch.setattr("service.wiring.bootstrap.metrics", lambda: known)
+        tree = {
+            "models": {name: {"family": "fake"} for name in fakes},
+            "cache": {"questions": f"sqlite:///{tmp_path}/q"},
+        }
+        async with running(tree, fakes) as service:
+            yield service
+
+    return opened
+
+
+def context(service, seconds=60.0, lane="interactive"):
+    deadline = asyncio.get_running_loop().time() + seconds
+    return Context("request", deadline, lane, service.instruments)
+
+
+async def score(service, items, *names, **more):
+    return await service.engine.score(items, names, context(service, **more))
+
+
+def counting(monkeypatch):
+    """How often a header was read and pixels were decoded."""
+    from models.images import image
+
+    seen = {"read_header": 0, "decode": 0}
+    for name in seen:
+        real = getattr(image, name)
+
+        def counted(encoded, name=name, real=real):
+            seen[name] += 1
+            return real(encoded)
+
+        monkeypatch.setattr(image, name, counted)
+    return seen
+
+
+async def test_a_picture_that_many_items_name_is_opened_and_decoded_once(opened, monkeypatch):
+    """Its header is read once, its pixels are decoded once, and its budget is counted once."""
+    picture = Picture(Encoded(png("blue", size=(100, 100))))
+    items = [UnopenedItem(f"a blue square {n}", [picture]) for n in range(20)]
+    async with opened() as service:
+        seen = counting(monkeypatch)
+        report = await score(service, items, "vqascore", "clipscore")
+        assert 0 == service.pictures.budget_held
+
+    assert not report.partial
+    assert {"read_header": 1, "decode": 1} == seen
+
+
+async def test_a_picture_is_opened_once_for_all_stages_that_look_at_it(opened, monkeypatch):
+    """A ranking's second metric finds it open; its pixels were let go in between."""
+    items = [UnopenedItem("a blue square", [Picture(Encoded(png("blue")))])]
+    async with opened() as service:
+        seen = counting(monkeypatch)
+        cheap = await score(service, items, "clipscore")
+        costly = await score(service, items, "vqascore")
+
+    assert not cheap.partial
+    assert not costly.partial
+    assert 1 == seen["read_header"]
+
+
+async def test_a_broken_picture_is_looked_at_once(opened, monkeypatch):
+    """Why it cannot be had is remembered."""
+    looks, real = [], Base64.read
+    monkeypatch.setattr(Base64, "read", lambda self, most: looks.append(self) or real(self, most))
+    picture = Picture(Base64("not base64!"))
+    async with opened() as service:
+        report = await score(service, [UnopenedItem("a", [picture])] * 3, "vqascore")
+
+    assert {"not_base64"} == {item.errors["vqascore"].code for item in report.items}
+    assert 1 == len(looks)
+
+
+async def test_a_report_tells_models_and_warnings(opened, fakes):
+    """So that every way in says the same."""
+    item = UnopenedItem("a dog", [Picture(Encoded(png()))])
+    async with opened() as service:
+        report = await score(service, [item], "clipscore")
+
+    assert {"clip": "fake-clip@1"} == report.models
+    assert [Code.DEMO_MODEL] == [warned.note.code for warned in report.warnings]
+
+
+async def test_a_request_whose_time_ran_out_has_failed_as_a_whole(opened):
+    """With the place of every item, for whoever has to answer it."""
+    picture = Picture(Encoded(png()))
+    async with opened() as service:
+        items = [UnopenedItem("a dog", [picture], place=f"/items/{n}") for n in range(2)]
+        report = await score(service, items, "vqascore", seconds=-1)
+        with pytest.raises(DeadlineExceeded) as failed:
+            report.raise_if_failed()
+
+    assert ["/items/0", "/items/1"] == [fault.pointer for fault in failed.value.faults]
+
+
+async def test_a_metric_that_is_not_served_is_refused(opened):
+    """The message lists what is served."""
+    async with opened() as service:
+        with pytest.raises(UnknownMetric, match="this server has: vqascore, clipscore, dsg"):
+            await score(service, [], "bleu")
+
+
+async def brightness(item, models, options):
+    """Computes by itself, and says where."""
+    assert threading.current_thread() is not threading.main_thread()
+    return Score(item.image.rgb.getpixel((0, 0))[0] / 255, {"thread": threading.current_thread().name})
+
+
+@pytest.mark.parametrize("lane", ["interactive", "bulk"])
+async def test_a_metric_without_roles_runs_on_a_cpu_thread_of_its_lane(opened, lane):
+    """What it computes keeps the event loop from nobody."""
+    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    async with opened(Metric("brightness", brightness)) as service:
+        report = await score(service, [item], "brightness", lane=lane)
+
+    [scored] = report.items
+    assert 1.0 == scored.scores["brightness"].value
+    assert scored.scores["brightness"].details["thread"].startswith(f"cpu-{lane}")
+
+
+async def sleepy(item, models, options):
+    """Awaits something, although it has no role."""
+    await asyncio.sleep(0)
+    return Score(0.0, {})
+
+
+async def infinite(item, models, options):
+    return Score(float("inf"), {})
+
+
+async def test_a_metric_that_breaks_its_contract_is_an_error_and_never_a_score(opened):
+    """Awaiting without a role, or a number that is not finite; others are scored."""
+    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    own = Metric("sleepy", sleepy), Metric("infinite", infinite)
+    async with opened(*own) as service:
+        [scored] = (await score(service, [item], "sleepy", "infinite", "vqascore")).items
+
+    assert {"sleepy", "infinite"} == scored.errors.keys()
+    assert "internal" == scored.errors["sleepy"].code
+    assert isinstance(scored.errors["infinite"], ModelFault)
+    assert "vqascore" in scored.scores
+
+
+async def test_a_picture_that_cannot_be_decoded_is_the_error_of_a_metric_that_looks_at_it_itself(opened):
+    """As of one whose model looks."""
+    data = png("red", size=(64, 64))
+    item = UnopenedItem("a red square", [Picture(Encoded(data[: len(data) // 2]))])
+    async with opened(Metric("brightness", brightness)) as service:
+        [scored] = (await score(service, [item], "brightness", "vqascore")).items
+
+    assert {"image_undecodable"} == {error.code for error in scored.errors.values()}
+    assert {"brightness", "vqascore"} == scored.errors.keys()
+
+
+async def test_what_was_scored_while_a_model_was_away_is_scored_again(opened):
+    """Another one stood in its place for a moment: the name alone would not tell."""
+    runs = []
+
+    async def interrupted(item, models, options):
+        runs.append(item)
+        if len(runs) == 1:
+            service.runtime.handles["vqa"]._backend.replacements += 2
+        return Score(len(runs) / 10, {})
+
+    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    async with opened(Metric("interrupted", interrupted, roles=("vqa",))) as service:
+        [scored] = (await score(service, [item], "interrupted")).items
+
+    assert 2 == len(runs)
+    assert 0.2 == scored.scores["interrupted"].value
+
+
+async def number(item, models, options):
+    """Gives something else than a score."""
+    return 0.5
+
+
+async def test_a_metric_that_gives_something_else_than_a_score_fails_alone(opened):
+    """The other metrics of the request are scored."""
+    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    async with opened(Metric("number", number)) as service:
+        [scored] = (await score(service, [item], "number", "vqascore")).items
+
+    assert {"number": "internal"} == {name: error.code for name, error in scored.errors.items()}
+    assert "vqascore" in scored.scores
+
+
+async def test_a_request_is_charged_for_once_the_models_have_room_for_it(opened, monkeypatch):
+    """Every item under every metric; one that is refused or only looked at costs nothing."""
+    items, charged = [UnopenedItem("a", [Picture(Encoded(png()))])] * 3, []
+    async with opened() as service:
+        paying = replace(context(service), charge=charged.append)
+        await service.engine.score(items, ["vqascore", "clipscore"], paying)
+        service.engine.admit(items, ["vqascore"], paying)
+        monkeypatch.setattr(Handle, "admit", refuse)
+        with pytest.raises(LaneFull):
+            await service.engine.score(items, ["vqascore"], paying)
+
+    assert [6] == charged
+
+
+def refuse(*args):
+    raise LaneFull

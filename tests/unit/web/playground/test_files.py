@@ -1,0 +1,32 @@
+"""The files of the playground: who gets them, with which headers, and what is never in them."""
+
+import re
+
+import pytest
+
+from service.web.routes import playground
+
+PAGES = [name for name in playground.FILES if name.endswith(".html")]
+SCRIPTS = [name for name in playground.FILES if name.endswith(".js")]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_no_script_style_or_handler_inside(name):
+    """Its policy would refuse them."""
+    page = playground.FILES[name].decode()
+
+    assert "<script type=" in page
+    assert [] == re.findall(
+        r"<style|\sstyle=|\son\w+=|<script(?![^>]*src=)|(?:src|href)=\"(?:https?:)?//", page
+    )
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_no_script_makes_markup_or_code_from_text(name):
+    """What the service or the user wrote stays text."""
+    script = playground.FILES[name].decode()
+
+    assert [] == re.findall(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser|https?://",
+        script,
+    )

@@ -1,0 +1,164 @@
+"""Who is let in where the operator has listed keys."""
+
+import asyncio
+import hashlib
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from service.core.settings import SettingsError
+from service.web.auth import keys
+from service.web.auth.keys import Key, KeyFile, Keys
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("line", ["trainer:{}", "other:" + "0" * 64 + "\ntrainer:{}"])
+def test_the_hash_of_an_empty_key_is_refused_at_the_start(line, tmp_path):
+    """A script writes it where its variable is not set; the line says whose it is."""
+    keys = tmp_path / "keys"
+    keys.write_text(line.format(hashlib.sha256(b"").hexdigest()))
+
+    with pytest.raises(SettingsError, match=r"api_keys_file: .*the key of trainer is empty"):
+        Keys.read(keys)
+
+
+def test_an_absent_key_matches_no_hash():
+    """Nor does an empty one, whatever the hashes are."""
+    keys = Keys([Key("trainer", hashlib.sha256(b"").digest())])
+
+    for headers in ({}, {"x-api-key": ""}, {"authorization": "Bearer"}, {"authorization": "Bearer  "}):
+        assert keys.of(headers) is None
+
+
+def line(name, rights=""):
+    """A line of the file, for a key that is its name."""
+    return f"{name}:{hashlib.sha256(name.encode()).hexdigest()} {rights}\n"
+
+
+def test_a_line_may_give_lanes_and_a_quota():
+    """A line without rights has all of them, as it always had."""
+    keys = Keys.parse(
+        f"{line('a')}{line('b', 'lanes=bulk  quota=6000')}{line('c', 'lanes=bulk,interactive')}".encode()
+    )
+
+    rights = {name: keys.of({"x-api-key": name}) for name in "abc"}
+    assert {
+        "a": (("interactive", "bulk"), None),
+        "b": (("bulk",), 6000),
+        "c": (("interactive", "bulk"), None),
+    } == {name: (key.lanes, key.quota) for name, key in rights.items() if key}
+
+
+@pytest.mark.parametrize(
+    "rights",
+    [
+        "lanes=",
+        "lanes=fast",
+        "quota=0",
+        "quota=-1",
+        "quota=1.5",
+        "quota=many",
+        "quota=1 quota=2",
+        "admin=yes",
+        "bulk",
+    ],
+)
+def test_a_right_that_is_none_is_refused_at_the_start(rights, tmp_path):
+    """Else a key would have more rights, or fewer, than its line seems to say."""
+    (tmp_path / "keys").write_text(line("trainer", rights))
+
+    with pytest.raises(SettingsError, match="api_keys_file"):
+        Keys.read(tmp_path / "keys")
+
+
+async def test_the_file_is_read_again_a_second_after_it_was(tmp_path):
+    """Not at every request."""
+    now = [0.0]
+    file = tmp_path / "keys"
+    file.write_text(line("old"))
+    watched = KeyFile(file, lambda: now[0])
+    file.write_text(line("new"))
+
+    now[0] = keys.AGAIN_S / 2
+    assert (await watched.keys()).of({"x-api-key": "old"})
+    now[0] = keys.AGAIN_S
+    assert (await watched.keys()).of({"x-api-key": "new"})
+    assert not (await watched.keys()).of({"x-api-key": "old"})
+
+
+@pytest.mark.parametrize(
+    "broken", [b"", b"k:secret", b"\xff", None], ids=["empty", "in the clear", "bytes", "gone"]
+)
+async def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_log(tmp_path, caplog, broken):
+    """However often it is read; nothing of it is in the line."""
+    now = [0.0]
+    file = tmp_path / "keys"
+    file.write_text(line("k"))
+    watched = KeyFile(file, lambda: now[0])
+    file.write_bytes(broken) if broken is not None else file.unlink()
+    for _ in range(3):
+        now[0] += keys.AGAIN_S
+        assert (await watched.keys()).of({"x-api-key": "k"})
+
+    [record] = caplog.records
+    assert "api_keys_file" in record.message
+    assert "secret" not in caplog.text
+    file.write_text(line("mended"))
+    now[0] += keys.AGAIN_S
+    assert (await watched.keys()).of({"x-api-key": "mended"})
+
+
+async def test_the_file_is_read_off_the_event_loop_and_once_for_all_who_come(tmp_path, monkeypatch):
+    """Others are served meanwhile; one that hangs keeps nobody for longer than it may."""
+    monkeypatch.setattr(keys, "READ_S", 0.01)
+    now, reads, held = [0.0], [], threading.Event()
+    file = tmp_path / "keys"
+    file.write_text(line("old"))
+    watched = KeyFile(file, lambda: now[0])
+
+    def read(path):
+        reads.append(threading.current_thread())
+        assert held.wait(10)
+        return Keys.parse(line("new").encode())
+
+    monkeypatch.setattr(Keys, "read", read)
+    now[0] = keys.AGAIN_S
+    met = await asyncio.gather(*(watched.keys() for _ in range(5)))
+    held.set()
+    now[0] = 2 * keys.AGAIN_S
+    monkeypatch.setattr(keys, "READ_S", 10)
+    after = await watched.keys()
+
+    assert all(each.of({"x-api-key": "old"}) for each in met)
+    assert after.of({"x-api-key": "new"})
+    assert threading.main_thread() not in reads
+    assert len(reads) <= 2
+
+
+def fifo(path):
+    os.mkfifo(path)
+
+
+def large(path):
+    path.write_text("# much\n" * (keys.MAX_BYTES // 7 + 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"), [(fifo, "not a regular file"), (large, "larger than 1 MiB"), (Path.mkdir, "Is a dir")]
+)
+async def test_what_is_no_file_of_keys_is_neither_waited_for_nor_read_whole(tmp_path, make, told, caplog):
+    """At the start it is an error; later the keys that were read before stay."""
+    file, now = tmp_path / "keys", [0.0]
+    file.write_text(line("k"))
+    watched = KeyFile(file, lambda: now[0])
+    file.unlink()
+    make(file)
+    now[0] = keys.AGAIN_S
+
+    assert (await watched.keys()).of({"x-api-key": "k"})
+    assert told in caplog.text
+    with pytest.raises(SettingsError, match=rf"api_keys_file: .*{told}"):
+        Keys.read(file)
