@@ -1,5 +1,5 @@
 """
-Items as they were sent, and their pictures, opened when they are needed.
+Pictures as they were sent, opened when they are needed.
 
 Limits come first: the header tells a picture's size, and one that is too large is refused before a
 pixel is decoded.  Headers are read and pixels decoded in a few threads of their own, and the pixels
@@ -9,7 +9,6 @@ held by all requests together stay under a budget.
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 
 from models.images.film import Film
@@ -26,34 +25,10 @@ from service.images.byte_budget import ByteBudget
 from service.images.opening import again, check, opened
 from service.images.sources import Base64, Encoded, Source, Url
 from service.images.urls.fetcher import LARGEST_HELD, Fetcher
-from service.metrics.common.contract import MetricOptions
 from service.serving.context import Context
 
 SMALL = 128 * 2**10  # bytes, or characters of base64: read and named in less than 0.1 ms
 COUNTED = 32  # pictures whose frames are counted at the same time
-
-
-@dataclass(frozen=True, slots=True)
-class UnopenedItem:
-    """
-    A prompt with its pictures, as they were sent.
-
-    Attributes:
-        frames: the pictures that are judged against the prompt, one or several.
-        options: by metric; a metric that is left out has its defaults.
-        id: the caller's name for it, echoed.
-        place: where it stands in the request, as a JSON pointer, for errors.
-        references: pictures that it is compared with.
-        source: the picture before an edit.
-    """
-
-    prompt: str
-    frames: Sequence["Picture"]
-    options: Mapping[str, MetricOptions] = field(default_factory=dict)
-    id: str | None = None
-    place: str = ""
-    references: Sequence["Picture"] = ()
-    source: "Picture | None" = None
 
 
 class Picture:

@@ -13,7 +13,6 @@ from service.core.redis.client import RedisClient
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.registry import metrics
-from service.observability.instruments import Instruments
 from service.questions.exchange.registry import formats
 from service.questions.exchange.transfer import export_sets, import_sets
 from service.questions.stores.opening import opened_store
@@ -57,7 +56,7 @@ async def exchanged(settings: Settings, arguments: Namespace) -> dict[str, int]:
         client = None
         if url := settings.cache.redis.get("questions"):
             ca_file = settings.cache.redis_ca_file
-            opening = RedisClient("questions", url, Instruments([]), ca_file=ca_file)
+            opening = RedisClient("questions", url, ca_file=ca_file)
             client = await stack.enter_async_context(opening)
         store = await stack.enter_async_context(opened_store(settings.cache, client))
         if arguments.direction == "export":

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from service.core.errors import DeadlineExceeded, LaneFull
-from service.images.loader import UnopenedItem
 from service.observability.notes import Code, Note
 from service.scoring.engine import Engine
+from service.scoring.items import UnopenedItem
 from service.scoring.ranking import Cascade, Place, Rule, best, is_late, ranking, refuse
 from service.scoring.report import ItemReport, Report
 from service.serving.context import Context, free

@@ -22,7 +22,7 @@ from service.core.errors import (
     ScoregateError,
     bare,
 )
-from service.images.loader import Pictures, UnopenedItem
+from service.images.loader import Pictures
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.questions.sets import QuestionSet
@@ -30,6 +30,7 @@ from service.questions.style import Style
 from service.questions.writer import QuestionWriter
 from service.scoring.folding import folded
 from service.scoring.frames import Asked, View, check_used
+from service.scoring.items import UnopenedItem
 from service.scoring.offer import Offer
 from service.scoring.report import ItemReport, Outcome, Report, notes
 from service.scoring.views import Seen, broken, shown

@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.core.errors import Fault, ImageTooLarge, Invalid
-from service.images.loader import Picture, UnopenedItem
+from service.images.loader import Picture
 from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions
+from service.scoring.items import UnopenedItem
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from models.core.contract import ModelInfo
 from service.core.errors import REFUSALS, DeadlineExceeded, Fault, ScoregateError
-from service.images.loader import UnopenedItem
 from service.metrics.common.contract import Score
 from service.observability.instruments import Instruments
 from service.observability.notes import Code, Note, Warned
+from service.scoring.items import UnopenedItem
 
 Outcome = Score | ScoregateError
 

@@ -77,7 +77,12 @@ class Service:
         ranges = {name: each.range for name, each in self.metrics.items()}
         self.instruments = Instruments(settings.models, ranges)
         self.redis = {
-            cache: RedisClient(cache, url, self.instruments, ca_file=settings.cache.redis_ca_file)
+            cache: RedisClient(
+                cache,
+                url,
+                ca_file=settings.cache.redis_ca_file,
+                failed=self.instruments.cache_errors.labels(cache).inc,
+            )
             for cache, url in settings.cache.redis.items()
         }
         self.cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)

@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from service.core.errors import DeadlineExceeded
-from service.images.loader import Picture, UnopenedItem
+from service.images.loader import Picture
 from service.images.sources import Encoded
 from service.metrics.common.contract import Metric, Score
+from service.scoring.items import UnopenedItem
 from tests.support.handles import until
 from tests.support.large_requests import BATCH, context, items_of
 from tests.support.pictures import png

@@ -5,9 +5,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service.images.loader import Picture, UnopenedItem
+from service.images.loader import Picture
 from service.images.sources import Encoded
 from service.metrics.common.registry import metrics
+from service.scoring.items import UnopenedItem
 from service.serving.context import Context
 from tests.support.pictures import png
 from tests.support.services import running

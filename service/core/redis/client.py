@@ -10,7 +10,6 @@ from typing import Any, Self, TypeVar
 from service.core.concurrency.watcher import Watcher
 from service.core.redis.failures import reason
 from service.core.redis.url import has_tls, shown
-from service.observability.instruments import Instruments
 
 log = logging.getLogger("scoregate.redis")
 
@@ -42,9 +41,10 @@ class RedisClient:
     it again, so that a dead Redis takes its timeout from those only who find it dead.
 
     Args:
-        cache: whose it is, for the instruments and the log.
+        cache: whose it is, for the log.
         ca_file: certificates that are trusted beside the system's, for an address with `rediss://`.
         timeout_s: of one command.
+        failed: called for each command that failed.
         sleep: how to wait between two looks (tests).
     """
 
@@ -52,10 +52,10 @@ class RedisClient:
         self,
         cache: str,
         url: str,
-        instruments: Instruments,
         *,
         ca_file: Path | None = None,
         timeout_s: float = TIMEOUT_S,
+        failed: Callable[[], object] = lambda: None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         # The package is an extra: nothing but a Redis in the settings may need it.
@@ -81,7 +81,7 @@ class RedisClient:
             ValueError,
         )  # ValueError: what answers is not a Redis
         self._name = f"the Redis of the cache {cache}, {shown(url)},"
-        self._count = instruments.cache_errors.labels(cache)
+        self._failed = failed
         self._timeout_s = timeout_s
         self._slots = asyncio.Semaphore(CONNECTIONS)
         self._missing = ""
@@ -112,7 +112,7 @@ class RedisClient:
                     raise RedisFailed(self._missing)
                 return await self._bounded(work)
         except RedisFailed as failed:
-            self._count.inc()
+            self._failed()
             if failed.answered:
                 self._refused(str(failed))
             else:

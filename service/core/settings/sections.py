@@ -17,7 +17,8 @@ from service.core.fields import Orient
 from service.core.redis import url as redis_url
 from service.core.settings import SettingsError
 from service.core.settings.hosts import parse
-from service.observability.tracing.opening import lacks_packages
+
+OTEL_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 MAX_TIMEOUT_MS = 600_000  # of a request
 
@@ -34,6 +35,14 @@ def a_quarter_of_the_memory() -> int:
     told = [file.read_text("ascii").strip() for file in MEMORY_LIMITS if file.exists()]
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(1024, min([machine, *(int(limit) for limit in told if limit.isdigit())]) // 4 >> 20)
+
+
+def lacks_packages() -> bool:
+    """Return whether the packages of the extra `otel` are missing."""
+    try:
+        return any(find_spec(name) is None for name in OTEL_PACKAGES)
+    except ModuleNotFoundError:  # of a package around it
+        return True
 
 
 class Server(Section):

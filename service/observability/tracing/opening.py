@@ -1,10 +1,6 @@
 """The tracer that the settings ask for."""
 
-from importlib.util import find_spec
-
 from service.observability.tracing.tracer import Tracer
-
-PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 
 def tracer(otlp_endpoint: str) -> Tracer:
@@ -14,11 +10,3 @@ def tracer(otlp_endpoint: str) -> Tracer:
     from service.observability.tracing.otlp import OtlpTracer
 
     return OtlpTracer(otlp_endpoint)
-
-
-def lacks_packages() -> bool:
-    """Whether the packages of the extra `otel` are missing."""
-    try:
-        return any(find_spec(name) is None for name in PACKAGES)
-    except ModuleNotFoundError:  # of a package around it
-        return True

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from service.core.concurrency.together import side_by_side
 from service.core.errors import DeadlineExceeded, ScoregateError, bare
-from service.images.loader import UnopenedItem
 from service.scoring.engine import Engine
+from service.scoring.items import UnopenedItem
 from service.scoring.report import Outcome
 from service.serving.context import Context, free
 from service.web.dialects.failures import is_temporary

@@ -10,10 +10,11 @@ from service.core.concurrency.disconnect import while_connected
 from service.core.concurrency.together import side_by_side
 from service.core.errors import Invalid, NotFound, Overloaded, bare
 from service.core.lanes import BULK
-from service.images.loader import Picture, UnopenedItem
+from service.images.loader import Picture
 from service.images.sources import Base64, Encoded, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.metrics.common.rewards import rewards
+from service.scoring.items import UnopenedItem
 from service.serving.context import Context
 from service.web.caller import context_of, header_timeout
 from service.web.dialects.patience import Outcomes, Patience

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from service.core.errors import Fault, Invalid, UnknownMetric
 from service.core.fields import Orient
-from service.images.loader import Picture, UnopenedItem
+from service.images.loader import Picture
 from service.images.sources import Base64, Encoded, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.scoring.engine import Engine
+from service.scoring.items import UnopenedItem
 from service.scoring.ranking import Cascade, Rule
 from service.web.images import ImageData, ImagePart, ImageUrl, WireImage
 from service.web.problems import MAX_FAULTS

@@ -8,7 +8,6 @@ import pytest
 
 from service.core.errors import NotReady
 from service.core.redis.client import RedisClient
-from service.observability.instruments import Instruments
 from service.questions.sets import Question, QuestionSet
 from service.questions.stores.contract import to_json
 from service.questions.stores.redis import PREFIX, RedisStore
@@ -46,7 +45,7 @@ class Redis:
 
     @asynccontextmanager
     async def open(self):
-        async with RedisClient("questions", self.server.url, Instruments([])) as client:
+        async with RedisClient("questions", self.server.url) as client:
             yield RedisStore(client, in_memory=8)
 
     def spoil(self, **values):

@@ -9,8 +9,9 @@ import PIL.Image
 import pytest
 
 from models.images.formats.decode import decode
-from service.images.loader import Picture, UnopenedItem
+from service.images.loader import Picture
 from service.images.sources import Encoded
+from service.scoring.items import UnopenedItem
 from service.serving.context import Context
 from tests.support.pictures import png
 from tests.support.services import running

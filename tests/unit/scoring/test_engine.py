@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from service.core.errors import DeadlineExceeded, LaneFull, ModelFault, UnknownMetric
-from service.images.loader import Picture, UnopenedItem
+from service.images.loader import Picture
 from service.images.sources import Base64, Encoded
 from service.metrics.common.contract import Metric, Score
 from service.metrics.common.registry import metrics
 from service.observability.notes import Code
+from service.scoring.items import UnopenedItem
 from service.serving.context import Context
 from service.serving.handle import Handle
 from tests.support.pictures import png

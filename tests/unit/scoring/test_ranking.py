@@ -12,8 +12,8 @@ from service.core.errors import (
     ModelFault,
     NotReady,
 )
-from service.images.loader import UnopenedItem
 from service.metrics.common.contract import Score
+from service.scoring.items import UnopenedItem
 from service.scoring.ranking import Cascade, Rule, best, ranking, refuse
 from service.scoring.report import ItemReport, Report
 

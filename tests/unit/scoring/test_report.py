@@ -13,9 +13,9 @@ from service.core.errors import (
     QuestionLLMFailed,
     UpstreamFailed,
 )
-from service.images.loader import UnopenedItem
 from service.metrics.common.contract import Score
 from service.observability.instruments import Instruments
+from service.scoring.items import UnopenedItem
 from service.scoring.report import ItemReport, Report, most_telling
 
 SCORE = Score(0.5, {})

@@ -22,7 +22,9 @@ async def client_of(url, **options):
     """A client that looks again only when it is told to."""
     instruments = Instruments([])
     forever = asyncio.Event()
-    async with RedisClient("scores", url, instruments, sleep=lambda _: forever.wait(), **options) as client:
+    failed = instruments.cache_errors.labels("scores").inc
+    looking = {"failed": failed, "sleep": lambda _: forever.wait(), **options}
+    async with RedisClient("scores", url, **looking) as client:
         client.instruments = instruments
         yield client
 
@@ -121,7 +123,7 @@ async def test_it_is_looked_at_by_itself(own_redis):
     """Nobody has to ask for a Redis to be found again."""
     turn = asyncio.Queue()
     own_redis.kill()
-    async with RedisClient("scores", own_redis.url, Instruments([]), sleep=lambda _: turn.get()) as client:
+    async with RedisClient("scores", own_redis.url, sleep=lambda _: turn.get()) as client:
         assert client.missing
         own_redis.start()
         while client.missing:

@@ -10,7 +10,6 @@ import trustme
 from demo.process import HOST, free_port
 from service.core.redis.client import RedisClient, RedisFailed
 from service.core.settings import SettingsError
-from service.observability.instruments import Instruments
 from service.questions.stores.redis import PREFIX, RedisStore
 from service.wiring.load import load_settings
 from tests.app.questions.test_stores import MADE
@@ -77,7 +76,7 @@ async def said(url, caplog, ca_file=None):
     """The one line of the log about a Redis that cannot be used."""
     caplog.clear()
     caplog.set_level(logging.INFO)
-    async with RedisClient("scores", url, Instruments([]), ca_file=ca_file, timeout_s=PATIENT_S) as client:
+    async with RedisClient("scores", url, ca_file=ca_file, timeout_s=PATIENT_S) as client:
         with pytest.raises(RedisFailed):
             await client.do(lambda redis: redis.get("a"))
         missing = client.missing
@@ -175,7 +174,7 @@ async def test_a_set_that_has_expired_for_all_has_expired_in_memory(serve, fakes
 
 async def test_a_set_known_under_another_lookup_key_lives_as_long_as_the_newest(redis):
     """Its expiry begins anew when a second lookup key comes to point at it."""
-    async with RedisClient("questions", redis.url, Instruments([])) as client:
+    async with RedisClient("questions", redis.url) as client:
         store = RedisStore(client, in_memory=8, ttl_s=1000)
         made = MADE
         await store.put("one", made)
