@@ -1,1 +1,1 @@
-"""What models, calls and results are."""
+"""The contract of models: calls, results, settings, families."""

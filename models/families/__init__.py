@@ -1,1 +1,1 @@
-"""One module for each family of models."""
+"""A folder for each family of models, and their registry."""

@@ -1,1 +1,1 @@
-"""Pictures and their formats."""
+"""Images, frames and grids of them, and pixels as tensors."""

@@ -1,1 +1,1 @@
-"""Memory that a model needs, predicted."""
+"""Predicted memory: dry runs on a device that need not be there."""

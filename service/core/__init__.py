@@ -1,1 +1,1 @@
-"""What every layer uses."""
+"""What all layers use: errors, lanes, fields, text files."""

@@ -1,1 +1,1 @@
-"""Pictures, loaded within limits."""
+"""Pictures: loaded within the limits, once per request."""

@@ -1,1 +1,1 @@
-"""Prometheus metrics, logs and traces."""
+"""Prometheus metrics, logs and warnings."""

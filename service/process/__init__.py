@@ -1,1 +1,1 @@
-"""The command and the process it starts: ports, launch, shutdown."""
+"""The command line and the process: ports, launch, shutdown."""

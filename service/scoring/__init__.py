@@ -1,1 +1,1 @@
-"""One request: from items to a report."""
+"""One request: items, metrics over them, ranking, the report."""

@@ -1,1 +1,1 @@
-"""Between a metric's `await` and a model's device: queues, batches, threads.  Nothing else waits."""
+"""Between a metric's `await` and a model's device: queues, batches, threads, Ray."""

@@ -1,1 +1,1 @@
-"""HTTP: the app, its routes and wire types, keys, the server and the dialects."""
+"""HTTP: requests to what the engine works on, and reports to responses."""

@@ -1,1 +1,1 @@
-"""The service, built from its settings."""
+"""The service, assembled from its settings."""

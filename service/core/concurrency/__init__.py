@@ -1,1 +1,1 @@
-"""Work that several callers share or limit; knows nothing of models, metrics or HTTP."""
+"""Threads, tasks and budgets that requests share."""

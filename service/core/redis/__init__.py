@@ -1,1 +1,1 @@
-"""A Redis that processes share: its address, and a client that never keeps anybody waiting."""
+"""A Redis that processes share: its address, and a client with bounded waits."""

@@ -1,1 +1,1 @@
-"""What metrics share."""
+"""What metrics share: their contract, question sets, composites, calls of models."""

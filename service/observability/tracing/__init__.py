@@ -1,0 +1,1 @@
+"""Spans, sent to an OpenTelemetry collector."""

@@ -1,0 +1,1 @@
+"""The page that scores pictures in a browser: static files."""

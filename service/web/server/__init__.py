@@ -1,1 +1,1 @@
-"""Bodies and connections, below FastAPI."""
+"""Connections and request bodies, below FastAPI."""

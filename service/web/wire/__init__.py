@@ -1,1 +1,1 @@
-"""Wire types, and what becomes of them."""
+"""Wire types, and their translation from and to the types of the engine."""

@@ -1,34 +1,30 @@
-"""docs/architecture.md: its tree of files is the one there is."""
+"""docs/architecture.md: its table of folders is what the folders say of themselves."""
+
+import ast
+
+import pytest
 
 from tests.support.pages import ROOT, section
 
-TOPS = ("service", "models")
+PACKAGES = [path for top in ("service", "models") for path in (ROOT / top).glob("*/**/__init__.py")]
 
 
-def documented() -> set[str]:
-    """The paths of the tree: a folder at the margin, the files below it indented by two."""
-    found, top = set(), ""
-    for line in section("architecture.md", "## Files").splitlines():
-        name = line.split(" ")[0] if not line.startswith(" ") else line.split()[0]
-        if line[:1].isalpha() and name.endswith("/"):
-            top = name
-        elif line.startswith("  ") and name.endswith(".py"):
-            found.add(top + name)
-    return found
+def first_line(path):
+    """Return the first line of a module's docstring."""
+    return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
 
 
-def declares_a_metric(path):
-    """Those files are listed as one, since docs/metrics.md has them."""
-    return path.parent.name == "metrics" and "\nmetric = Metric(" in path.read_text("utf-8")
+def test_every_folder_has_its_line_in_the_architecture():
+    """It is the first line of the package, and no folder that is gone has one."""
+    table, _, _ = section("architecture.md", "## Folders").partition("Other folders")
+    rows = {line for line in table.splitlines() if line.startswith("| `")}
+    folders = {path.parent.relative_to(ROOT): first_line(path) for path in PACKAGES}
+
+    assert {f"| `{folder}/` | {line} |" for folder, line in folders.items()} == rows
 
 
-def test_every_file_of_the_service_has_its_place_in_the_architecture():
-    """The tree of docs/architecture.md names each module, and none that is gone."""
-    existing = {
-        str(path.relative_to(ROOT))
-        for top in TOPS
-        for path in (ROOT / top).rglob("*.py")
-        if path.name != "__init__.py" and "demo" not in path.parts and not declares_a_metric(path)
-    }
+@pytest.mark.parametrize("top", ["service", "models", "demo"])
+def test_every_file_says_in_its_first_line_what_it_holds(top):
+    silent = [path for path in (ROOT / top).rglob("*.py") if not first_line(path)]
 
-    assert existing == documented()
+    assert [] == silent
