@@ -16,7 +16,7 @@ from models.core.contract import (
     UpstreamError,
 )
 from models.core.family import Family, Plan
-from models.core.outcomes import Detection, Detections, Embedding, Likelihood, Outcome, Text
+from models.core.outcomes import CallResult, Detection, Detections, Embedding, Likelihood, Text
 from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
 from models.images.image import Image, ImageError
 from service.core.errors import CallRefused, Invalid, ModelFault, NotReady
@@ -30,6 +30,7 @@ __all__ = [
     "NOT_IN_RECIPE",
     "Call",
     "CallRefused",
+    "CallResult",
     "CheckpointError",
     "Demand",
     "DetectCall",
@@ -55,7 +56,6 @@ __all__ = [
     "ModelSettings",
     "Models",
     "NotReady",
-    "Outcome",
     "Plan",
     "Post",
     "Prepared",

@@ -36,7 +36,7 @@ REPORTED = (*KINDS, *NAMES.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TrainingQuestion:
     """
     A question about a scene.
 
@@ -54,7 +54,7 @@ class Asked:
     reported: str
 
 
-def sample_question(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> Asked | None:
+def sample_question(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> TrainingQuestion | None:
     """A question of any form and a kind of *mix* about *scene*; None where what was drawn has no answer."""
     (form,) = random.choices(tuple(FORMS), tuple(FORMS.values()))
     openly = form == CHOICE_QUESTION or (form == ONE_WORD and random.random() < 0.5)
@@ -67,7 +67,7 @@ def sample_question(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> A
     return opened(form, statement, scene, random) if openly else ask(form, statement, scene, random)
 
 
-def ask(form: str, statement: Statement, scene: Scene, random: Random) -> Asked | None:
+def ask(form: str, statement: Statement, scene: Scene, random: Random) -> TrainingQuestion | None:
     """A question in *form* with a truth, about a part of *statement* or about all of it."""
     if form == QUESTION:
         return closed(form, as_typed(statement.text, random), statement, scene)
@@ -87,7 +87,7 @@ def as_typed(text: str, random: Random) -> str:
     return text if random.random() < 0.9 else f"{text[0].upper()}{text[1:]}" + random.choice(("", "."))
 
 
-def closed(form: str, text: str, asks: Statement, scene: Scene) -> Asked | None:
+def closed(form: str, text: str, asks: Statement, scene: Scene) -> TrainingQuestion | None:
     """Whether *asks* is true."""
     truth = asks.true_in(scene)
     if truth is None and form != UNSURE:
@@ -95,10 +95,12 @@ def closed(form: str, text: str, asks: Statement, scene: Scene) -> Asked | None:
     answer = "Unsure" if truth is None else "Yes" if truth else "No"
     if form == ONE_WORD:
         answer = answer.lower()
-    return Asked(form.replace("{}", text), answer, asks, tuple(mentions(asks)), report_as(form, asks))
+    return TrainingQuestion(
+        form.replace("{}", text), answer, asks, tuple(mentions(asks)), report_as(form, asks)
+    )
 
 
-def opened(form: str, statement: Statement, scene: Scene, random: Random) -> Asked | None:
+def opened(form: str, statement: Statement, scene: Scene, random: Random) -> TrainingQuestion | None:
     """
     What colour, what size, how many, where.
 
@@ -110,10 +112,12 @@ def opened(form: str, statement: Statement, scene: Scene, random: Random) -> Ask
         return None
     answer = random.choice(right)
     about = asked.answers[answer]
-    return Asked(form.replace("{}", asked.text), answer, about, nouns(about), report_as(form, about))
+    return TrainingQuestion(
+        form.replace("{}", asked.text), answer, about, nouns(about), report_as(form, about)
+    )
 
 
-def true_for(statement: Statement, scene: Scene, random: Random) -> Asked | None:
+def true_for(statement: Statement, scene: Scene, random: Random) -> TrainingQuestion | None:
     """VQ2's question: a noun phrase that is there, one that is missing, or the answer to an open question."""
     asked = ask_openly(statement if random.random() < 0.3 else random.choice(facts(statement))[1])
     if statement.kind == "negation":
@@ -129,11 +133,11 @@ def true_for(statement: Statement, scene: Scene, random: Random) -> Asked | None
 
 def vq2(
     answer: str, question: str, about: Statement, meant: tuple[Mention, ...], scene: Scene
-) -> Asked | None:
+) -> TrainingQuestion | None:
     truth = about.true_in(scene)
     if truth is None:
         return None
-    return Asked(
+    return TrainingQuestion(
         TRUE_FOR.format(answer, question), "Yes" if truth else "No", about, meant, report_as(TRUE_FOR, about)
     )
 

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from demo.training.facts import RELATIVE
 from demo.training.language import PLURALS, Mention, Statement, matches
-from demo.training.vqa_questions import MIX, REPORTED, Asked, sample_question
+from demo.training.vqa_questions import MIX, REPORTED, TrainingQuestion, sample_question
 from demo.training.world import (
     COLOURS,
     RADIUS,
@@ -169,9 +169,9 @@ def make_patches(scenes: int, seed: str, pixels: Pixels, small: bool = False) ->
     return Patches(torch.cat([image, image.flip(3)]), *both)
 
 
-def questions(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> list[Asked]:
+def questions(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> list[TrainingQuestion]:
     """QUESTIONS of them about *scene*, of the kinds in *mix*."""
-    made: list[Asked] = []
+    made: list[TrainingQuestion] = []
     while len(made) < QUESTIONS:
         asked = sample_question(scene, random, mix)
         if asked is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from demo.process import HOST, SERVICE, free_port
 from loadtest.attacks.target import target
 from loadtest.report import Report
-from models.core.outcomes import Likelihood, Outcome
+from models.core.outcomes import CallResult, Likelihood
 from service.images.urls.addresses import is_public
 
 ONE_REPLICA = """
@@ -56,7 +56,7 @@ def idle(report: Report) -> None:
         report.add("q_scrape_status", server.send("GET", "/metrics", port=port)[0])
     forged = json.loads(Likelihood((-0.1,), -0.1, -3.0).dumps())
     forged["log_probs"] = [5.0]
-    report.add("q_forged_taken", Outcome.loads(json.dumps(forged).encode()) is not None)
+    report.add("q_forged_taken", CallResult.loads(json.dumps(forged).encode()) is not None)
     report.add("q_documentation_is_public", is_public("3fff::1"))
 
 

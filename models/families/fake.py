@@ -33,6 +33,7 @@ from models.core.calls import (
 from models.core.contract import ModelInfo, Prepared
 from models.core.family import Family, Plan
 from models.core.outcomes import (
+    CallResult,
     Choices,
     Detection,
     Detections,
@@ -41,7 +42,6 @@ from models.core.outcomes import (
     FirstToken,
     Likelihood,
     Line,
-    Outcome,
     Reading,
     Reward,
     Text,
@@ -126,7 +126,7 @@ class FakeModel:
         return EXAMPLES[self.info.role]
 
 
-def answer(call: Call) -> Outcome:
+def answer(call: Call) -> CallResult:
     """What every fake says to *call*."""
     match call:
         case LikelihoodCall(image, question):

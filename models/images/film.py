@@ -14,7 +14,7 @@ from models.images.image import Image, lossless
 from models.images.lazily import lazily
 
 
-class Film(Image):
+class FrameStack(Image):
     """
     A file of several frames, decoded as one strip: one frame below the other.
 
@@ -44,7 +44,7 @@ class Frame(Image):
     sent as a picture of its own.
     """
 
-    def __init__(self, film: Film, number: int) -> None:
+    def __init__(self, film: FrameStack, number: int) -> None:
         super().__init__(b"", hashlib.sha256(f"frame {number} of {film.digest}".encode()).hexdigest())
         self._film, self._number = film, number
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 
-from models.images.film import Film
+from models.images.film import FrameStack
 from models.images.image import Image
 from service.core.concurrency.budget import Budget, Portion
 from service.core.concurrency.cpu_threads import FairThreads
@@ -31,14 +31,14 @@ SMALL = 128 * 2**10  # bytes, or characters of base64: read and named in less th
 COUNTED = 32  # pictures whose frames are counted at the same time
 
 
-class Picture:
+class ImageRef:
     """
     A picture of a request, opened once, however many items name it and however often they look at it.
 
     Pixels are decoded when a model first looks at them, and let go when nobody holds the picture.
 
     Args:
-        kind: `Film`, where an animation counts as its frames.
+        kind: `FrameStack`, where an animation counts as its frames.
         orient: whether its pixels are turned as EXIF says; None where the settings decide.
 
     Attributes:
@@ -54,16 +54,16 @@ class Picture:
         self.image: Image | BadImage | None = None
         self.opening = asyncio.Lock()
         self.fetched: Shared[Source] = Shared()
-        self.film: Picture | None = None
+        self.film: ImageRef | None = None
         self.frames = 0
         self._shared: Shared[Image] = Shared()
 
-    def held(self, pictures: "Pictures", context: Context) -> AbstractAsyncContextManager[Image]:
+    def held(self, pictures: "ImageLoader", context: Context) -> AbstractAsyncContextManager[Image]:
         """The image, while the context is open.  Raises `BadImage`, one of its kinds."""
         return self._shared.hold(lambda: pictures.open(self, context))
 
 
-class Pictures:
+class ImageLoader:
     """
     Opens pictures within the limits.
 
@@ -89,7 +89,7 @@ class Pictures:
         return self._budget.held
 
     @asynccontextmanager
-    async def open(self, picture: Picture, context: Context) -> AsyncIterator[Image]:
+    async def open(self, picture: ImageRef, context: Context) -> AsyncIterator[Image]:
         """
         The image of *picture*, its pixels accounted for while the context is open.
 
@@ -101,7 +101,7 @@ class Pictures:
             yield image
 
     @asynccontextmanager
-    async def read(self, picture: Picture, context: Context) -> AsyncIterator[Image]:
+    async def read(self, picture: ImageRef, context: Context) -> AsyncIterator[Image]:
         """The image of *picture*, its header read, and its bytes at hand.  Raises as `open` does."""
         if isinstance(picture.image, BadImage):
             raise again(picture.image)
@@ -116,8 +116,8 @@ class Pictures:
             yield image
 
     async def read_together(
-        self, places: Mapping[Picture, str], stack: AsyncExitStack, context: Context
-    ) -> dict[Picture, Image]:
+        self, places: Mapping[ImageRef, str], stack: AsyncExitStack, context: Context
+    ) -> dict[ImageRef, Image]:
         """
         The images of several pictures, at hand while *stack* is open.  Raises as `open` does.
 
@@ -161,7 +161,7 @@ class Pictures:
                     context.span.add("decode", image.decode_began, image.decode_began + image.decode_s)
                 let_go(image, portion)
 
-    async def count_frames(self, pictures: Collection[Picture], context: Context) -> bool:
+    async def count_frames(self, pictures: Collection[ImageRef], context: Context) -> bool:
         """
         Find out which of *pictures* move: they have a film then.  Nothing is decoded, nothing is raised.
 
@@ -171,8 +171,8 @@ class Pictures:
         await side_by_side((self._count(picture, context) for picture in pictures), lambda: COUNTED)
         return any(picture.film for picture in pictures)
 
-    async def _count(self, picture: Picture, context: Context) -> None:
-        film = Picture(picture.source, Film, picture.orient)
+    async def _count(self, picture: ImageRef, context: Context) -> None:
+        film = ImageRef(picture.source, FrameStack, picture.orient)
         try:
             async with asyncio.timeout_at(context.deadline), self.read(film, context) as image:
                 film.frames = image.header.frames
@@ -183,16 +183,16 @@ class Pictures:
         picture.source = film.source
         if film.frames:
             picture.film = film
-        elif isinstance(film.image, Film):  # it is at hand still, and need not be read again
+        elif isinstance(film.image, FrameStack):  # it is at hand still, and need not be read again
             picture.image = Image.over(film.image)
 
-    async def _opened(self, source: Source, picture: Picture, lane: str) -> Image | BadImage:
+    async def _opened(self, source: Source, picture: ImageRef, lane: str) -> Image | BadImage:
         asked = source, self._limits, picture.kind, picture.orient or self._limits.orient
         if source.size <= SMALL:  # the way to a thread and back takes longer
             return opened(*asked)
         return await self._decoders[lane].run(opened, *asked)
 
-    def _source(self, picture: Picture, urgent: bool) -> AbstractAsyncContextManager[Source]:
+    def _source(self, picture: ImageRef, urgent: bool) -> AbstractAsyncContextManager[Source]:
         """Where the bytes of *picture* are while this is open, fetched once for all who need them."""
         if isinstance(picture.source, Url) and self._fetcher is not None:
             return picture.fetched.hold(partial(fetched, picture, picture.source.url, self._fetcher, urgent))
@@ -211,7 +211,7 @@ def let_go(image: Image, portion: Portion) -> None:
 
 
 @asynccontextmanager
-async def fetched(picture: Picture, url: str, fetcher: Fetcher, urgent: bool) -> AsyncIterator[Source]:
+async def fetched(picture: ImageRef, url: str, fetcher: Fetcher, urgent: bool) -> AsyncIterator[Source]:
     """What lies at the *url* of *picture*, let go with the context.  Raises `BadImage`, and so for ever."""
     if isinstance(picture.image, BadImage):
         raise again(picture.image)
@@ -226,7 +226,7 @@ async def fetched(picture: Picture, url: str, fetcher: Fetcher, urgent: bool) ->
             picture.image = None
 
 
-def opened_source(picture: Picture) -> Source:
+def opened_source(picture: ImageRef) -> Source:
     """
     Where the bytes of *picture* are now: no longer in base64 text, which is let go, if it was opened.
 

@@ -1,6 +1,6 @@
 """A picture file, opened within the limits, or why it cannot be."""
 
-from models.images.film import Film
+from models.images.film import FrameStack
 from models.images.formats.contract import Header
 from models.images.image import Image, ImageError
 from service.core.errors import BadImage, ImageTooLarge, ImageUndecodable
@@ -32,7 +32,7 @@ def check(header: Header, limits: Images, kind: type[Image]) -> None:
     width, height = header.width, header.height
     size = f"{width}x{height} pixels"
     if header.frames:
-        if not issubclass(kind, Film):
+        if not issubclass(kind, FrameStack):
             raise ImageUndecodable("a video; say what becomes of its frames with options.METRIC.frames")
         size = f"{header.frames} frames of {size}"
     pixels = width * height * max(1, header.frames)

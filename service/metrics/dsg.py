@@ -10,7 +10,7 @@ from service.metrics.common.dependencies import Dependencies, moot
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
-    Asked,
+    QuestionDetail,
     SetDetails,
     cut,
     questions_for,
@@ -35,7 +35,7 @@ class DsgOptions(MetricOptions):
     question_set: YesNoSet | None = None
 
 
-class DsgAsked(Asked):
+class DsgAsked(QuestionDetail):
     """
     One question with its answer.
 

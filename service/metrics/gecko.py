@@ -13,7 +13,7 @@ from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
-    Asked,
+    QuestionDetail,
     SetDetails,
     cut,
     questions_for,
@@ -42,7 +42,7 @@ class GeckoOptions(MetricOptions):
     question_set: ChoiceSet | None = None
 
 
-class GeckoAsked(Asked):
+class GeckoAsked(QuestionDetail):
     """
     One question with its answer.
 

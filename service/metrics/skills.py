@@ -14,7 +14,7 @@ from service.metrics.common.dependencies import Dependencies, moot
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
-    Asked,
+    QuestionDetail,
     SetDetails,
     cut,
     questions_for,
@@ -45,7 +45,7 @@ class SkillsOptions(MetricOptions):
     question_set: YesNoSet | None = None
 
 
-class SkillsAsked(Asked):
+class SkillsAsked(QuestionDetail):
     """
     One question with its answer.
 

@@ -12,7 +12,7 @@ from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
-    Asked,
+    QuestionDetail,
     SetDetails,
     cut,
     questions_for,
@@ -41,7 +41,7 @@ class SoftTifaOptions(MetricOptions):
     question_set: AnswerSet | None = None
 
 
-class SoftTifaAsked(Asked):
+class SoftTifaAsked(QuestionDetail):
     """
     One question with its answer.
 

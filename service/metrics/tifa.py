@@ -9,7 +9,7 @@ from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
-    Asked,
+    QuestionDetail,
     SetDetails,
     cut,
     questions_for,
@@ -31,7 +31,7 @@ class TifaOptions(MetricOptions):
     verify: bool = False
 
 
-class TifaAsked(Asked):
+class TifaAsked(QuestionDetail):
     """
     One question with its answer.
 

@@ -15,7 +15,7 @@ from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
-    Asked,
+    QuestionDetail,
     SetDetails,
     cut,
     questions_for,
@@ -56,7 +56,7 @@ class Vq2Options(MetricOptions):
     question_set: AnswerSet | None = None
 
 
-class Vq2Asked(Asked):
+class Vq2Asked(QuestionDetail):
     """
     One pair with its answer; `score` is P("yes").
 

@@ -32,7 +32,7 @@ from service.questions.leases import leased
 from service.questions.sets import QuestionSet, check
 from service.questions.stores.contract import LeaseLost, Store
 from service.questions.style import Style, Written
-from service.serving.context import Context, Found
+from service.serving.context import CacheStatus, Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 
@@ -70,7 +70,7 @@ class QuestionWriter:
 
     async def of(
         self, prompt: str, style: Style, llm: Handle | None, context: Context
-    ) -> tuple[QuestionSet, Found]:
+    ) -> tuple[QuestionSet, CacheStatus]:
         """
         The set for *prompt* and how it was found: the LLM's own, else an imported one, else one written now.
 
@@ -94,11 +94,11 @@ class QuestionWriter:
 
     async def _of(
         self, prompt: str, style: Style, llm: Handle | None, context: Context, span: Span
-    ) -> tuple[QuestionSet, Found]:
+    ) -> tuple[QuestionSet, CacheStatus]:
         """What `of` returns and raises, and `Replaced`; *span* is of this one caller."""
         keys, identity = lookup_keys(prompt, style, llm), llm.info.identity if llm else ()
         stored = await self._store.find(*keys)
-        found: Found = "hit"
+        found: CacheStatus = "hit"
         if stored is None:
             if llm is None:
                 raise NotReady(

@@ -7,7 +7,7 @@ from service.core.errors import DeadlineExceeded, LaneFull
 from service.observability.notes import Code, Note
 from service.scoring.engine import Engine
 from service.scoring.items import UnopenedItem
-from service.scoring.ranking import Cascade, Place, Rule, best, is_late, ranking, refuse
+from service.scoring.ranking import Cascade, RankedItem, Rule, best, is_late, ranking, refuse
 from service.scoring.report import ItemReport, Report
 from service.serving.context import Context, free
 
@@ -16,7 +16,7 @@ from service.serving.context import Context, free
 class Ranked:
     """The places, best first, and what is behind them: a report with an entry for each item, in order."""
 
-    places: Sequence[Place]
+    places: Sequence[RankedItem]
     report: Report
 
 

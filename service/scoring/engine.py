@@ -22,20 +22,20 @@ from service.core.errors import (
     ScoregateError,
     bare,
 )
-from service.images.loader import Pictures
+from service.images.loader import ImageLoader
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
 from service.scoring.folding import folded
-from service.scoring.frames import Asked, View, check_used
+from service.scoring.frames import ItemPlan, MetricInput, check_used
 from service.scoring.items import UnopenedItem
-from service.scoring.offer import Offer
-from service.scoring.report import ItemReport, Outcome, Report, notes
-from service.scoring.views import Seen, broken, shown
+from service.scoring.offer import MetricCatalog
+from service.scoring.report import ItemReport, MetricResult, Report, notes
+from service.scoring.views import LoadedInput, broken, shown
 from service.scoring.workload import Workload, workload
-from service.serving.context import Context, Found
+from service.serving.context import CacheStatus, Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
@@ -63,13 +63,13 @@ class Engine:
         known: Mapping[str, Metric],
         runtime: Runtime,
         writer: QuestionWriter,
-        pictures: Pictures,
+        pictures: ImageLoader,
         cpu: Mapping[str, FairThreads],
         demo: Collection[str] = (),
     ) -> None:
         self._known, self._runtime, self._writer = known, runtime, writer
         self._pictures, self._cpu, self._demo = pictures, cpu, demo
-        self.offer = Offer(known, runtime)
+        self.offer = MetricCatalog(known, runtime)
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -122,7 +122,7 @@ class Engine:
 
     async def question_sets(
         self, prompts: Sequence[str], style: Style, llm: Handle | None, context: Context
-    ) -> list[tuple[QuestionSet, Found] | ScoregateError]:
+    ) -> list[tuple[QuestionSet, CacheStatus] | ScoregateError]:
         """
         For each prompt, in order, its set and how it was found, or the error that took its place.
 
@@ -145,7 +145,7 @@ class Engine:
 
     async def _question_set(
         self, prompt: str, style: Style, llm: Handle | None, context: Context
-    ) -> tuple[QuestionSet, Found] | ScoregateError:
+    ) -> tuple[QuestionSet, CacheStatus] | ScoregateError:
         try:
             async with asyncio.timeout_at(context.deadline):
                 return await self._writer.of(prompt, style, llm, context)
@@ -159,12 +159,12 @@ class Engine:
         items: Sequence[UnopenedItem],
         metrics: Sequence[str],
         context: Context,
-    ) -> tuple[list[Asked], Workload]:
+    ) -> tuple[list[ItemPlan], Workload]:
         """What is looked at, and the work on it.  Raises what `score` raises before any work is done."""
         defaults = self.offer.defaults
         known = {name: self._known[name] for name in metrics}
         asked = [
-            Asked(item, {name: item.options.get(name) or defaults[name] for name in metrics}, known)
+            ItemPlan(item, {name: item.options.get(name) or defaults[name] for name in metrics}, known)
             for item in items
         ]
         check_used(asked)
@@ -173,8 +173,8 @@ class Engine:
         return asked, work
 
     async def _seen(
-        self, asked: Sequence[Asked], work: Workload, handles: Mapping[str, Handle], context: Context
-    ) -> tuple[list[dict[str, Outcome]], dict[str, ModelInfo]]:
+        self, asked: Sequence[ItemPlan], work: Workload, handles: Mapping[str, Handle], context: Context
+    ) -> tuple[list[dict[str, MetricResult]], dict[str, ModelInfo]]:
         """
         The outcomes of every view, and the models that they are from.
 
@@ -187,8 +187,8 @@ class Engine:
                 return seen, {name: info for name, (info, _) in before.items()}
 
     def _views(
-        self, asked: Sequence[Asked], work: Workload, context: Context
-    ) -> Iterator[Coroutine[Any, Any, dict[str, Outcome]]]:
+        self, asked: Sequence[ItemPlan], work: Workload, context: Context
+    ) -> Iterator[Coroutine[Any, Any, dict[str, MetricResult]]]:
         """The work on every frame or grid of every item, in order, each begun as it is taken."""
         for each in asked:
             for view, options in each.work.items():
@@ -196,8 +196,8 @@ class Engine:
                 yield self._view(view, each.item.prompt, options, context)
 
     async def _view(
-        self, view: View, prompt: str, options: Mapping[str, MetricOptions], context: Context
-    ) -> dict[str, Outcome]:
+        self, view: MetricInput, prompt: str, options: Mapping[str, MetricOptions], context: Context
+    ) -> dict[str, MetricResult]:
         """Every metric of one frame or grid; a picture that can't be opened is every metric's error."""
         if asyncio.get_running_loop().time() >= context.deadline:  # while others were worked on
             return dict.fromkeys(options, DeadlineExceeded(stage="queue"))
@@ -222,28 +222,30 @@ class Engine:
         except ImageError as exc:
             return dict.fromkeys(options, ImageUndecodable(str(exc)))
 
-    async def _placed(self, outcome: Outcome, view: View, seen: Seen, context: Context) -> Outcome:
+    async def _placed(
+        self, outcome: MetricResult, view: MetricInput, seen: LoadedInput, context: Context
+    ) -> MetricResult:
         """The outcome; where pixels are broken, naming the picture beside the image that they are of."""
         if not isinstance(outcome, ImageUndecodable):
             return outcome
         shot = await self._cpu[context.lane].run(broken, view, seen)
         return outcome.of_part(shot.place) if shot else outcome
 
-    async def _metric(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
+    async def _metric(self, name: str, item: Item, options: MetricOptions, context: Context) -> MetricResult:
         with context.span.child("metric", metric=name) as span:
             outcome = await self._in_time(name, item, options, context.for_one_metric(span))
             if isinstance(outcome, ScoregateError):
                 span.note(error=outcome.code)
             return outcome
 
-    async def _in_time(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
+    async def _in_time(self, name: str, item: Item, options: MetricOptions, context: Context) -> MetricResult:
         try:
             async with asyncio.timeout_at(context.deadline):
                 return await self._outcome(name, item, options, context)
         except TimeoutError:
             return DeadlineExceeded(stage=context.stage)
 
-    async def _outcome(self, name: str, item: Item, options: MetricOptions, context: Context) -> Outcome:
+    async def _outcome(self, name: str, item: Item, options: MetricOptions, context: Context) -> MetricResult:
         """What came of one metric, or of a part of a composite, which shares the composite's *context*."""
         try:
             score = await self._scored(self.offer.configured[name], item, options, context)
@@ -277,7 +279,7 @@ class Engine:
                 raise NotReady(f"no {role} model is configured")
             return found
 
-        async def score(item: Item, others: Mapping[str, MetricOptions]) -> dict[str, Outcome]:
+        async def score(item: Item, others: Mapping[str, MetricOptions]) -> dict[str, MetricResult]:
             outcomes = [self._outcome(name, item, options, context) for name, options in others.items()]
             return dict(zip(others, await side_by_side(outcomes), strict=True))
 

@@ -7,18 +7,20 @@ from typing import Any
 from models.images.grid import side
 from service.core.errors import ScoregateError
 from service.metrics.common.contract import Score
-from service.scoring.frames import Asked, Frames, View
+from service.scoring.frames import Frames, ItemPlan, MetricInput
 from service.serving.context import WORST_FIRST
 
-Outcome = Score | ScoregateError
+MetricResult = Score | ScoregateError
 
 
-def folded(asked: Asked, seen: Mapping[View, Mapping[str, Outcome]]) -> dict[str, Outcome]:
+def folded(
+    asked: ItemPlan, seen: Mapping[MetricInput, Mapping[str, MetricResult]]
+) -> dict[str, MetricResult]:
     """What an item comes to, by metric, from what each view of it came to."""
     return {name: one(name, frames, seen) for name, frames in asked.frames.items()}
 
 
-def one(metric: str, frames: Frames, seen: Mapping[View, Mapping[str, Outcome]]) -> Outcome:
+def one(metric: str, frames: Frames, seen: Mapping[MetricInput, Mapping[str, MetricResult]]) -> MetricResult:
     """The score of one metric: the mean over its views, or that of its grid."""
     if isinstance(frames.views, ScoregateError):
         return frames.views
@@ -30,7 +32,7 @@ def one(metric: str, frames: Frames, seen: Mapping[View, Mapping[str, Outcome]])
     return mean(outcomes, [shot.place for view in frames.views for shot in view.shots], frames.given)
 
 
-def of_grid(outcome: Outcome, used: int, given: int) -> Outcome:
+def of_grid(outcome: MetricResult, used: int, given: int) -> MetricResult:
     """A grid's score, whose details say what was in it."""
     if isinstance(outcome, ScoregateError):
         return outcome
@@ -38,7 +40,7 @@ def of_grid(outcome: Outcome, used: int, given: int) -> Outcome:
     return replace(outcome, details=details)
 
 
-def mean(outcomes: Sequence[Outcome], places: Sequence[str], given: int) -> Outcome:
+def mean(outcomes: Sequence[MetricResult], places: Sequence[str], given: int) -> MetricResult:
     """The mean of all frames' scores; where a frame has an error, that error, which names the frame."""
     for outcome, place in zip(outcomes, places, strict=True):
         if isinstance(outcome, ScoregateError):

@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.core.errors import Fault, ImageTooLarge, Invalid
-from service.images.loader import Picture
+from service.images.loader import ImageRef
 from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions
 from service.scoring.items import UnopenedItem
 
 
 @dataclass(frozen=True, slots=True)
-class Shot:
+class FrameRef:
     """
     One frame of an item, or a picture beside its image.
 
@@ -20,13 +20,13 @@ class Shot:
         place: what an error calls it, such as "frame 3"; empty where the item has one picture.
     """
 
-    picture: Picture
+    picture: ImageRef
     number: int | None = None
     place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class MetricInput:
     """
     What a metric looks at in one go.
 
@@ -36,12 +36,12 @@ class View:
         source: the picture before an edit.
     """
 
-    shots: tuple[Shot, ...]
-    references: tuple[Shot, ...] = ()
-    source: Shot | None = None
+    shots: tuple[FrameRef, ...]
+    references: tuple[FrameRef, ...] = ()
+    source: FrameRef | None = None
 
     @property
-    def beside(self) -> tuple[Shot, ...]:
+    def beside(self) -> tuple[FrameRef, ...]:
         """All but what is scored."""
         return self.references if self.source is None else (*self.references, self.source)
 
@@ -57,10 +57,10 @@ class Frames:
     """
 
     given: int
-    views: Sequence[View] | ImageTooLarge
+    views: Sequence[MetricInput] | ImageTooLarge
 
 
-class Asked:
+class ItemPlan:
     """
     An item, and what each metric looks at.
 
@@ -85,7 +85,7 @@ class Asked:
         self.frames = {
             name: frames_of(item, name, chosen, self.uses[name]) for name, chosen in options.items()
         }
-        self.work: dict[View, dict[str, MetricOptions]] = {}
+        self.work: dict[MetricInput, dict[str, MetricOptions]] = {}
         for name, frames in self.frames.items():
             for view in views_of(frames):
                 self.work.setdefault(view, {})[name] = options[name]
@@ -101,7 +101,7 @@ def moving(options: MetricOptions) -> bool:
     return not options.model_fields_set.isdisjoint(MetricOptions.model_fields)
 
 
-def views_of(frames: Frames) -> Sequence[View]:
+def views_of(frames: Frames) -> Sequence[MetricInput]:
     """What is scored; nothing where that is not possible."""
     return () if isinstance(frames.views, ImageTooLarge) else frames.views
 
@@ -115,11 +115,11 @@ def frames_of(item: UnopenedItem, metric: str, options: MetricOptions, uses: Col
     chosen = sampled(shots, options.samples or len(shots))
     together = [tuple(chosen)] if options.frames == "grid" else [(shot,) for shot in chosen]
     references = references_of(item) if REFERENCES in uses else ()
-    source = Shot(item.source, place=f"{item.place}/source") if item.source and SOURCE in uses else None
-    return Frames(len(shots), [View(shots, references, source) for shots in together])
+    source = FrameRef(item.source, place=f"{item.place}/source") if item.source and SOURCE in uses else None
+    return Frames(len(shots), [MetricInput(shots, references, source) for shots in together])
 
 
-def check_used(asked: Sequence[Asked]) -> None:
+def check_used(asked: Sequence[ItemPlan]) -> None:
     """Raises `Invalid` where an item has pictures that no metric looks at; every such place is named."""
     faults = [
         Fault(
@@ -135,30 +135,30 @@ def check_used(asked: Sequence[Asked]) -> None:
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
 
 
-def references_of(item: UnopenedItem) -> tuple[Shot, ...]:
+def references_of(item: UnopenedItem) -> tuple[FrameRef, ...]:
     """The pictures that an item is compared with; errors name each by its place in the request."""
     return tuple(
-        Shot(picture, place=f"{item.place}/references/{number}")
+        FrameRef(picture, place=f"{item.place}/references/{number}")
         for number, picture in enumerate(item.references)
     )
 
 
-def shots_of(item: UnopenedItem, moving: bool) -> list[Shot]:
+def shots_of(item: UnopenedItem, moving: bool) -> list[FrameRef]:
     """All frames of an item: its pictures, in order, and each frame of those that move."""
-    shots, several = list[Shot](), len(item.frames) > 1
+    shots, several = list[FrameRef](), len(item.frames) > 1
     for index, picture in enumerate(item.frames):
         place = f"frame {index}" if several else ""
         if not moving or picture.film is None:
-            shots.append(Shot(picture, place=place))
+            shots.append(FrameRef(picture, place=place))
         elif picture.film.frames == 1:
-            shots.append(Shot(picture.film, 0, place))
+            shots.append(FrameRef(picture.film, 0, place))
         else:
             inside = f"{place}, its frame" if several else "frame"
-            shots += [Shot(picture.film, n, f"{inside} {n}") for n in range(picture.film.frames)]
+            shots += [FrameRef(picture.film, n, f"{inside} {n}") for n in range(picture.film.frames)]
     return shots
 
 
-def sampled(shots: Sequence[Shot], count: int) -> list[Shot]:
+def sampled(shots: Sequence[FrameRef], count: int) -> list[FrameRef]:
     """
     The middle one of each of *count* equal parts; all where there are no more.
 

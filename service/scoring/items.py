@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.images.loader import Picture
+from service.images.loader import ImageRef
 from service.metrics.common.contract import MetricOptions
 
 
@@ -22,9 +22,9 @@ class UnopenedItem:
     """
 
     prompt: str
-    frames: Sequence[Picture]
+    frames: Sequence[ImageRef]
     options: Mapping[str, MetricOptions] = field(default_factory=dict)
     id: str | None = None
     place: str = ""
-    references: Sequence[Picture] = ()
-    source: Picture | None = None
+    references: Sequence[ImageRef] = ()
+    source: ImageRef | None = None

@@ -18,7 +18,7 @@ IN_WORDS = {
 }
 
 
-class Offer:
+class MetricCatalog:
     """
     What can be scored with a runtime's models.
 

@@ -6,9 +6,11 @@ from typing import Literal
 
 from service.core.errors import REFUSALS, DeadlineExceeded, Fault, ImageFailed, ScoregateError
 from service.metrics.common.contract import Score
-from service.scoring.report import Outcome, Report, most_telling
+from service.scoring.report import MetricResult, Report, most_telling
 
-Outcomes = Mapping[str, Outcome]  # of one picture, by metric; none under a metric that it was not shown to
+Outcomes = Mapping[
+    str, MetricResult
+]  # of one picture, by metric; none under a metric that it was not shown to
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankedItem:
     """
     Where one picture stands.
 
@@ -63,7 +65,7 @@ class Place:
     failed: tuple[str, ScoregateError] | None = None
 
 
-def ranking(outcomes: Sequence[Outcomes], rule: Rule) -> list[Place]:
+def ranking(outcomes: Sequence[Outcomes], rule: Rule) -> list[RankedItem]:
     """
     The places of pictures, best first.
 
@@ -76,8 +78,10 @@ def ranking(outcomes: Sequence[Outcomes], rule: Rule) -> list[Place]:
     places = []
     for position, index in enumerate([*scored, *others]):
         metric = rule.metric if index in scored or not rule.cascade else rule.cascade.metric
-        places.append(Place(index, accepted(position, outcomes[index].get(rule.metric), rule), metric))
-    return places + [Place(index, rule.on_error == "pass", failed=fault) for index, fault in failed.items()]
+        places.append(RankedItem(index, accepted(position, outcomes[index].get(rule.metric), rule), metric))
+    return places + [
+        RankedItem(index, rule.on_error == "pass", failed=fault) for index, fault in failed.items()
+    ]
 
 
 def best(outcomes: Sequence[Outcomes], metric: str, rule: Rule, without: Collection[int] = ()) -> list[int]:
@@ -90,7 +94,7 @@ def best(outcomes: Sequence[Outcomes], metric: str, rule: Rule, without: Collect
     return sorted(merits, key=lambda index: -merits[index])  # which leaves equals as they are
 
 
-def accepted(position: int, outcome: Outcome | None, rule: Rule) -> bool:
+def accepted(position: int, outcome: MetricResult | None, rule: Rule) -> bool:
     """Whether a picture is within `top_k` and reaches the threshold; *outcome*: None for one that was cut."""
     if outcome is None or (rule.top_k is not None and position >= rule.top_k):
         return False
@@ -108,7 +112,7 @@ def fault_of(outcomes: Outcomes, rule: Rule) -> tuple[str, ScoregateError] | Non
     return None
 
 
-def is_late(metric: str, outcome: Outcome | None, rule: Rule) -> bool:
+def is_late(metric: str, outcome: MetricResult | None, rule: Rule) -> bool:
     """Whether *metric* ran out of time over a picture that the cascade's metric may stand in for."""
     allowed = rule.on_deadline == "cheap" and metric == rule.metric
     return allowed and isinstance(outcome, DeadlineExceeded)

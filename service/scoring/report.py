@@ -11,7 +11,7 @@ from service.observability.instruments import Instruments
 from service.observability.notes import Code, Note, Warned
 from service.scoring.items import UnopenedItem
 
-Outcome = Score | ScoregateError
+MetricResult = Score | ScoregateError
 
 MAX_WORDS = 20  # of one model that a warning names
 
@@ -21,7 +21,7 @@ class ItemReport:
     """What came of one item: a score or an error for each metric."""
 
     item: UnopenedItem
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, MetricResult]
 
     @property
     def scores(self) -> dict[str, Score]:

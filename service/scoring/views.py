@@ -4,17 +4,17 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from models.images.film import Film
+from models.images.film import FrameStack
 from models.images.grid import Grid
 from models.images.image import Image, ImageError
-from service.images.loader import Picture, Pictures
+from service.images.loader import ImageLoader, ImageRef
 from service.observability.notes import Code, Note
-from service.scoring.frames import Shot, View
+from service.scoring.frames import FrameRef, MetricInput
 from service.serving.context import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LoadedInput:
     """The images of a view, opened, and what of their files they do not show."""
 
     image: Image
@@ -24,7 +24,7 @@ class Seen:
 
 
 @asynccontextmanager
-async def shown(view: View, pictures: Pictures, context: Context) -> AsyncIterator[Seen]:
+async def shown(view: MetricInput, pictures: ImageLoader, context: Context) -> AsyncIterator[LoadedInput]:
     """
     The images of *view*, their pixels accounted for while the context is open.
 
@@ -35,7 +35,7 @@ async def shown(view: View, pictures: Pictures, context: Context) -> AsyncIterat
     if len(view.shots) == 1 and not view.beside:
         [shot] = view.shots
         async with shot.picture.held(pictures, context) as image:
-            yield Seen(frame(shot, image), notes=notes(view, {shot.picture: image}))
+            yield LoadedInput(frame(shot, image), notes=notes(view, {shot.picture: image}))
         return
     places = {shot.picture: shot.place for shot in reversed([*view.shots, *view.beside])}
     async with AsyncExitStack() as stack:
@@ -46,28 +46,28 @@ async def shown(view: View, pictures: Pictures, context: Context) -> AsyncIterat
         beside = [own for _, own in owned(view.beside, read)]
         async with pictures.accounted([image.file, *dict.fromkeys(beside)], context):
             references = tuple(beside[: len(view.references)])
-            yield Seen(image, references, beside[-1] if view.source else None, notes(view, read))
+            yield LoadedInput(image, references, beside[-1] if view.source else None, notes(view, read))
 
 
-def owned(shots: Sequence[Shot], read: Mapping[Picture, Image]) -> list[tuple[Shot, Image]]:
+def owned(shots: Sequence[FrameRef], read: Mapping[ImageRef, Image]) -> list[tuple[FrameRef, Image]]:
     """Each shot with an image of its own of its file; frames of one film share theirs."""
     files = {shot.picture: type(read[shot.picture]).over(read[shot.picture]) for shot in shots}
     return [(shot, files[shot.picture]) for shot in shots]
 
 
-def frame(shot: Shot, image: Image) -> Image:
+def frame(shot: FrameRef, image: Image) -> Image:
     """The frame that *shot* names of the file *image*.  Raises `ImageError` where it has fewer."""
-    return image if shot.number is None or not isinstance(image, Film) else image.frame(shot.number)
+    return image if shot.number is None or not isinstance(image, FrameStack) else image.frame(shot.number)
 
 
-def notes(view: View, read: Mapping[Picture, Image]) -> tuple[Note, ...]:
+def notes(view: MetricInput, read: Mapping[ImageRef, Image]) -> tuple[Note, ...]:
     """What of the files that were *read* for a view is not looked at."""
     source = (view.source,) if view.source else ()
     named = (("the image", view.shots), ("a reference", view.references), ("the source", source))
     return tuple(note for name, shots in named for shot in shots for note in of_shot(name, shot, read))
 
 
-def of_shot(name: str, shot: Shot, read: Mapping[Picture, Image]) -> Iterator[Note]:
+def of_shot(name: str, shot: FrameRef, read: Mapping[ImageRef, Image]) -> Iterator[Note]:
     """The same of one frame, or of one picture beside the image."""
     unseen = read[shot.picture].unseen
     if unseen.orientation != 1:
@@ -77,7 +77,7 @@ def of_shot(name: str, shot: Shot, read: Mapping[Picture, Image]) -> Iterator[No
         yield Note(Code.FRAMES_IGNORED, f"{name} has several frames, and the first alone was looked at")
 
 
-def broken(view: View, seen: Seen) -> Shot | None:
+def broken(view: MetricInput, seen: LoadedInput) -> FrameRef | None:
     """Which picture beside the image cannot be decoded, if one cannot.  To be run on a CPU thread."""
     images = [*seen.references, *([seen.source] if seen.source else [])]
     for shot, image in zip(view.beside, images, strict=True):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
 from service.metrics.common.contract import Metric
-from service.scoring.frames import Asked, views_of
+from service.scoring.frames import ItemPlan, views_of
 from service.serving.context import Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
@@ -67,7 +67,9 @@ class Workload:
         return max(LEAST, ceil(BATCHES * self._frames / slowest.batches))
 
 
-def workload(asked: Sequence[Asked], metrics: Mapping[str, Metric], lane: str, handles: Handles) -> Workload:
+def workload(
+    asked: Sequence[ItemPlan], metrics: Mapping[str, Metric], lane: str, handles: Handles
+) -> Workload:
     """
     What a request asks of the models that it cannot do without.
 

@@ -11,8 +11,8 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.observability.instruments import Instruments
 from service.observability.tracing.span import NO_SPAN, Span
 
-Found = Literal["hit", "miss", "coalesced"]
-WORST_FIRST: tuple[Found, ...] = ("miss", "coalesced", "hit")
+CacheStatus = Literal["hit", "miss", "coalesced"]
+WORST_FIRST: tuple[CacheStatus, ...] = ("miss", "coalesced", "hit")
 
 
 def free(pairs: int) -> None:
@@ -91,7 +91,7 @@ class Context:
         self.instruments.cache_requests.labels(cache, result).inc()
 
     @property
-    def found(self) -> Found | None:
+    def found(self) -> CacheStatus | None:
         """A miss where any call was one, a hit where all were; None where nothing was looked up."""
         return next((way for way in WORST_FIRST if way in self.lookups), None)
 

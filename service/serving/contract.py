@@ -12,7 +12,7 @@ from functools import cached_property
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
-from models.core.outcomes import Outcome
+from models.core.outcomes import CallResult
 from service.core.concurrency.promise import Promise
 from service.core.errors import CallRefused, LaneFull, Overloaded, ScoregateError, TooLarge
 from service.core.lanes import INTERACTIVE
@@ -24,7 +24,7 @@ CAUTION = 1.15  # predicted times are multiplied by it: what comes too late afte
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class AdmissionForecast:
     """
     What a new call or request would meet in a lane.
 
@@ -46,7 +46,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Extent:
+class WorkEstimate:
     """What a demand comes to: seconds that a model works on it, and full batches."""
 
     seconds: float
@@ -59,13 +59,13 @@ class Result:
     What came of one call.
 
     Attributes:
-        outcome: the model's `Outcome`, or the `ScoregateError` that takes its place.
+        outcome: the model's `CallResult`, or the `ScoregateError` that takes its place.
         waited_s: seconds from joining the queue to the start of the batch; 0 where no batch took the call.
         ran_s: seconds that its batch took; 0 where no batch finished.
         batch: the traceparent of its batch's span; empty where that was not recorded.
     """
 
-    outcome: Outcome | ScoregateError
+    outcome: CallResult | ScoregateError
     waited_s: float = 0.0
     ran_s: float = 0.0
     batch: str = ""
@@ -145,11 +145,11 @@ class Backend(ABC):
         return made.detail if isinstance(made, CallRefused) else ""
 
     @abstractmethod
-    def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:
+    def outlook(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
         """What a request with that *demand* would meet in *lane*; without one, a call of one admitted."""
 
     @abstractmethod
-    def extent(self, demand: Demand) -> Extent:
+    def extent(self, demand: Demand) -> WorkEstimate:
         """What *demand* comes to."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ from typing import Any
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
-from models.core.outcomes import Outcome
+from models.core.outcomes import CallResult
 from service.core.concurrency.promise import Promise, all_done
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import Draining, ModelFault, Replaced, ScoregateError
@@ -17,7 +17,7 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.serving.cache.contract import Cache
 from service.serving.call_spans import add_spans
 from service.serving.context import Context
-from service.serving.contract import Backend, Extent, Result, StartedCall
+from service.serving.contract import Backend, Result, StartedCall, WorkEstimate
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
 from service.serving.shared_call import SharedCall, stage
@@ -103,7 +103,7 @@ class Handle:
         """Count what was admitted against *lane*, until its *parts* have begun one by one."""
         return self._backend.reserve(lane, demand, parts)
 
-    def extent(self, demand: Demand) -> Extent:
+    def extent(self, demand: Demand) -> WorkEstimate:
         """What *demand* comes to."""
         return self._backend.extent(demand)
 
@@ -303,5 +303,5 @@ class Handle:
         result = finished.result()
         shared.answer(result)  # first: nobody waits for a cache
         cache = self._cache(shared.model)
-        if cache is not None and shared.call.cacheable and isinstance(result.outcome, Outcome):
+        if cache is not None and shared.call.cacheable and isinstance(result.outcome, CallResult):
             cache.keep(shared.key, result.outcome)

@@ -27,7 +27,7 @@ from service.serving.handle import Handle
 from service.serving.recipe import with_recipe
 
 
-class Handles(ABC):
+class BaseRuntime(ABC):
     """
     What every runtime has: handles on models wherever they are, and a life.
 

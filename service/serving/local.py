@@ -11,11 +11,11 @@ from service.observability.instruments import Instruments
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.cores import all_cores
 from service.serving.batcher.device import Device, LocalModel
-from service.serving.batcher.scheduler import Resident
-from service.serving.handles import Handles, queue_of, shares_of
+from service.serving.batcher.scheduler import HostedModel
+from service.serving.handles import BaseRuntime, queue_of, shares_of
 
 
-class LocalRuntime(Handles):
+class LocalRuntime(BaseRuntime):
     """
     Devices, connections and handles for *models*.
 
@@ -23,7 +23,7 @@ class LocalRuntime(Handles):
 
     Args:
         on_broken: told once, in one line, when a device cannot go on.
-        others: see `Handles`.
+        others: see `BaseRuntime`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class LocalRuntime(Handles):
             table, generates = self._settings.models[name], model.info.generates
             queue = queue_of(table, self._settings.queue, alone=generates)
             place = (str(getattr(table, "device", model.info.device)), generates)
-            places.setdefault(place, []).append(Resident(name, model, queue))
+            places.setdefault(place, []).append(HostedModel(name, model, queue))
         for (device, generates), residents in places.items():
             await self._start_device(residents, 1 if generates or device != "cpu" else all_cores())
 

@@ -11,7 +11,7 @@ from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
 from service.core.redis.client import RedisClient
 from service.core.settings.tree import Settings
 from service.images.byte_budget import ByteBudget
-from service.images.loader import Pictures
+from service.images.loader import ImageLoader
 from service.metrics.common.assignment import assign
 from service.metrics.common.composites import Composite, composites
 from service.metrics.common.contract import Metric
@@ -90,7 +90,7 @@ class Service:
         self.memory = ByteBudget(settings.server.request_bytes)
         self.instruments.request_budget.set(self.memory.total)
         self.instruments.requests_held.set_function(lambda: self.memory.held)
-        self.pictures = Pictures(settings.images, self.cpu, self.memory)
+        self.pictures = ImageLoader(settings.images, self.cpu, self.memory)
         self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
         self.instruments.pixels_held.set_function(lambda: self.pictures.budget_held)
         scores = self.redis.get("scores")

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from service.core.settings import SettingsError
-from service.core.settings.environment import Place, Variables, override, read_json
+from service.core.settings.environment import KeyPath, Variables, override, read_json
 from service.core.settings.tree import Settings
 from service.metrics.common.assignment import assign
 from service.metrics.common.composites import composites
@@ -58,7 +58,7 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
     return settings
 
 
-def setter(place: Place, variables: Variables) -> str:
+def setter(place: KeyPath, variables: Variables) -> str:
     """The variable that set a place, or the table around it; empty where none did."""
     around = (place[:depth] for depth in range(len(place), 0, -1))
     return next((variables[each] for each in around if each in variables), "")

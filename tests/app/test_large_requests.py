@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.core.errors import DeadlineExceeded
-from service.images.loader import Picture
+from service.images.loader import ImageRef
 from service.images.sources import Encoded
 from service.metrics.common.contract import Metric, Score
 from service.scoring.items import UnopenedItem
@@ -61,7 +61,7 @@ async def test_a_neighbour_of_a_large_request_waits_for_what_is_under_way_of_it_
             service.engine.score(items_of(10, 20), ["vqascore"], context(service, "interactive"))
         )
         await until(lambda: vqa.held)
-        neighbour = UnopenedItem("neighbour", [Picture(Encoded(png()))])
+        neighbour = UnopenedItem("neighbour", [ImageRef(Encoded(png()))])
         small = asyncio.create_task(
             service.engine.score([neighbour], ["vqascore"], context(service, "interactive"))
         )

@@ -16,7 +16,7 @@ from transformers import (
 
 from models.core.calls import DetectCall
 from models.core.contract import ModelError
-from models.core.outcomes import Detection, Detections, Outcome
+from models.core.outcomes import CallResult, Detection, Detections
 from models.core.outcomes.detections import packed
 from models.families.detector.instances import Instances, box_of
 from models.families.detector.mask2former import Mask2Former
@@ -264,7 +264,7 @@ def test_detections_come_back_to_the_last_bit():
     """As stores keep them, masks included."""
     outcome = Detections((MASKED, Detection("漢字", 0.1 + 0.2, (0.1, 0.2, 0.3, 0.4))))
 
-    assert outcome == Outcome.loads(outcome.dumps())
+    assert outcome == CallResult.loads(outcome.dumps())
 
 
 @pytest.mark.parametrize(
@@ -288,4 +288,4 @@ def test_what_is_no_whole_detection_is_not_read(change):
     for place, value in change.items():
         written["found"][0][place] = value
 
-    assert Outcome.loads(json.dumps({"kind": "detections", **written}).encode()) is None
+    assert CallResult.loads(json.dumps({"kind": "detections", **written}).encode()) is None

@@ -12,7 +12,7 @@ import pytest
 
 from models.core.calls import ReadCall
 from models.core.contract import CheckpointError
-from models.core.outcomes import Line, Outcome, Reading
+from models.core.outcomes import CallResult, Line, Reading
 from models.families.ocr import package
 from models.families.ocr.order import in_reading_order
 from models.families.ocr.package import installed
@@ -152,7 +152,7 @@ def test_a_batch_reads_each_picture_as_if_it_were_alone(reader):
 
     assert [["One", "Two"], ["Three"]] == [texts(reading) for reading in together]
     assert together == [reader.score([prepared])[0] for prepared in batch]
-    assert together == [Outcome.loads(reading.dumps()) for reading in together]
+    assert together == [CallResult.loads(reading.dumps()) for reading in together]
 
 
 def test_the_reader_says_what_it_is_and_reads_its_example(reader):

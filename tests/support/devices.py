@@ -5,7 +5,7 @@ import asyncio
 from models.core.contract import Prepared
 from service.serving.batcher.device import Device
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import Resident
+from service.serving.batcher.scheduler import HostedModel
 from tests.support.fakes import FakeVqa
 from tests.support.instruments import unread
 
@@ -13,7 +13,7 @@ from tests.support.instruments import unread
 def device(*models, instruments=None, **options):
     """A device that serves *models*, and their residents; `limits` are the queues'."""
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **options.pop("limits", {})}
-    residents = [Resident(f"m{n}", model, Queue(**limits)) for n, model in enumerate(models)]
+    residents = [HostedModel(f"m{n}", model, Queue(**limits)) for n, model in enumerate(models)]
     names = [resident.name for resident in residents]
     return Device(residents, instruments or unread(*names), **options), *residents
 

@@ -44,7 +44,7 @@ from models.core.outcomes import (
 )
 from models.core.outcomes.detections import packed
 from models.families.registry import families
-from models.images.film import Film
+from models.images.film import FrameStack
 from models.images.grid import Grid
 from models.images.image import Image
 from models.images.pixels import Pixels
@@ -69,7 +69,10 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
     """What makes the numbers of each name; the folder is for a checkpoint."""
     return {
         **{f"pixels of {path.name}": pixels_of(path.read_bytes()) for path in FILES},
-        **{f"pixels of a {kind} film": lambda _, kind=kind: bytes_of(Film(film(kind)).rgb) for kind in KINDS},
+        **{
+            f"pixels of a {kind} film": lambda _, kind=kind: bytes_of(FrameStack(film(kind)).rgb)
+            for kind in KINDS
+        },
         "pixels of a grid": lambda _: bytes_of(Grid([PHOTO, PICTURE], ["", ""]).rgb),
         "pixels of a cutout": lambda _: bytes_of(cutout().rgb),
         "pixels padded": lambda _: sampled(Pixels(32)(PHOTO.rgb)),

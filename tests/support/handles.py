@@ -12,7 +12,7 @@ from service.core.lanes import LANES
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.device import Device
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import Resident
+from service.serving.batcher.scheduler import HostedModel
 from service.serving.context import Context
 from service.serving.handle import Handle
 from tests.support.fakes import FakeVqa
@@ -38,7 +38,7 @@ async def serving(cache=None, clock=monotonic, **limits):
     """A model on a device with a *clock*, a handle on it, and the clock of what it does later."""
     model, later = FakeVqa(), Later()
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}
-    resident = Resident("vqa", model, Queue(**limits))
+    resident = HostedModel("vqa", model, Queue(**limits))
     with FairThreads(1, "cpu") as cpu:
         async with Device([resident], unread("vqa"), clock=clock) as device:
             handle = Handle(LocalBackend(resident, device, dict.fromkeys(LANES, cpu)), cache, later)

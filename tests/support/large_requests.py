@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service.images.loader import Picture
+from service.images.loader import ImageRef
 from service.images.sources import Encoded
 from service.metrics.common.registry import metrics
 from service.scoring.items import UnopenedItem
@@ -43,7 +43,7 @@ def pictures(count):
 def items_of(count, frames):
     files = iter(pictures(count * frames))
     return [
-        UnopenedItem(str(n), [Picture(Encoded(next(files))) for _ in range(frames)]) for n in range(count)
+        UnopenedItem(str(n), [ImageRef(Encoded(next(files))) for _ in range(frames)]) for n in range(count)
     ]
 
 

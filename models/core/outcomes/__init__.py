@@ -6,7 +6,7 @@ again, to the last bit.  Outcomes are never pickled.
 """
 
 from models.core.outcomes.choices import Choices, FirstToken
-from models.core.outcomes.contract import Outcome
+from models.core.outcomes.contract import CallResult
 from models.core.outcomes.detections import Detection, Detections
 from models.core.outcomes.embedding import Embedding
 from models.core.outcomes.entailment import Entailment
@@ -16,6 +16,7 @@ from models.core.outcomes.reward import Reward
 from models.core.outcomes.text import Text
 
 __all__ = [
+    "CallResult",
     "Choices",
     "Detection",
     "Detections",
@@ -24,7 +25,6 @@ __all__ = [
     "FirstToken",
     "Likelihood",
     "Line",
-    "Outcome",
     "Reading",
     "Reward",
     "Text",

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from math import exp, isfinite
 from typing import Any, ClassVar, Self
 
-from models.core.outcomes.contract import Outcome
+from models.core.outcomes.contract import CallResult
 
 
 @dataclass(frozen=True, slots=True)
-class Choices(Outcome):
+class Choices(CallResult):
     """
     What a VQA model says of the choices of one question, in their order.
 
@@ -50,7 +50,7 @@ class Choices(Outcome):
 
 
 @dataclass(frozen=True, slots=True)
-class FirstToken(Outcome):
+class FirstToken(CallResult):
     """
     How likely each of several answers is to begin the model's own.
 

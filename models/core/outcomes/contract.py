@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import orjson
 
 
-class Outcome(ABC):
+class CallResult(ABC):
     """
     What a model says of one call.
 
@@ -17,11 +17,11 @@ class Outcome(ABC):
     __slots__ = ()
 
     kind: ClassVar[str]
-    _kinds: ClassVar[dict[str, type["Outcome"]]] = {}
+    _kinds: ClassVar[dict[str, type["CallResult"]]] = {}
 
     def __init_subclass__(cls) -> None:
         """Make the kind known to `loads`."""
-        Outcome._kinds[cls.kind] = cls
+        CallResult._kinds[cls.kind] = cls
 
     @abstractmethod
     def is_finite(self) -> bool:
@@ -45,11 +45,11 @@ class Outcome(ABC):
         return orjson.dumps({"kind": self.kind, **self.to_json()})
 
     @staticmethod
-    def loads(value: bytes) -> "Outcome | None":
+    def loads(value: bytes) -> "CallResult | None":
         """What `dumps` wrote; None where the bytes are something else, a part of it, or not possible."""
         try:
             written = orjson.loads(value)
-            outcome = Outcome._kinds[written.pop("kind")].from_json(written)
+            outcome = CallResult._kinds[written.pop("kind")].from_json(written)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
         return outcome if outcome.is_possible() else None

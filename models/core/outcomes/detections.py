@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from models.core.outcomes.contract import Outcome
+from models.core.outcomes.contract import CallResult
 
 Box = tuple[float, float, float, float]
 
@@ -64,7 +64,7 @@ class Detection:
 
 
 @dataclass(frozen=True, slots=True)
-class Detections(Outcome):
+class Detections(CallResult):
     """What a detector found, the surest first; none in an image without such objects."""
 
     kind: ClassVar[str] = "detections"

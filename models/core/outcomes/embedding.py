@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from models.core.outcomes.contract import Outcome
+from models.core.outcomes.contract import CallResult
 
 FLOAT32 = np.dtype("<f4")
 ROUNDING = 1e-5  # of a length of 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Embedding(Outcome):
+class Embedding(CallResult):
     """A read-only float32 vector of length 1; the cosine of two is `float(a.vector @ b.vector)`."""
 
     kind: ClassVar[str] = "embedding"

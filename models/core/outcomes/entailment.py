@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar, Self
 
-from models.core.outcomes.contract import Outcome
+from models.core.outcomes.contract import CallResult
 
 
 @dataclass(frozen=True, slots=True)
-class Entailment(Outcome):
+class Entailment(CallResult):
     """
     What an NLI model says of a premise and a hypothesis.
 

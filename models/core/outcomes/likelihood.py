@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from math import exp, isfinite, tanh
 from typing import Any, ClassVar, Self
 
-from models.core.outcomes.contract import Outcome
+from models.core.outcomes.contract import CallResult
 
 
 @dataclass(frozen=True, slots=True)
-class Likelihood(Outcome):
+class Likelihood(CallResult):
     """
     What a VQA model says of one answer; natural-log probabilities, all finite.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar, Self
 
-from models.core.outcomes.contract import Outcome
+from models.core.outcomes.contract import CallResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Outcome):
+class Reading(CallResult):
     """What an OCR model read: its lines from top to bottom; none in an image without text."""
 
     kind: ClassVar[str] = "reading"

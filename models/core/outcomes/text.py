@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from models.core.outcomes.contract import Outcome
+from models.core.outcomes.contract import CallResult
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Outcome):
+class Text(CallResult):
     """What a language model wrote, as it wrote it."""
 
     kind: ClassVar[str] = "text"

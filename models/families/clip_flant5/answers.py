@@ -10,14 +10,14 @@ import torch
 
 from models.core.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import ModelError
-from models.core.outcomes import Choices, FirstToken, Likelihood, Outcome
+from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood
 from models.families.clip_flant5.tokenizer import CONTEXT_LENGTH, Tokenizer
 
 VqaCall = LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerQuery:
     """
     The answers to one question as tokens.
 
@@ -30,7 +30,7 @@ class Asked:
 
     answers: tuple[tuple[int, ...], ...]
     wanted: tuple[tuple[int, int], ...]
-    outcome: Callable[[Sequence[float]], Outcome]
+    outcome: Callable[[Sequence[float]], CallResult]
 
     @property
     def tokens(self) -> int:
@@ -45,7 +45,7 @@ class Answers:
         self._tokenizer = tokenizer
         self._yes, self._no = (tokenizer.encode(word)[0] for word in ("Yes", "No"))
 
-    def of(self, call: VqaCall, *, truncated: bool) -> Asked:
+    def of(self, call: VqaCall, *, truncated: bool) -> AnswerQuery:
         """
         What *call* asks.
 
@@ -56,21 +56,21 @@ class Answers:
             case LikelihoodCall():
                 labels = self._tokens(call.answer)
                 both = ((0, self._yes), (0, self._no))
-                return Asked((labels,), (*enumerate(labels), *both), partial(likelihood, truncated))
+                return AnswerQuery((labels,), (*enumerate(labels), *both), partial(likelihood, truncated))
             case ChoiceCall():
                 answers = tuple(map(self._tokens, call.choices))
                 every = tuple(enumerate(token for answer in answers for token in answer))
-                return Asked(answers, every, partial(choices, truncated, [*map(len, answers)]))
+                return AnswerQuery(answers, every, partial(choices, truncated, [*map(len, answers)]))
             case FirstTokenCall():
                 first = self._first(call.answers)
                 wanted = tuple((0, token) for token in first)
-                return Asked((first[:1],), wanted, partial(first_token, truncated, first))
+                return AnswerQuery((first[:1],), wanted, partial(first_token, truncated, first))
             case LabelCall():
                 if call.before:
                     raise ModelError("this model looks at one image, and is shown several")
                 labels = self._labels(call.labels)
                 wanted = tuple((0, token) for token in labels)
-                return Asked((labels[:1],), wanted, partial(choices, truncated, [1] * len(labels)))
+                return AnswerQuery((labels[:1],), wanted, partial(choices, truncated, [1] * len(labels)))
 
     def _first(self, answers: Sequence[str]) -> tuple[int, ...]:
         """The first tokens of *answers*, without a lone space: any other word may begin with that."""
@@ -116,7 +116,7 @@ def first_token(truncated: bool, tokens: tuple[int, ...], log_probs: Sequence[fl
     return FirstToken(tuple(log_probs), tokens, truncated)
 
 
-def outcomes_of(logits: torch.Tensor, asked: Sequence[Asked]) -> Iterator[Outcome | ModelError]:
+def outcomes_of(logits: torch.Tensor, asked: Sequence[AnswerQuery]) -> Iterator[CallResult | ModelError]:
     """The outcomes of *asked*, from the logits (tokens of all their answers, vocabulary), in that order."""
     wanted, start = [], 0
     for one in asked:

@@ -12,7 +12,7 @@ from models.core.contract import Prepared
 from models.core.family import Memory
 from models.core.settings import Batch
 from models.families.clip_flant5 import ClipFlanT5Settings
-from models.families.clip_flant5.answers import Asked, choices
+from models.families.clip_flant5.answers import AnswerQuery, choices
 from models.families.clip_flant5.features import FeatureCache
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.network import Network
@@ -68,7 +68,7 @@ def full_batches(vision: Json, batch: Batch) -> Iterator[list[Prepared]]:
 def prepared(vision: Json, question: int, answer: tuple[int, ...]) -> Prepared:
     """A call with so many tokens of text behind its image."""
     side, text = vision["image_size"], ((EOS,) * BEFORE, (EOS,) * question)
-    asked = Asked((answer,), tuple(enumerate(answer)), partial(choices, False, [len(answer)]))
+    asked = AnswerQuery((answer,), tuple(enumerate(answer)), partial(choices, False, [len(answer)]))
     patches = (side // vision["patch_size"]) ** 2
     pair = Pair("", torch.empty(3, side, side), text, asked)
     return Prepared(BEFORE + patches + question + len(answer), pair)

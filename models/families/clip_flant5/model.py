@@ -21,7 +21,7 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.core.calls import LikelihoodCall
 from models.core.contract import QUESTION, ModelError, Prepared
-from models.core.outcomes import Outcome
+from models.core.outcomes import CallResult
 from models.families.clip_flant5 import FAMILY, ClipFlanT5Settings
 from models.families.clip_flant5.answers import Answers, VqaCall
 from models.families.clip_flant5.features import FeatureCache
@@ -83,7 +83,7 @@ class ClipFlanT5:
         pair = Pair(call.image.digest, pixels, (tuple(before), tuple(after)), asked)
         return Prepared(len(before) + self._patches + len(after) + asked.tokens, pair)
 
-    def score(self, batch: Sequence[Prepared]) -> list[Outcome | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:
         """One vision pass per distinct image, one row of the encoder per distinct (image, question)."""
         return self._scorer.score(batch)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 
 from models.core.contract import ModelError, Prepared
-from models.core.outcomes import Outcome
-from models.families.clip_flant5.answers import Asked, outcomes_of
+from models.core.outcomes import CallResult
+from models.families.clip_flant5.answers import AnswerQuery, outcomes_of
 from models.families.clip_flant5.features import FeatureCache
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.groups import Size, alike
@@ -21,7 +21,7 @@ class Pair:
     digest: str
     pixels: torch.Tensor
     text: tuple[tuple[int, ...], tuple[int, ...]]
-    asked: Asked
+    asked: AnswerQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Question:
 
     digest: str
     text: Text
-    pairs: dict[int, Asked]
+    pairs: dict[int, AnswerQuery]
 
     @property
     def answers(self) -> list[tuple[int, ...]]:
@@ -50,7 +50,7 @@ class Scorer:
         self._forward, self._seen = forward, seen
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Outcome | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:
         """One vision pass per distinct image, one row of the encoder per distinct (image, question)."""
         pairs: list[Pair] = [prepared.data for prepared in batch]
         features = self._seen.of({pair.digest: pair.pixels for pair in pairs}, self._forward.features)
@@ -60,14 +60,14 @@ class Scorer:
             questions.setdefault((pair.digest, pair.text), question).pairs[number] = pair.asked
 
         every = list(questions.values())
-        outcomes: dict[int, Outcome | ModelError] = {}
+        outcomes: dict[int, CallResult | ModelError] = {}
         for group in alike([question.size(len(features[question.digest])) for question in every]):
             outcomes |= self._answered([every[number] for number in group], features)
         return [outcomes[number] for number in range(len(pairs))]
 
     def _answered(
         self, group: Sequence[Question], features: Mapping[str, torch.Tensor]
-    ) -> dict[int, Outcome | ModelError]:
+    ) -> dict[int, CallResult | ModelError]:
         """The outcomes of the pairs that ask the questions of *group*, in one pass."""
         seen = torch.stack([features[question.digest] for question in group])
         states, padding = self._forward.encode(seen, [question.text for question in group])

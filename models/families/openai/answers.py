@@ -6,7 +6,7 @@ from string import ascii_uppercase
 
 from models.core.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import ModelError
-from models.core.outcomes import Choices, FirstToken, Likelihood, Outcome
+from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood
 
 VlmCall = LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
 
@@ -28,7 +28,7 @@ class Answers:
     question: str
     labels: tuple[str, ...]
     whole: bool
-    outcome: Callable[[Sequence[float], Sequence[int | None]], Outcome]
+    outcome: Callable[[Sequence[float], Sequence[int | None]], CallResult]
 
 
 def answers_of(call: VlmCall) -> Answers:

@@ -24,7 +24,7 @@ import PIL.Image
 from models.core.calls import LabelCall, LikelihoodCall
 from models.core.contract import QUESTION, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
 from models.core.known import PICTURE, TEXTS
-from models.core.outcomes import Outcome
+from models.core.outcomes import CallResult
 from models.families.openai import VLM, VlmSettings
 from models.families.openai.answers import Answers, VlmCall, answers_of
 from models.families.openai.chat import first_choice
@@ -37,7 +37,7 @@ IMAGE_COST = 1000  # tokens, for admission; the server knows better
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerQuery:
     """One message: its *parts* are texts and images, as the API writes them, with the question last."""
 
     parts: Sequence[dict[str, Any]]
@@ -86,13 +86,13 @@ class OpenAiVlm(RemoteModel):
         before = call.before if isinstance(call, LabelCall) else ()
         parts = [part(each) for each in (*before, call.image, answers.question)]
         images = sum(each["type"] == "image_url" for each in parts)
-        return Prepared(IMAGE_COST * images, Asked(parts, answers))
+        return Prepared(IMAGE_COST * images, AnswerQuery(parts, answers))
 
     def opposites(self) -> tuple[LikelihoodCall, ...]:
         """Whether a red picture is red, and whether it is blue, in the model's own words."""
         return tuple(LikelihoodCall(PICTURE, self.info.question.replace("{}", text)) for text in TEXTS)
 
-    async def answer(self, prepared: Prepared, post: Post) -> Outcome:
+    async def answer(self, prepared: Prepared, post: Post) -> CallResult:
         """
         What the log-probabilities of the labels say, all from one request.
 
@@ -100,14 +100,14 @@ class OpenAiVlm(RemoteModel):
             ModelError: an answer that must be one token is not.
             UpstreamError: a label has no finite log-probability, or the server doesn't tell its token.
         """
-        asked: Asked = prepared.data
+        asked: AnswerQuery = prepared.data
         labels, whole = asked.answers.labels, asked.answers.whole
         tokens = [await self._tokens.of(label, whole, post) for label in labels]
         said = logprobs(await post("chat/completions", self._body(asked, tokens)))
         found = [pick(said, label, token, whole) for label, token in zip(labels, tokens, strict=True)]
         return asked.answers.outcome(found, tokens)
 
-    def _body(self, asked: Asked, tokens: Sequence[int | None]) -> dict[str, Any]:
+    def _body(self, asked: AnswerQuery, tokens: Sequence[int | None]) -> dict[str, Any]:
         named = {"logprob_token_ids": [*dict.fromkeys(tokens)], "return_tokens_as_token_ids": True}
         return {
             **self._extra,

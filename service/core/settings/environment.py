@@ -10,8 +10,8 @@ from service.core.settings import SettingsError
 
 PREFIX = "SCOREGATE_"
 
-Place = tuple[str | int, ...]
-Variables = dict[Place, str]
+KeyPath = tuple[str | int, ...]
+Variables = dict[KeyPath, str]
 """The variable that set each place of a tree."""
 
 
@@ -46,7 +46,7 @@ def table_at(tree: dict[str, Any], path: Sequence[str], name: str) -> dict[str, 
     return tree
 
 
-def read_json(tree: Any, place: Place, variables: Variables) -> None:
+def read_json(tree: Any, place: KeyPath, variables: Variables) -> None:
     """Put what a variable's text means as JSON in the text's place.  Raises `SettingsError`."""
     name = variables.pop(place)
     for part in place[:-1]:

@@ -16,7 +16,7 @@ from service.core.settings.hosts import allowed
 from service.core.settings.sections import Images
 from service.images.byte_budget import ByteBudget
 from service.images.urls.network import PublicNetwork
-from service.images.urls.places import MAX_FETCHES, Places
+from service.images.urls.places import MAX_FETCHES, DownloadSlots
 from service.images.urls.room import NoRoom, Room, room
 from service.images.urls.wire import BoundedHeads
 
@@ -56,7 +56,7 @@ class Fetcher:
         self, limits: Images, memory: ByteBudget, network: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
         self._limits, self._memory = limits, memory
-        self._places = Places()
+        self._places = DownloadSlots()
         self._budget = Budget(
             (LARGEST_HELD + LARGEST_URGENT) * limits.max_bytes, LARGEST_URGENT * limits.max_bytes
         )

@@ -32,7 +32,7 @@ class Fetch:
             yield "bulk", MAX_BULK
 
 
-class Places:
+class DownloadSlots:
     """
     Bounds the fetches that are under way, in all, by host, by caller and in bulk.
 

@@ -14,7 +14,7 @@ from service.core.fields import WHOLE, Strict
 from service.metrics.common.model_calls import Models
 from service.observability.notes import Code, Note
 from service.questions.style import Style
-from service.serving.context import Found
+from service.serving.context import CacheStatus
 from service.serving.demand import Demand
 
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
@@ -75,7 +75,7 @@ class Score:
 
     value: float
     details: Mapping[str, Any]
-    cache: Found | None = None
+    cache: CacheStatus | None = None
     warnings: tuple[Note | str, ...] = ()
 
     @property

@@ -21,7 +21,7 @@ from service.observability.notes import Code, Note
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
-from service.serving.context import Context, Found
+from service.serving.context import CacheStatus, Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 
@@ -146,7 +146,7 @@ class Questions:
     ) -> None:
         self._writer, self._handle, self._has, self._context = writer, handle, has, context
 
-    async def of(self, prompt: str, style: Style) -> tuple[QuestionSet, Found]:
+    async def of(self, prompt: str, style: Style) -> tuple[QuestionSet, CacheStatus]:
         """The set for *prompt* and how it was found."""
         llm = self._handle("questions") if self._has("questions") else None
         return await self._writer.of(prompt, style, llm, self._context)

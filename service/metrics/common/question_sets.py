@@ -14,7 +14,7 @@ from service.observability.notes import Code, Note
 from service.questions.given import GivenQuestion
 from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
-from service.serving.context import Found
+from service.serving.context import CacheStatus
 from service.serving.demand import Demand
 
 USUAL_QUESTIONS = 8  # of a set
@@ -24,7 +24,7 @@ GIVEN_SETS = "question sets imported, pinned or sent along"  # which need no que
 Given = str | Sequence[GivenQuestion] | None
 
 
-class Asked(TypedDict):
+class QuestionDetail(TypedDict):
     """
     One question with what it counts.
 
@@ -59,7 +59,7 @@ class SetDetails(TypedDict):
 
 async def questions_for(
     item: Item, models: Models, style: Style, given: Given
-) -> tuple[QuestionSet, Found | None]:
+) -> tuple[QuestionSet, CacheStatus | None]:
     """
     The pinned set, the one that was sent along, or the prompt's own in *style*.
 
@@ -105,7 +105,7 @@ def vqa_demand(prompt: str, options: Any) -> dict[str, Demand]:
     return {"vqa": Demand(len(texts), sum(map(len, texts)) + len(texts) * len(template))}
 
 
-def told(question: Question, score: float | None) -> Asked:
+def told(question: Question, score: float | None) -> QuestionDetail:
     """A question as details show it."""
     return {
         "id": question.id,

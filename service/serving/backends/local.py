@@ -11,7 +11,7 @@ from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import StartedQueuedCall
 from service.serving.batcher.device import Device, LocalModel
 from service.serving.context import Context
-from service.serving.contract import Backend, Extent, Outlook
+from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
 
@@ -28,11 +28,11 @@ class LocalBackend(Backend):
         """Empty while the device runs batches."""
         return "" if self._device.running else "not serving"
 
-    def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:
+    def outlook(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
         """By the measured cost of batches on the device."""
         return self._device.outlook(self._resident, lane, demand)
 
-    def extent(self, demand: Demand) -> Extent:
+    def extent(self, demand: Demand) -> WorkEstimate:
         """By the same."""
         return self._device.extent(self._resident, demand)
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from models.core.calls import Call
 from models.core.contract import ModelError, Prepared, RemoteModel, UpstreamError
-from models.core.outcomes import Outcome
+from models.core.outcomes import CallResult
 from models.core.settings import RemoteSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.promise import Promise
@@ -27,9 +27,9 @@ from service.serving.backends.trust import Trust
 from service.serving.backends.upstream import Unreachable, Upstream
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import Resident, Scheduler, Turn
+from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.context import Context
-from service.serving.contract import Backend, Extent, Outlook
+from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
 
@@ -80,7 +80,7 @@ class RemoteBackend(Backend):
         self._missing = "has not been asked yet"
         self._served, self._upstream = settings.model, upstream
         self._cpu, self._instruments, self._clock = cpu, instruments, clock
-        self._resident = Resident(name, model, queue)
+        self._resident = HostedModel(name, model, queue)
         self._scheduler = Scheduler([self._resident], shares or Shares(), clock(), settings.max_in_flight)
         self._sending = Tasks()
         for lane in LANES:
@@ -167,11 +167,11 @@ class RemoteBackend(Backend):
         post = partial(self._upstream.post, headers={"X-Vllm-Priority": PRIORITY[INTERACTIVE]})
         return await self._resident.model.answer(prepared, post)
 
-    def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:
+    def outlook(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
         """By what calls have lately taken; the first ones meet no prediction."""
         return self._scheduler.outlook(self._resident, lane, demand, self._clock())
 
-    def extent(self, demand: Demand) -> Extent:
+    def extent(self, demand: Demand) -> WorkEstimate:
         """By the same."""
         return self._scheduler.extent(self._resident, demand)
 
@@ -210,7 +210,7 @@ class RemoteBackend(Backend):
             task.add_done_callback(partial(self._end, turn))
             call.result.add_done_callback(partial(abandon, task))
 
-    def _end(self, turn: Turn[RemoteModel], task: "asyncio.Task[Any]") -> None:
+    def _end(self, turn: RunningBatch[RemoteModel], task: "asyncio.Task[Any]") -> None:
         """Answer the turn's one call, learn from it, and let the next one begin."""
         [call], ended = turn.batch, self._clock()
         ran_s = ended - turn.began
@@ -234,7 +234,7 @@ class RemoteBackend(Backend):
             outcome = await self._answer(call.prepared, headers)
         except Exception as exc:
             return self._error(exc)
-        if isinstance(outcome, Outcome) and not outcome.is_finite():
+        if isinstance(outcome, CallResult) and not outcome.is_finite():
             return ModelFault(f"the model {self.name} returned a number that is not finite")
         return outcome
 

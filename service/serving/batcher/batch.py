@@ -12,7 +12,7 @@ from math import inf
 from typing import Any
 
 from models.core.contract import Prepared
-from models.core.outcomes import Outcome
+from models.core.outcomes import CallResult
 from service.core.concurrency.promise import Promise
 from service.core.errors import DeadlineExceeded, ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
@@ -55,7 +55,7 @@ class QueuedCall:
         """Its batch begins."""
         self.running, self.waited_s = True, now - self.arrived
 
-    def answer(self, outcome: Outcome | ScoregateError, ran_s: float = 0.0) -> None:
+    def answer(self, outcome: CallResult | ScoregateError, ran_s: float = 0.0) -> None:
         """Give the caller its outcome, unless the caller has gone."""
         if not self.result.done():
             self.result.set_result(Result(outcome, self.waited_s, ran_s, self.batch))

@@ -15,22 +15,22 @@ from time import monotonic
 from typing import Any, Self
 
 from models.core.contract import Model, ModelError, Prepared
-from models.core.outcomes import Outcome
+from models.core.outcomes import CallResult
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.core.lanes import LANES
 from service.observability.instruments import Instruments
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.batch_span import batch_span
 from service.serving.batcher.cores import compute_on_one_core, is_out_of_memory
-from service.serving.batcher.place import Cores, Place
-from service.serving.batcher.scheduler import Resident, Scheduler, Turn
+from service.serving.batcher.place import Cores, ExecutionSlot
+from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.batcher.warm_up import warm_up
-from service.serving.contract import Extent, Outlook
+from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.demand import Demand
 
 log = logging.getLogger("scoregate.device")
 
-LocalModel = Resident[Model]
+LocalModel = HostedModel[Model]
 
 
 class Broken(Exception):
@@ -64,7 +64,7 @@ class Device:
         self._closed = self._leaving = False
         self._cores = Cores(cores)
         beside = {1: 0, 2: 2}.get(cores, 1)  # another full batch, and urgent calls
-        self._places = [Place(cores), *(Place(1) for _ in range(beside))]
+        self._places = [ExecutionSlot(cores), *(ExecutionSlot(1) for _ in range(beside))]
         self._tasks: list[asyncio.Task[None]] = []
         for resident in self.residents:
             instruments.stalled.labels(resident.name).set_function(self.stalled_for)
@@ -126,11 +126,11 @@ class Device:
         """Predicted seconds in which what waits in *lane* now will have been done."""
         return self._scheduler.wait_s(lane, self._clock())
 
-    def outlook(self, resident: LocalModel, lane: str, demand: Demand | None) -> Outlook:
+    def outlook(self, resident: LocalModel, lane: str, demand: Demand | None) -> AdmissionForecast:
         """What a request, or one call of it, would meet."""
         return self._scheduler.outlook(resident, lane, demand, self._clock())
 
-    def extent(self, resident: LocalModel, demand: Demand) -> Extent:
+    def extent(self, resident: LocalModel, demand: Demand) -> WorkEstimate:
         """What *demand* comes to."""
         return self._scheduler.extent(resident, demand)
 
@@ -148,8 +148,8 @@ class Device:
 
     # --- the loop -------------------------------------------------------------------------------
 
-    async def _run(self, place: Place) -> None:
-        turn: Turn[Model] | None = None
+    async def _run(self, place: ExecutionSlot) -> None:
+        turn: RunningBatch[Model] | None = None
         reason: ScoregateError = Draining()
         try:
             while not self._closed:
@@ -179,7 +179,7 @@ class Device:
             if not self._leaving:
                 self._show_not_ready()
 
-    def _may_begin(self, resident: LocalModel, place: Place) -> bool:
+    def _may_begin(self, resident: LocalModel, place: ExecutionSlot) -> bool:
         """
         Whether the next batch of *resident* may begin now, at *place*.
 
@@ -194,7 +194,7 @@ class Device:
         full = bool(self._cores.free) and resident.queue.fills_a_batch
         return full or self._scheduler.is_urgent(resident)
 
-    async def _take(self, turn: Turn[Model], place: Place) -> None:
+    async def _take(self, turn: RunningBatch[Model], place: ExecutionSlot) -> None:
         """Run the batch of *turn* with as many cores as it should have."""
         alone, cores = self._cores.unused, self._cores
         place.cores, place.since = self._cores_for(turn) if alone else 1, self._clock()
@@ -209,7 +209,7 @@ class Device:
         """Whether full batches of *resident* run beside each other."""
         return self._cores.all == 2 and resident.model.info.reentrant
 
-    def _cores_for(self, turn: Turn[Model]) -> int:
+    def _cores_for(self, turn: RunningBatch[Model]) -> int:
         """
         Of a batch that runs alone: half of the cores where another one can have the rest; else all, or all
         but those of threads that have to decode for more than half as long as this batch takes.
@@ -239,7 +239,9 @@ class Device:
             async with asyncio.timeout(seconds if seconds < inf else None):
                 await self._work.wait()
 
-    async def _score(self, turn: Turn[Model], batch: list[QueuedCall], place: Place, share: float) -> None:
+    async def _score(
+        self, turn: RunningBatch[Model], batch: list[QueuedCall], place: ExecutionSlot, share: float
+    ) -> None:
         """
         Run a batch, or a half of one, and answer it; halve it until the bad call stands alone.
 
@@ -274,7 +276,7 @@ class Device:
         self._answer(resident.name, batch, outcomes, self._clock() - began)
         place.since = self._clock()
 
-    async def _check(self, resident: LocalModel, place: Place, exc: Exception) -> None:
+    async def _check(self, resident: LocalModel, place: ExecutionSlot, exc: Exception) -> None:
         """Raises `Broken` where even the example, which worked at the start, fails now."""
         try:
             example = resident.model.prepare(resident.model.example())
@@ -291,7 +293,7 @@ class Device:
         for call, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, ModelError):
                 outcome = ModelFault(str(outcome))
-            elif isinstance(outcome, Outcome) and not outcome.is_finite():
+            elif isinstance(outcome, CallResult) and not outcome.is_finite():
                 outcome = ModelFault(f"the model {name} returned a number that is not finite")
             gone = call.result.done()
             self._instruments.count_call(name, call.lane, outcome, call.waited_s, gone=gone)

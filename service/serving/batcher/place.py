@@ -41,7 +41,7 @@ class Cores:
             self.free += cores
 
 
-class Place:
+class ExecutionSlot:
     """
     A thread that runs a device's batches one after the other.
 

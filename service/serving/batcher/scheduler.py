@@ -13,14 +13,14 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.pending import Group
 from service.serving.batcher.queue import Queue
-from service.serving.contract import Extent, Outlook
+from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.demand import Demand
 
 M = TypeVar("M")  # what answers calls; nothing here looks at it
 
 
 @dataclass(eq=False, slots=True)
-class Resident(Generic[M]):
+class HostedModel(Generic[M]):
     """
     A model on a device or behind a server, under its configured name, with the calls that wait for it.
 
@@ -36,7 +36,7 @@ class Resident(Generic[M]):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Turn(Generic[M]):
+class RunningBatch(Generic[M]):
     """
     A batch on its way through the device, or a call on its way to the server and back.
 
@@ -46,7 +46,7 @@ class Turn(Generic[M]):
         gap_s: how long work had waited then since the device was last busy.
     """
 
-    resident: Resident[M]
+    resident: HostedModel[M]
     lane: str
     batch: list[QueuedCall]
     began: float
@@ -63,17 +63,17 @@ class Scheduler(Generic[M]):
     """
 
     def __init__(
-        self, residents: Sequence[Resident[M]], shares: Shares, now: float, places: int = 1, ahead: int = 0
+        self, residents: Sequence[HostedModel[M]], shares: Shares, now: float, places: int = 1, ahead: int = 0
     ) -> None:
         self._residents, self._shares = tuple(residents), shares
         self._places, self._ahead = places, ahead
         self._charged = 0.0  # what the resident of the last turn had been charged when it began
-        self._running: dict[Turn[M], float] = {}  # when each should end
+        self._running: dict[RunningBatch[M], float] = {}  # when each should end
         self._ended = now  # the last turn
         self._progress = now  # calls were last answered, or joined an idle device
 
     @property
-    def running(self) -> Collection[Turn[M]]:
+    def running(self) -> Collection[RunningBatch[M]]:
         """The turns under way."""
         return self._running.keys()
 
@@ -87,7 +87,7 @@ class Scheduler(Generic[M]):
         """Whether nothing runs and nothing waits."""
         return not self._running and not any(r.queue.waiting for r in self._residents)
 
-    def put(self, resident: Resident[M], call: QueuedCall) -> None:
+    def put(self, resident: HostedModel[M], call: QueuedCall) -> None:
         """Queue one call of *resident*, which arrives now."""
         if self.idle:
             self._progress = call.arrived
@@ -95,12 +95,12 @@ class Scheduler(Generic[M]):
             resident.charged = max(resident.charged, self._charged)  # no credit for time without work
         resident.queue.put(call)
 
-    def next(self) -> Resident[M] | None:
+    def next(self) -> HostedModel[M] | None:
         """The resident whose turn it is; None where nothing waits."""
         working = [resident for resident in self._residents if resident.queue.waiting]
         return min(working, key=lambda resident: resident.charged, default=None)
 
-    def waits_until(self, resident: Resident[M], known: Set[Group], since: float) -> float:
+    def waits_until(self, resident: HostedModel[M], known: Set[Group], since: float) -> float:
         """
         Until when the next batch of *resident* waits for more calls; -inf where it goes at once.
 
@@ -129,14 +129,14 @@ class Scheduler(Generic[M]):
             until = max(until, worth_s + (max(since, pending.latest) if waits_on else since))
         return until
 
-    def _others_wait(self, resident: Resident[M]) -> bool:
+    def _others_wait(self, resident: HostedModel[M]) -> bool:
         return any(other.queue.waiting for other in self._residents if other is not resident)
 
-    def is_urgent(self, resident: Resident[M]) -> bool:
+    def is_urgent(self, resident: HostedModel[M]) -> bool:
         """Whether calls of *resident* that somebody waits for would wait for bulk calls alone."""
         return resident.queue.waiting == INTERACTIVE and {turn.lane for turn in self._running} == {BULK}
 
-    def begin(self, resident: Resident[M], now: float, *, urgent: bool = False) -> Turn[M] | None:
+    def begin(self, resident: HostedModel[M], now: float, *, urgent: bool = False) -> RunningBatch[M] | None:
         """
         The next batch of *resident*, which begins now; None where all of its callers have left.
 
@@ -150,7 +150,7 @@ class Scheduler(Generic[M]):
         # Between batches the loop answers callers; where work waited meanwhile, it waited for that.
         gap_s = max(0.0, now - max(self._ended, min(call.arrived for call in batch)))
         self._charged = resident.charged
-        turn = Turn(resident, lane, batch, now, gap_s)
+        turn = RunningBatch(resident, lane, batch, now, gap_s)
         run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in batch))
         self._running[turn] = now + self._free_in_s(now) + run_s
         return turn
@@ -159,7 +159,7 @@ class Scheduler(Generic[M]):
         """Calls of the batch that runs have been answered."""
         self._progress = now
 
-    def end(self, turn: Turn[M], now: float, share: float = 1.0) -> None:
+    def end(self, turn: RunningBatch[M], now: float, share: float = 1.0) -> None:
         """All of the turn's batch, which had *share* of the device, has been answered."""
         del self._running[turn]
         self._ended = now
@@ -183,7 +183,9 @@ class Scheduler(Generic[M]):
         bulk_waits = any(resident.queue.depth(BULK) for resident in self._residents)
         return 1 + self._shares.owed(0.0) if lane == INTERACTIVE and bulk_waits else 1.0
 
-    def outlook(self, resident: Resident[M], lane: str, demand: Demand | None, now: float) -> Outlook:
+    def outlook(
+        self, resident: HostedModel[M], lane: str, demand: Demand | None, now: float
+    ) -> AdmissionForecast:
         """
         What a request would meet that asks *demand* of *resident*; without one, a call of one admitted.
 
@@ -193,10 +195,10 @@ class Scheduler(Generic[M]):
         queue, wait_s = resident.queue, self.wait_s(lane, now)
         typical_s = queue.cost_model.typical_s
         if demand is None:
-            return Outlook(queue.is_full(lane), wait_s, typical_s, drain_s=wait_s)
+            return AdmissionForecast(queue.is_full(lane), wait_s, typical_s, drain_s=wait_s)
         cost, reserved = queue.cost_of(demand), queue.reserved[lane]
         own_s = queue.alone_s(cost + min(cost, reserved)) * self._slowdown(lane) / self._places
-        return Outlook(
+        return AdmissionForecast(
             full=queue.is_full(lane, reserved),
             wait_s=wait_s,
             run_s=max(own_s, typical_s),
@@ -205,13 +207,13 @@ class Scheduler(Generic[M]):
             too_much=cost > queue.most_at_once,
         )
 
-    def extent(self, resident: Resident[M], demand: Demand) -> Extent:
+    def extent(self, resident: HostedModel[M], demand: Demand) -> WorkEstimate:
         """What *demand* comes to in full batches, as many at once as there are places."""
         queue = resident.queue
         call = queue.cost_of(demand) / demand.calls
         calls = queue.full_batch(call)
         batches = demand.calls / (calls * self._places)
-        return Extent(batches * queue.cost_model.run_s(calls * call), batches)
+        return WorkEstimate(batches * queue.cost_model.run_s(calls * call), batches)
 
     def stalled_s(self, now: float) -> float:
         """Seconds since calls were last answered while work waits or runs; 0 when idle."""

@@ -8,11 +8,11 @@ from models.core.reason import in_short
 from service.core.errors import ModelFault
 from service.core.settings import NotYet
 from service.serving.batcher.cores import is_out_of_memory
-from service.serving.batcher.place import Place
+from service.serving.batcher.place import ExecutionSlot
 
 
 async def warm_up(
-    name: str, model: Model, places: Sequence[Place], clock: Callable[[], float]
+    name: str, model: Model, places: Sequence[ExecutionSlot], clock: Callable[[], float]
 ) -> tuple[int, float]:
     """
     Score the model's example twice at each of *places*: the first run pays for what is paid once.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from models.core.outcomes import Outcome
+from models.core.outcomes import CallResult
 
 ENTRY = 200  # bytes that the ordered dict takes for an entry, over key and value
 
@@ -22,17 +22,17 @@ class OutcomeCache:
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes
-        self._outcomes: OrderedDict[bytes, tuple[Outcome, int]] = OrderedDict()
+        self._outcomes: OrderedDict[bytes, tuple[CallResult, int]] = OrderedDict()
         self.bytes = 0  # of all entries, as `size_of` counts them
 
     def __len__(self) -> int:
         return len(self._outcomes)
 
-    async def find(self, keys: Sequence[bytes]) -> list[Outcome | None]:
+    async def find(self, keys: Sequence[bytes]) -> list[CallResult | None]:
         """The outcome under each key, or None, without letting go of the event loop."""
         return [self.get(key) for key in keys]
 
-    def get(self, key: bytes) -> Outcome | None:
+    def get(self, key: bytes) -> CallResult | None:
         """The outcome under *key*, or None."""
         found = self._outcomes.get(key)
         if found is None:
@@ -40,7 +40,7 @@ class OutcomeCache:
         self._outcomes.move_to_end(key)
         return found[0]
 
-    def keep(self, key: bytes, outcome: Outcome) -> None:
+    def keep(self, key: bytes, outcome: CallResult) -> None:
         """Keep *outcome* if it fits at all, and let go of what no longer does."""
         size = ENTRY + size_of(key) + size_of(outcome)
         if size > self._max:
@@ -51,7 +51,7 @@ class OutcomeCache:
         while self.bytes > self._max:
             self._drop(self._outcomes.popitem(last=False)[1])
 
-    def _drop(self, entry: tuple[Outcome, int] | None) -> None:
+    def _drop(self, entry: tuple[CallResult, int] | None) -> None:
         self.bytes -= entry[1] if entry else 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from models.core.outcomes import Outcome
+from models.core.outcomes import CallResult
 from service.core.concurrency.batch_loader import BatchLoader
 from service.core.redis.client import RedisClient, RedisFailed
 from service.observability.instruments import Instruments
@@ -33,10 +33,10 @@ class RedisCache:
     ) -> None:
         self._memory, self._client, self._ttl_s = memory, client, ttl_s
         self._errors = instruments.cache_errors.labels("scores")
-        self._reads: BatchLoader[bytes, Outcome | None] = BatchLoader(self._read)
-        self._writes: BatchLoader[tuple[bytes, Outcome], None] = BatchLoader(self._write)
+        self._reads: BatchLoader[bytes, CallResult | None] = BatchLoader(self._read)
+        self._writes: BatchLoader[tuple[bytes, CallResult], None] = BatchLoader(self._write)
 
-    async def find(self, keys: Sequence[bytes]) -> list[Outcome | None]:
+    async def find(self, keys: Sequence[bytes]) -> list[CallResult | None]:
         """The outcome under each key, or None."""
         found = {key: self._memory.get(key) for key in keys}
         if missing := [key for key, outcome in found.items() if outcome is None]:
@@ -46,7 +46,7 @@ class RedisCache:
                 found[key] = self._memory.get(key) if outcome is None else outcome
         return [found[key] for key in keys]
 
-    def keep(self, key: bytes, outcome: Outcome) -> None:
+    def keep(self, key: bytes, outcome: CallResult) -> None:
         """Keep *outcome* here at once, and in Redis soon."""
         self._memory.keep(key, outcome)
         self._writes.load((key, outcome))
@@ -56,13 +56,13 @@ class RedisCache:
         await self._reads.aclose()
         await self._writes.aclose()
 
-    async def _read(self, keys: Sequence[bytes]) -> list[Outcome | None]:
+    async def _read(self, keys: Sequence[bytes]) -> list[CallResult | None]:
         names = [redis_key(key) for key in keys]
         try:
             values = await self._client.do(lambda redis: redis.mget(names))
         except RedisFailed:
             return [None] * len(keys)
-        outcomes = [None if value is None else Outcome.loads(value) for value in values]
+        outcomes = [None if value is None else CallResult.loads(value) for value in values]
         for key, outcome in zip(keys, outcomes, strict=True):
             if outcome is not None:
                 self._memory.keep(key, outcome)
@@ -71,7 +71,7 @@ class RedisCache:
             log.warning("values in Redis under %s are no outcome of a model: %d", PREFIX, wrong)
         return outcomes
 
-    async def _write(self, entries: Sequence[tuple[bytes, Outcome]]) -> list[None]:
+    async def _write(self, entries: Sequence[tuple[bytes, CallResult]]) -> list[None]:
         async def send(redis: Any) -> None:
             async with redis.pipeline(transaction=False) as pipe:
                 for key, outcome in entries:

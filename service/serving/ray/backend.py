@@ -30,13 +30,13 @@ from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import StartedQueuedCall
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import Turn
+from service.serving.batcher.scheduler import RunningBatch
 from service.serving.context import Context
-from service.serving.contract import Backend, Extent, Outlook, Result
+from service.serving.contract import AdmissionForecast, Backend, Result, WorkEstimate
 from service.serving.demand import Demand
 from service.serving.ray.contract import Deployment, Described, Lost, Sent
-from service.serving.ray.place import GroupedCall, Place
-from service.serving.ray.places import Places
+from service.serving.ray.place import GroupedCall, ReplicaQueue
+from service.serving.ray.places import ReplicaQueues
 from service.serving.ray.presence import Presence
 from service.serving.ray.sending import Sending
 from service.serving.reservation import Reservation
@@ -73,7 +73,7 @@ class ReplicatedBackend(Backend):
     ) -> None:
         self.name = name
         self._presence = Presence(deployment, self._came, self._went, sleep)
-        self._deployment, self._places = deployment, Places(make_queue, shares or Shares(), clock)
+        self._deployment, self._places = deployment, ReplicaQueues(make_queue, shares or Shares(), clock)
         self._cpu, self._instruments, self._clock = cpu, instruments, clock
         self._strays: list[QueuedCall] = []  # that wait for any replica
         self._sending = Tasks()
@@ -137,11 +137,11 @@ class ReplicatedBackend(Backend):
 
     # --- what waits -------------------------------------------------------------------------------
 
-    def outlook(self, lane: str, demand: Demand | None = None) -> Outlook:
+    def outlook(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
         """Of a demand that all replicas share."""
         return self._places.outlook(lane, demand)
 
-    def extent(self, demand: Demand) -> Extent:
+    def extent(self, demand: Demand) -> WorkEstimate:
         """Of a demand that all replicas share."""
         return self._places.extent(demand)
 
@@ -209,7 +209,7 @@ class ReplicatedBackend(Backend):
 
     # --- groups -----------------------------------------------------------------------------------
 
-    def _send_due(self, place: Place) -> None:
+    def _send_due(self, place: ReplicaQueue) -> None:
         """Send what waits for *place*, or for another one that has too much, as far as it may."""
         place.due = False
         while place.takes_more and self._places.holds(place) and not self._closed:
@@ -220,7 +220,7 @@ class ReplicatedBackend(Backend):
                 return
             self._send(place, turn)
 
-    def _send(self, place: Place, turn: Turn[None]) -> None:
+    def _send(self, place: ReplicaQueue, turn: RunningBatch[None]) -> None:
         name = f"{self._gateway}-{next(self._groups)}"
         for call in turn.batch:
             assert isinstance(call, GroupedCall)
@@ -233,7 +233,9 @@ class ReplicatedBackend(Backend):
         for call in turn.batch:
             call.result.add_done_callback(partial(abandon, task, turn.batch))
 
-    def _end(self, place: Place, turn: Turn[None], task: "asyncio.Task[list[Result] | None]") -> None:
+    def _end(
+        self, place: ReplicaQueue, turn: RunningBatch[None], task: "asyncio.Task[list[Result] | None]"
+    ) -> None:
         """Answer a group's calls, or send them again; learn from it, and let the next group go."""
         now, calls = self._clock(), turn.batch
         place.scheduler.end(turn, now)
@@ -265,7 +267,9 @@ class ReplicatedBackend(Backend):
             isinstance(result.outcome, DeadlineExceeded) and in_time
         )
 
-    def _learn(self, place: Place, turn: Turn[None], results: Sequence[Result], now: float) -> None:
+    def _learn(
+        self, place: ReplicaQueue, turn: RunningBatch[None], results: Sequence[Result], now: float
+    ) -> None:
         """From the replica's own batches: a group's way also has the wait for the one before it."""
         batches: Counter[float] = Counter()  # cost, by the time that the batch took, which no two share
         for call, result in zip(turn.batch, results, strict=True):
@@ -276,7 +280,7 @@ class ReplicatedBackend(Backend):
         place.scheduler.answered(now)
         self._instruments.count_batch(self.name, len(turn.batch), now - turn.began)
 
-    def _lost(self, place: Place, calls: Sequence[QueuedCall]) -> None:
+    def _lost(self, place: ReplicaQueue, calls: Sequence[QueuedCall]) -> None:
         """The replica went away, or was not reached: it is sent nothing until it has answered again."""
         log.warning("replica lost", extra={"model": self.name})
         if self._places.holds(place):

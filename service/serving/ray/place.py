@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from service.core.lanes import LANES
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import Resident, Scheduler
+from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.ray.contract import Described
 
 GROUPS = 2  # on their way to one replica at a time: one that it works on, and the next
@@ -33,7 +33,7 @@ class GroupedCall(QueuedCall):
 
 
 @dataclass(eq=False, slots=True)
-class Place:
+class ReplicaQueue:
     """
     One replica.
 
@@ -42,14 +42,14 @@ class Place:
     """
 
     replica: Described
-    resident: Resident[None]
+    resident: HostedModel[None]
     scheduler: Scheduler[None]
     due: bool = False
 
     @classmethod
-    def of(cls, replica: Described, queue: Queue, shares: Shares, now: float) -> "Place":
+    def of(cls, replica: Described, queue: Queue, shares: Shares, now: float) -> "ReplicaQueue":
         """A replica that nothing waits for yet."""
-        resident: Resident[None] = Resident(replica.id, None, queue)
+        resident: HostedModel[None] = HostedModel(replica.id, None, queue)
         return cls(replica, resident, Scheduler([resident], shares, now, ahead=GROUPS - 1))
 
     @property
@@ -90,7 +90,7 @@ class Place:
         return self.waiting + sum(len(turn.batch) for turn in self.scheduler.running)
 
 
-def choose(places: Sequence[Place], digest: str, slack: int) -> Place:
+def choose(places: Sequence[ReplicaQueue], digest: str, slack: int) -> ReplicaQueue:
     """
     The place for a call about the image *digest*, one of *places*.
 

@@ -8,16 +8,16 @@ from math import ceil, inf
 from models.core.contract import ModelInfo
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
-from service.serving.contract import Extent, Outlook
+from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.demand import Demand
 from service.serving.ray.contract import Described
-from service.serving.ray.place import Place, choose
+from service.serving.ray.place import ReplicaQueue, choose
 from service.serving.ray.reservations import Reservations
 
 RECOVERY_S = 10.0  # in which a replica usually comes back, or the next one comes
 
 
-class Places:
+class ReplicaQueues:
     """
     A place for each replica.  While replicas of two models run, since an update is on its way, those of
     the model that most of them hold are asked.
@@ -35,7 +35,7 @@ class Places:
 
     def __init__(self, make_queue: Callable[..., Queue], shares: Shares, clock: Callable[[], float]) -> None:
         self._make_queue, self._shares, self._clock = make_queue, shares, clock
-        self._all: dict[str, Place] = {}
+        self._all: dict[str, ReplicaQueue] = {}
         self._left = -inf  # when the last replica went
         self.model = ""
 
@@ -45,7 +45,7 @@ class Places:
             return
         queue = self._make_queue(alone=replica.info.generates)
         queue.finished(replica.cost, replica.seconds)
-        self._all[replica.id] = Place.of(replica, queue, self._shares, self._clock())
+        self._all[replica.id] = ReplicaQueue.of(replica, queue, self._shares, self._clock())
         self.cost = replica.cost
 
     def remove(self, id: str) -> list[QueuedCall]:
@@ -54,7 +54,7 @@ class Places:
         self._left = self._clock()
         return place.queue.take_all(self._clock()) if place else []
 
-    def holds(self, place: Place) -> bool:
+    def holds(self, place: ReplicaQueue) -> bool:
         """Whether *place* is still there."""
         return self._all.get(place.id) is place
 
@@ -68,7 +68,7 @@ class Places:
         return before not in ("", self.model)
 
     @property
-    def asked(self) -> list[Place]:
+    def asked(self) -> list[ReplicaQueue]:
         """The replicas of the model that is asked."""
         return [place for place in self._all.values() if place.replica.model == self.model]
 
@@ -80,12 +80,12 @@ class Places:
         """How many calls wait in *lane*."""
         return sum(place.queue.depth(lane) for place in self._all.values())
 
-    def for_call(self, digest: str) -> Place | None:
+    def for_call(self, digest: str) -> ReplicaQueue | None:
         """Where a call about that image waits; None where no replica is there."""
         places = self.asked
         return choose(places, digest, max(1, places[0].queue.full_batch(self.cost) // 2)) if places else None
 
-    def relieve(self, place: Place) -> None:
+    def relieve(self, place: ReplicaQueue) -> None:
         """Give an idle *place* a batch of the one that has the most waiting, and can't begin it yet."""
         places = self.asked
         busiest = max(places, key=lambda each: each.waiting, default=place)
@@ -95,15 +95,15 @@ class Places:
 
     # --- what a demand would meet that all of them share --------------------------------------------
 
-    def outlook(self, lane: str, demand: Demand | None) -> Outlook:
+    def outlook(self, lane: str, demand: Demand | None) -> AdmissionForecast:
         """See `Backend.outlook`."""
         places, now = self.asked, self._clock()
         if not places:
             gone_s = now - self._left
-            return Outlook(gone_s >= RECOVERY_S, max(0.0, RECOVERY_S - gone_s), 0.0, RECOVERY_S)
+            return AdmissionForecast(gone_s >= RECOVERY_S, max(0.0, RECOVERY_S - gone_s), 0.0, RECOVERY_S)
         part = demand and part_of(demand, places)
         each = [place.scheduler.outlook(place.resident, lane, part, now) for place in places]
-        return Outlook(
+        return AdmissionForecast(
             full=all(one.full for one in each),
             wait_s=sum(one.wait_s for one in each) / len(each),
             run_s=max(one.run_s for one in each),
@@ -112,9 +112,9 @@ class Places:
             too_much=all(one.too_much for one in each),
         )
 
-    def extent(self, demand: Demand) -> Extent:
+    def extent(self, demand: Demand) -> WorkEstimate:
         """See `Backend.extent`."""
-        places, unknown = self.asked, Extent(0.0, 1.0)  # where no replica runs
+        places, unknown = self.asked, WorkEstimate(0.0, 1.0)  # where no replica runs
         part = part_of(demand, places)
         return max((place.scheduler.extent(place.resident, part) for place in places), default=unknown)
 
@@ -125,7 +125,7 @@ class Places:
         return Reservations([place.queue.reserve(lane, part, parts) for place in places])
 
 
-def part_of(demand: Demand, places: Sequence[Place]) -> Demand:
+def part_of(demand: Demand, places: Sequence[ReplicaQueue]) -> Demand:
     """What one of *places* gets of *demand*."""
     parts = max(1, len(places))
     return replace(demand, calls=max(1, ceil(demand.calls / parts)), characters=demand.characters // parts)

@@ -20,7 +20,7 @@ from service.observability.logs import configure_logging
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.cores import compute_on_one_core
 from service.serving.batcher.device import Device
-from service.serving.batcher.scheduler import Resident
+from service.serving.batcher.scheduler import HostedModel
 from service.serving.context import Context
 from service.serving.contract import Result, StartedCall
 from service.serving.handles import queue_of, shares_of
@@ -54,7 +54,7 @@ class Replica:
         self._stall_s = settings.server.stall_s
         self._under_way: dict[str, list[StartedCall]] = {}
         queue = queue_of(table, settings.queue, alone=model.info.generates)
-        resident = Resident(name, model, queue)
+        resident = HostedModel(name, model, queue)
         self._device = Device(
             [resident],
             self._instruments,

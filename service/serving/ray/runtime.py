@@ -6,13 +6,13 @@ from functools import partial
 from models.core.contract import RemoteModel
 from service.core.concurrency.threads import on_thread
 from service.core.settings import NotYet
-from service.serving.handles import Handles, queue_of, shares_of
+from service.serving.handles import BaseRuntime, queue_of, shares_of
 from service.serving.loading import is_placed
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.cluster import connected
 
 
-class RayRuntime(Handles):
+class RayRuntime(BaseRuntime):
     """
     Connections to a cluster and to served models, and handles for both.
 

@@ -5,14 +5,14 @@ import random
 from collections.abc import Iterable, Mapping
 
 from service.core.errors import ScoregateError
-from service.scoring.report import Outcome, most_telling
+from service.scoring.report import MetricResult, most_telling
 
 MOST_WAIT_S = 30.0
 TEMPORARY = {408, 429, 502, 503, 504}
 UNAVAILABLE = 503
 
 
-def is_temporary(outcome: Outcome) -> bool:
+def is_temporary(outcome: MetricResult) -> bool:
     """Whether the same request may succeed later."""
     return isinstance(outcome, ScoregateError) and outcome.status in TEMPORARY
 
@@ -30,7 +30,7 @@ def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
     return UNAVAILABLE, {"Retry-After": str(math.ceil(wait * random.uniform(1.0, 1.25)))}
 
 
-def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, Outcome]]]) -> None:
+def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, MetricResult]]]) -> None:
     """Raise the error that says most about a request, if there is one; each outcome has its place's name."""
     errors = [
         outcome.of_part(place)

@@ -16,18 +16,18 @@ from service.core.concurrency.together import side_by_side
 from service.core.errors import DeadlineExceeded, ScoregateError, bare
 from service.scoring.engine import Engine
 from service.scoring.items import UnopenedItem
-from service.scoring.report import Outcome
+from service.scoring.report import MetricResult
 from service.serving.context import Context, free
 from service.web.dialects.failures import is_temporary
 from service.web.dialects.unheard import Unheard
-from service.web.dialects.waiting import WaitingRoom
+from service.web.dialects.waiting import RetryBudget
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 4.0
 
-Outcomes = Mapping[str, Outcome]
+Outcomes = Mapping[str, MetricResult]
 
 
-class Patience:
+class DeadlineRetry:
     """
     The items of one request.
 
@@ -46,10 +46,10 @@ class Patience:
     ) -> None:
         self._engine, self._items, self._context, self._unheard = engine, items, context, unheard
         self._missing = dict(enumerate(metrics))  # by the item's number, what has no lasting outcome
-        self._outcomes: list[dict[str, Outcome]] = [{} for _ in items]
+        self._outcomes: list[dict[str, MetricResult]] = [{} for _ in items]
         self._charged: set[int] = set()  # a quota is charged for an item once
 
-    async def outcomes(self, room: WaitingRoom, size: int) -> Sequence[Outcomes]:
+    async def outcomes(self, room: RetryBudget, size: int) -> Sequence[Outcomes]:
         """
         For each item what came of each metric; refusals are left where the deadline is too near to ask again.
 
@@ -84,7 +84,7 @@ class Patience:
         """The first that is missing, for which it waits in line."""
         return next(iter(self._missing.values()))[0]
 
-    async def _turn(self, room: WaitingRoom) -> bool:
+    async def _turn(self, room: RetryBudget) -> bool:
         """
         Wait for those who came before, and then for room in the lane; until the deadline at most.
 

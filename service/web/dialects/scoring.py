@@ -10,16 +10,16 @@ from service.core.concurrency.disconnect import while_connected
 from service.core.concurrency.together import side_by_side
 from service.core.errors import Invalid, NotFound, Overloaded, bare
 from service.core.lanes import BULK
-from service.images.loader import Picture
+from service.images.loader import ImageRef
 from service.images.sources import Base64, Encoded, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.metrics.common.rewards import rewards
 from service.scoring.items import UnopenedItem
 from service.serving.context import Context
 from service.web.caller import context_of, header_timeout
-from service.web.dialects.patience import Outcomes, Patience
+from service.web.dialects.patience import DeadlineRetry, Outcomes
 from service.web.dialects.unheard import Unheard
-from service.web.dialects.waiting import WaitingRoom
+from service.web.dialects.waiting import RetryBudget
 from service.wiring.bootstrap import Service
 
 WINDOWS_AT_ONCE = 2  # of a request: while the last calls of one run, those of the next are prepared
@@ -53,7 +53,7 @@ class Dialects:
         self._rewards = rewards(service.metrics, service.settings.dialects)
         server = service.settings.server
         self._unheard = Unheard()
-        self._room = WaitingRoom(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
+        self._room = RetryBudget(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
 
     def metric(self, asked: str | None) -> str:
         """The metric that a request *asked* for, or else that of the settings.  Raises `UnknownMetric`."""
@@ -137,18 +137,18 @@ class Dialects:
             for each, picture in zip(wanted, pictures, strict=True)
         ]
         metrics = [each.metrics for each in wanted]
-        patience = Patience(self._service.engine, items, metrics, context, self._unheard)
+        patience = DeadlineRetry(self._service.engine, items, metrics, context, self._unheard)
         try:
             return await patience.outcomes(self._room, sum(map(size_of, wanted)))
         except Overloaded as error:
             return [dict.fromkeys(each.metrics, bare(error)) for each in wanted]
 
 
-def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[Picture]:
+def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[ImageRef]:
     """The picture of each source; one that stands there again, and one at the same address, is the same."""
-    found: dict[Url | int, Picture] = {}
+    found: dict[Url | int, ImageRef] = {}
     keys = [(source if isinstance(source, Url) else id(source), source) for source in sources]
-    return [found.setdefault(key, Picture(source)) for key, source in keys]
+    return [found.setdefault(key, ImageRef(source)) for key, source in keys]
 
 
 def size_of(wanted: Wanted) -> int:

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from service.core.errors import Invalid, ScoregateError, UnknownMetric
 from service.core.fields import Name, Prompt
 from service.metrics.common.contract import Score
-from service.scoring.report import Outcome, most_telling
+from service.scoring.report import MetricResult, most_telling
 from service.web.caller import charge_of
 from service.web.dialects.failures import answer_to, is_temporary
 from service.web.dialects.patience import Outcomes
@@ -154,14 +154,14 @@ async def of_all(request: Request, asked: Sequence[Ask]) -> list[Outcomes]:
     return [*outcomes]
 
 
-def unserved(asked: Sequence[Ask], dialects: Dialects) -> list[dict[str, Outcome]]:
+def unserved(asked: Sequence[Ask], dialects: Dialects) -> list[dict[str, MetricResult]]:
     """For each picture the errors of rewards that are not served."""
     names = {name for ask in asked for name in ask.required_rewards}
     unknown = {name: UnknownMetric(why) for name in names if (why := dialects.absent(name))}
     return [{name: unknown[name] for name in ask.required_rewards if name in unknown} for ask in asked]
 
 
-def wanted_of(asked: Sequence[Ask], outcomes: Sequence[dict[str, Outcome]]) -> dict[int, Wanted]:
+def wanted_of(asked: Sequence[Ask], outcomes: Sequence[dict[str, MetricResult]]) -> dict[int, Wanted]:
     """What is to be scored, by the picture's number; what cannot be has its error in *outcomes*."""
     wanted: dict[int, Wanted] = {}
     for number, (ask, found) in enumerate(zip(asked, outcomes, strict=True)):

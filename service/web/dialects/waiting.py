@@ -11,7 +11,7 @@ MAX_ITEMS = 16 * 1024
 AGAIN_PER_S = 500  # items of all requests that are asked again after a while, whatever has become of the lane
 
 
-class WaitingRoom:
+class RetryBudget:
     """
     Requests that were refused and wait to be asked again.
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from service.core.concurrency.disconnect import while_connected
 from service.scoring.cascade import ranked
-from service.scoring.ranking import Place
+from service.scoring.ranking import RankedItem
 from service.scoring.report import ItemReport
 from service.web.caller import context_of
 from service.web.openapi import TIMEOUT, TRACE, documented
@@ -52,7 +52,7 @@ async def rank(request: Request) -> Response:
     return json_response(content, headers=timing_header(timings))
 
 
-def placed(place: Place, item: ItemReport, explain: bool) -> dict[str, Any]:
+def placed(place: RankedItem, item: ItemReport, explain: bool) -> dict[str, Any]:
     """One picture's entry of the answer."""
     scores = item.scores
     decided = (

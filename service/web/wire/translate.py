@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from service.core.errors import Fault, Invalid, UnknownMetric
 from service.core.fields import Orient
-from service.images.loader import Picture
+from service.images.loader import ImageRef
 from service.images.sources import Base64, Encoded, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
 from service.scoring.engine import Engine
@@ -55,12 +55,12 @@ class Pictures:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._shared = dict[tuple[ImagePart | ImageUrl, Orient | None], Picture]()
+        self._shared = dict[tuple[ImagePart | ImageUrl, Orient | None], ImageRef]()
         self.missing: list[Fault] = []
 
     def of(
         self, image: WireImage | Sequence[OnePicture], place: str, orient: Orient | None = None
-    ) -> list[Picture]:
+    ) -> list[ImageRef]:
         """Those of one image or of several, which stand at *place*, but for the missing ones."""
         if isinstance(image, Sequence):
             listed = [(f"{place}/{number}", each) for number, each in enumerate(image)]
@@ -69,14 +69,14 @@ class Pictures:
         found = [self._one(each, at, orient) for at, each in listed]
         return [picture for picture in found if picture]
 
-    def _one(self, image: OnePicture, place: str, orient: Orient | None) -> Picture | None:
+    def _one(self, image: OnePicture, place: str, orient: Orient | None) -> ImageRef | None:
         if isinstance(image, ImagePart) and image.part not in self._parts:
             detail = "there is no file part of that name"
             self.missing.append(Fault(f"{place}/part", "missing_part", detail))
             return None
         if isinstance(image, ImagePart | ImageUrl):
-            return self._shared.setdefault((image, orient), Picture(self._source(image), orient=orient))
-        return Picture(self._source(image), orient=orient)
+            return self._shared.setdefault((image, orient), ImageRef(self._source(image), orient=orient))
+        return ImageRef(self._source(image), orient=orient)
 
     def _source(self, image: OnePicture) -> Source:
         match image:

@@ -12,7 +12,7 @@ import pytest
 from models.images.formats.decode import decode
 from models.images.formats.mp4 import MP4
 from models.images.formats.registry import FORMATS
-from service.images.loader import Picture
+from service.images.loader import ImageRef
 from tests.costs.web.test_cost_of_bad_input import bomb, declared
 from tests.support.bombs import flat, gif, lying_avif, run_length_bmp
 from tests.support.pictures import b64, item, png, saved
@@ -266,13 +266,13 @@ async def test_the_largest_image_allowed_fits_the_budget(serve):
 async def test_nothing_keeps_a_picture_once_its_request_is_answered(serve, image, monkeypatch):
     """Neither an error nor a circle of references, which only the collector would find, and late."""
     data, alive = data_of(image), []
-    real = Picture.__init__
+    real = ImageRef.__init__
 
     def made(self, source, **more):
         alive.append(weakref.ref(self))
         real(self, source, **more)
 
-    monkeypatch.setattr(Picture, "__init__", made)
+    monkeypatch.setattr(ImageRef, "__init__", made)
     async with serve() as client:
         gc.disable()
         try:

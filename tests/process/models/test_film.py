@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 
 import models.images.film
-from models.images.film import Film
+from models.images.film import FrameStack
 from models.images.formats.contract import MAX_FILM
 from models.images.formats.registry import read_film, read_header
 from models.images.image import Image, ImageError
@@ -35,7 +35,7 @@ def decoded(monkeypatch):
     return formats
 
 
-def colours(found: Film) -> list[tuple[int, ...]]:
+def colours(found: FrameStack) -> list[tuple[int, ...]]:
     """That of the pixel in the middle of each frame."""
     frames = [found.frame(number).rgb for number in range(found.header.frames)]
     return [rgb.getpixel((rgb.width // 2, rgb.height // 2)) for rgb in frames]
@@ -48,7 +48,7 @@ def of(*names: str) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("encoded", ANIMATED.values(), ids=ANIMATED)
 def test_an_animation_has_its_frames_in_order(encoded):
     """Each as large as the canvas."""
-    found = Film(encoded)
+    found = FrameStack(encoded)
 
     assert of("red", "lime", "blue") == colours(found)
     assert (16, 16) == found.frame(2).rgb.size == found.frame(2).size
@@ -65,7 +65,7 @@ def test_a_still_picture_has_no_frames(format):
 
 def test_an_animation_is_decoded_once_for_all_its_frames(decoded):
     """Whatever is made of them."""
-    found = Film(ANIMATED["GIF"])
+    found = FrameStack(ANIMATED["GIF"])
     for number in range(3):
         found.frame(number).once("size", lambda rgb: rgb.size)
     assert ["GIF"] == decoded
@@ -77,7 +77,7 @@ def test_an_animation_is_decoded_once_for_all_its_frames(decoded):
 
 def test_what_is_made_of_one_frame_is_not_that_of_another():
     """They share the strip, and nothing else."""
-    found = Film(ANIMATED["GIF"])
+    found = FrameStack(ANIMATED["GIF"])
     first, last = (found.frame(number).once("pixel", lambda rgb: rgb.getpixel((0, 0))) for number in (0, 2))
 
     assert of("red", "blue") == [first, last]
@@ -85,7 +85,7 @@ def test_what_is_made_of_one_frame_is_not_that_of_another():
 
 def test_the_digest_of_a_frame_names_its_file_and_its_number(decoded):
     """Nothing is decoded for it."""
-    one, again, other = Film(ANIMATED["GIF"]), Film(ANIMATED["GIF"]), Film(ANIMATED["WEBP"])
+    one, again, other = FrameStack(ANIMATED["GIF"]), FrameStack(ANIMATED["GIF"]), FrameStack(ANIMATED["WEBP"])
 
     assert one.frame(1).digest == again.frame(1).digest
     assert 4 == len({one.digest, one.frame(0).digest, one.frame(1).digest, other.frame(1).digest})
@@ -95,7 +95,7 @@ def test_the_digest_of_a_frame_names_its_file_and_its_number(decoded):
 
 def test_a_frame_reaches_another_process_as_a_picture_of_its_own():
     """With its digest."""
-    frame = Film(ANIMATED["GIF"]).frame(1)
+    frame = FrameStack(ANIMATED["GIF"]).frame(1)
     sent = pickle.loads(pickle.dumps(frame))
 
     assert Image is type(sent)
@@ -105,7 +105,7 @@ def test_a_frame_reaches_another_process_as_a_picture_of_its_own():
 def test_a_frame_that_is_not_there_is_an_error():
     """As where a URL gives another animation than before."""
     with pytest.raises(ImageError, match="only 3 frames"):
-        Film(ANIMATED["GIF"]).frame(3)
+        FrameStack(ANIMATED["GIF"]).frame(3)
 
 
 def test_the_canvas_is_as_large_as_any_frame_needs():
@@ -158,7 +158,7 @@ def test_a_video_says_its_size_and_its_frames_before_anything_is_decoded():
 def test_fewer_frames_than_declared_are_an_error(encoded):
     """And no black frames in their place."""
     with pytest.raises(ImageError, match="broken"):
-        _ = Film(encoded).frame(0).rgb
+        _ = FrameStack(encoded).frame(0).rgb
 
 
 @pytest.mark.parametrize("encoded", ANIMATED.values(), ids=ANIMATED)
@@ -170,7 +170,7 @@ def test_a_mutated_animation_is_frames_or_an_image_error(encoded):
         for _ in range(chance.choice([1, 3, 20])):
             mutated[chance.randrange(len(mutated))] = chance.randrange(256)
         with suppress(ImageError):
-            found = Film(bytes(mutated))
+            found = FrameStack(bytes(mutated))
             header = found.header
             if header.frames and header.width * header.height * header.frames < 10**6:
                 assert (header.width, header.height) == found.frame(0).rgb.size
@@ -179,7 +179,7 @@ def test_a_mutated_animation_is_frames_or_an_image_error(encoded):
 def test_a_video_has_its_frames_in_order():
     """As they are shown; codecs lose a little of each colour."""
     pytest.importorskip("av", reason="the extra `video` is not installed")
-    found = Film(mp4(COLOURS))
+    found = FrameStack(mp4(COLOURS))
 
     assert 6 == found.header.frames
     for expected, seen in zip(of(*COLOURS), colours(found), strict=True):
@@ -194,4 +194,4 @@ def test_a_video_whose_frames_are_larger_than_its_container_says_is_an_error():
     assert (16, 16) == (read_film(lying).width, read_film(lying).height)
 
     with pytest.raises(ImageError, match="broken"):
-        _ = Film(lying).frame(0).rgb
+        _ = FrameStack(lying).frame(0).rgb

@@ -8,7 +8,7 @@ import PIL.Image
 import PIL.ImageOps
 import pytest
 
-from models.images.film import Film
+from models.images.film import FrameStack
 from models.images.formats.contract import Unseen
 from models.images.formats.registry import read_unseen
 from models.images.image import Image
@@ -119,7 +119,7 @@ def test_an_upright_picture_stays_so_in_another_process_and_as_an_image_of_its_o
 
 def test_the_frames_of_an_upright_film_are_upright():
     """A WebP may say it of its whole animation."""
-    stored = Film(film("WEBP", size=(32, 16), exif=exif(6)))
+    stored = FrameStack(film("WEBP", size=(32, 16), exif=exif(6)))
     upright = stored.upright()
 
     assert ((32, 16), (16, 32)) == (stored.frame(1).rgb.size, upright.frame(1).rgb.size)

@@ -10,6 +10,7 @@ import pytest
 
 from models.core.calls import TextCall
 from models.core.outcomes import (
+    CallResult,
     Choices,
     Detection,
     Detections,
@@ -18,7 +19,6 @@ from models.core.outcomes import (
     FirstToken,
     Likelihood,
     Line,
-    Outcome,
     Reading,
     Reward,
 )
@@ -99,7 +99,7 @@ async def test_what_is_no_answer_is_a_miss_and_replaced(serve, fakes, shared, re
     assert right["scores"] == again["scores"]
     assert {"vqascore": "miss", "clipscore": "miss"} == again["cache"]
     assert names == redis.held()
-    assert all(Outcome.loads(redis.do("GET", name)) is not None for name in names)
+    assert all(CallResult.loads(redis.do("GET", name)) is not None for name in names)
 
 
 FORGED = [

@@ -12,7 +12,7 @@ from demo.training.vqa_questions import (
     TRUE_FOR,
     UNSURE,
     YES_NO,
-    Asked,
+    TrainingQuestion,
     sample_question,
 )
 from demo.training.world import GAPS, Scene, Thing, sample_scene
@@ -24,13 +24,13 @@ BLUE_CIRCLE = Thing("circle", "blue", 0.8, 0.5, 0.1, BLUE)
 CIRCLES = Scene(1, 1, (128, 128, 128), (RED_CIRCLE, BLUE_CIRCLE))
 
 
-def asked_about(scene: Scene, count: int = 3000) -> list[Asked]:
+def asked_about(scene: Scene, count: int = 3000) -> list[TrainingQuestion]:
     random = Random("questions")
     return [asked for _ in range(count) if (asked := sample_question(scene, random)) is not None]
 
 
 @pytest.fixture(scope="module")
-def circles() -> list[Asked]:
+def circles() -> list[TrainingQuestion]:
     return asked_about(CIRCLES)
 
 
@@ -44,14 +44,14 @@ def circles() -> list[Asked]:
     ],
 )
 def test_a_yes_or_no_question_is_answered_by_yes_or_no(
-    circles: list[Asked], form: str, words: set[str]
+    circles: list[TrainingQuestion], form: str, words: set[str]
 ) -> None:
     ends = form.rpartition("{}")[2]
     assert {asked.answer for asked in circles if asked.text.endswith(ends)} >= words - {"Unsure"}
     assert {asked.answer for asked in circles if asked.text.endswith(ends)} <= words
 
 
-def test_both_colours_answer_what_colour_the_circle_has(circles: list[Asked]) -> None:
+def test_both_colours_answer_what_colour_the_circle_has(circles: list[TrainingQuestion]) -> None:
     """Each in about half of the cases, so that the chances come out right."""
     text = CHOICE_QUESTION.format("What color is the circle?")
     said = [asked.answer for asked in circles if asked.text == text]
@@ -59,11 +59,11 @@ def test_both_colours_answer_what_colour_the_circle_has(circles: list[Asked]) ->
     assert 0.3 < said.count("red") / len(said) < 0.7
 
 
-def test_a_question_without_an_answer_is_not_asked(circles: list[Asked]) -> None:
+def test_a_question_without_an_answer_is_not_asked(circles: list[TrainingQuestion]) -> None:
     assert not any(asked.text == CHOICE_QUESTION.format("What color is the star?") for asked in circles)
 
 
-def test_one_word_is_in_lower_case(circles: list[Asked]) -> None:
+def test_one_word_is_in_lower_case(circles: list[TrainingQuestion]) -> None:
     ends = ONE_WORD.removeprefix("{}")
     said = {asked.answer for asked in circles if asked.text.endswith(ends)}
     assert {"yes", "no", "red", "two"} <= said

@@ -11,13 +11,13 @@ import orjson
 import pytest
 
 from models.core.outcomes import (
+    CallResult,
     Choices,
     Embedding,
     Entailment,
     FirstToken,
     Likelihood,
     Line,
-    Outcome,
     Reading,
     Text,
 )
@@ -29,7 +29,7 @@ VECTOR /= np.linalg.norm(VECTOR)
 
 def test_a_likelihood_comes_back_to_the_last_bit():
     """Floats in as many digits as tell them apart."""
-    found = Outcome.loads(LIKELIHOOD.dumps())
+    found = CallResult.loads(LIKELIHOOD.dumps())
 
     assert LIKELIHOOD == found
     assert LIKELIHOOD.log_probs[2].hex() == found.log_probs[2].hex()
@@ -37,14 +37,14 @@ def test_a_likelihood_comes_back_to_the_last_bit():
 
 def test_numbers_of_other_types_are_written_as_floats():
     """numpy's among them."""
-    found = Outcome.loads(Likelihood((np.float64(-1.5), -1), np.float64(-1.0), -2).dumps())
+    found = CallResult.loads(Likelihood((np.float64(-1.5), -1), np.float64(-1.0), -2).dumps())
 
     assert Likelihood((-1.5, -1.0), -1.0, -2.0) == found
 
 
 def test_an_embedding_comes_back_to_the_last_bit_and_read_only():
     """All 512 numbers."""
-    found = Outcome.loads(Embedding(VECTOR, True).dumps())
+    found = CallResult.loads(Embedding(VECTOR, True).dumps())
 
     assert VECTOR.tobytes() == found.vector.tobytes()
     assert (np.float32, True) == (found.vector.dtype, found.truncated)
@@ -54,7 +54,7 @@ def test_an_embedding_comes_back_to_the_last_bit_and_read_only():
 @pytest.mark.parametrize("text", ["", '{"questions": []}', "漢字 \n \x00 😀"])
 def test_a_text_comes_back_letter_by_letter(text):
     """Whatever is in it."""
-    assert Text(text) == Outcome.loads(Text(text).dumps())
+    assert Text(text) == CallResult.loads(Text(text).dumps())
 
 
 THIRD = math.log(1 / 3)
@@ -71,7 +71,7 @@ OTHERS = [
 @pytest.mark.parametrize("outcome", OTHERS)
 def test_every_other_outcome_comes_back_to_the_last_bit(outcome):
     """As stores keep it."""
-    assert outcome == Outcome.loads(outcome.dumps())
+    assert outcome == CallResult.loads(outcome.dumps())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_every_other_outcome_comes_back_to_the_last_bit(outcome):
 )
 def test_what_is_no_whole_outcome_is_not_read(written):
     """It counts as missing."""
-    assert Outcome.loads(orjson.dumps(written)) is None
+    assert CallResult.loads(orjson.dumps(written)) is None
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -118,7 +118,7 @@ def test_an_outcome_says_whether_its_numbers_are_finite_and_is_not_read_where_th
     assert Embedding(VECTOR).is_finite()
     assert Text("nan").is_finite()
     assert [False] * len(outcomes) == [outcome.is_finite() for outcome in outcomes]
-    assert [None] * len(outcomes) == [Outcome.loads(outcome.dumps()) for outcome in outcomes]
+    assert [None] * len(outcomes) == [CallResult.loads(outcome.dumps()) for outcome in outcomes]
 
 
 WRITTEN = LIKELIHOOD.to_json() | {"kind": "likelihood"}
@@ -148,14 +148,14 @@ BROKEN = [
 @pytest.mark.parametrize("value", BROKEN)
 def test_bytes_that_no_outcome_wrote_are_no_outcome(value):
     """Cut short, of another kind, or with a field of another type."""
-    assert Outcome.loads(value) is None
+    assert CallResult.loads(value) is None
 
 
 def test_a_new_kind_of_outcome_is_one_class():
     """Nothing else needs to know it."""
 
     @dataclass(frozen=True, slots=True)
-    class Box(Outcome):
+    class Box(CallResult):
         kind: ClassVar[str] = "box of a test"
         corners: tuple[float, ...]
 
@@ -170,8 +170,8 @@ def test_a_new_kind_of_outcome_is_one_class():
             return cls(tuple(written["corners"]))
 
     box = Box((0.1, 0.2, 0.7, 0.9))
-    assert box == Outcome.loads(box.dumps())
-    assert Outcome.loads(b'{"kind": "box of a test"}') is None
+    assert box == CallResult.loads(box.dumps())
+    assert CallResult.loads(b'{"kind": "box of a test"}') is None
     assert json.loads(box.dumps())["kind"] == "box of a test"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from service.core.errors import DeadlineExceeded, LaneFull, ModelFault, UnknownMetric
-from service.images.loader import Picture
+from service.images.loader import ImageRef
 from service.images.sources import Base64, Encoded
 from service.metrics.common.contract import Metric, Score
 from service.metrics.common.registry import metrics
@@ -67,7 +67,7 @@ def counting(monkeypatch):
 
 async def test_a_picture_that_many_items_name_is_opened_and_decoded_once(opened, monkeypatch):
     """Its header is read once, its pixels are decoded once, and its budget is counted once."""
-    picture = Picture(Encoded(png("blue", size=(100, 100))))
+    picture = ImageRef(Encoded(png("blue", size=(100, 100))))
     items = [UnopenedItem(f"a blue square {n}", [picture]) for n in range(20)]
     async with opened() as service:
         seen = counting(monkeypatch)
@@ -80,7 +80,7 @@ async def test_a_picture_that_many_items_name_is_opened_and_decoded_once(opened,
 
 async def test_a_picture_is_opened_once_for_all_stages_that_look_at_it(opened, monkeypatch):
     """A ranking's second metric finds it open; its pixels were let go in between."""
-    items = [UnopenedItem("a blue square", [Picture(Encoded(png("blue")))])]
+    items = [UnopenedItem("a blue square", [ImageRef(Encoded(png("blue")))])]
     async with opened() as service:
         seen = counting(monkeypatch)
         cheap = await score(service, items, "clipscore")
@@ -95,7 +95,7 @@ async def test_a_broken_picture_is_looked_at_once(opened, monkeypatch):
     """Why it cannot be had is remembered."""
     looks, real = [], Base64.read
     monkeypatch.setattr(Base64, "read", lambda self, most: looks.append(self) or real(self, most))
-    picture = Picture(Base64("not base64!"))
+    picture = ImageRef(Base64("not base64!"))
     async with opened() as service:
         report = await score(service, [UnopenedItem("a", [picture])] * 3, "vqascore")
 
@@ -105,7 +105,7 @@ async def test_a_broken_picture_is_looked_at_once(opened, monkeypatch):
 
 async def test_a_report_tells_models_and_warnings(opened, fakes):
     """So that every way in says the same."""
-    item = UnopenedItem("a dog", [Picture(Encoded(png()))])
+    item = UnopenedItem("a dog", [ImageRef(Encoded(png()))])
     async with opened() as service:
         report = await score(service, [item], "clipscore")
 
@@ -115,7 +115,7 @@ async def test_a_report_tells_models_and_warnings(opened, fakes):
 
 async def test_a_request_whose_time_ran_out_has_failed_as_a_whole(opened):
     """With the place of every item, for whoever has to answer it."""
-    picture = Picture(Encoded(png()))
+    picture = ImageRef(Encoded(png()))
     async with opened() as service:
         items = [UnopenedItem("a dog", [picture], place=f"/items/{n}") for n in range(2)]
         report = await score(service, items, "vqascore", seconds=-1)
@@ -141,7 +141,7 @@ async def brightness(item, models, options):
 @pytest.mark.parametrize("lane", ["interactive", "bulk"])
 async def test_a_metric_without_roles_runs_on_a_cpu_thread_of_its_lane(opened, lane):
     """What it computes keeps the event loop from nobody."""
-    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    item = UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
     async with opened(Metric("brightness", brightness)) as service:
         report = await score(service, [item], "brightness", lane=lane)
 
@@ -162,7 +162,7 @@ async def infinite(item, models, options):
 
 async def test_a_metric_that_breaks_its_contract_is_an_error_and_never_a_score(opened):
     """Awaiting without a role, or a number that is not finite; others are scored."""
-    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    item = UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
     own = Metric("sleepy", sleepy), Metric("infinite", infinite)
     async with opened(*own) as service:
         [scored] = (await score(service, [item], "sleepy", "infinite", "vqascore")).items
@@ -176,7 +176,7 @@ async def test_a_metric_that_breaks_its_contract_is_an_error_and_never_a_score(o
 async def test_a_picture_that_cannot_be_decoded_is_the_error_of_a_metric_that_looks_at_it_itself(opened):
     """As of one whose model looks."""
     data = png("red", size=(64, 64))
-    item = UnopenedItem("a red square", [Picture(Encoded(data[: len(data) // 2]))])
+    item = UnopenedItem("a red square", [ImageRef(Encoded(data[: len(data) // 2]))])
     async with opened(Metric("brightness", brightness)) as service:
         [scored] = (await score(service, [item], "brightness", "vqascore")).items
 
@@ -194,7 +194,7 @@ async def test_what_was_scored_while_a_model_was_away_is_scored_again(opened):
             service.runtime.handles["vqa"]._backend.replacements += 2
         return Score(len(runs) / 10, {})
 
-    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    item = UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
     async with opened(Metric("interrupted", interrupted, roles=("vqa",))) as service:
         [scored] = (await score(service, [item], "interrupted")).items
 
@@ -209,7 +209,7 @@ async def number(item, models, options):
 
 async def test_a_metric_that_gives_something_else_than_a_score_fails_alone(opened):
     """The other metrics of the request are scored."""
-    item = UnopenedItem("a red square", [Picture(Encoded(png("red")))])
+    item = UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
     async with opened(Metric("number", number)) as service:
         [scored] = (await score(service, [item], "number", "vqascore")).items
 
@@ -219,7 +219,7 @@ async def test_a_metric_that_gives_something_else_than_a_score_fails_alone(opene
 
 async def test_a_request_is_charged_for_once_the_models_have_room_for_it(opened, monkeypatch):
     """Every item under every metric; one that is refused or only looked at costs nothing."""
-    items, charged = [UnopenedItem("a", [Picture(Encoded(png()))])] * 3, []
+    items, charged = [UnopenedItem("a", [ImageRef(Encoded(png()))])] * 3, []
     async with opened() as service:
         paying = replace(context(service), charge=charged.append)
         await service.engine.score(items, ["vqascore", "clipscore"], paying)

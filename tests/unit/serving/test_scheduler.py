@@ -8,14 +8,14 @@ from models.core.contract import Prepared
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.cost_model import CostModel
 from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import Resident, Scheduler
+from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.demand import Demand
 
 
 def scheduler(models=1, shares=None, **limits):
     """A scheduler of so many models, and its residents."""
     limits = {"max_items": 4, "max_cost": 1000, "max_waiting": 10_000, **limits}
-    residents = [Resident(f"m{n}", None, Queue(**limits)) for n in range(models)]
+    residents = [HostedModel(f"m{n}", None, Queue(**limits)) for n in range(models)]
     return Scheduler(residents, shares or Shares(), 0.0), *residents
 
 

@@ -12,8 +12,8 @@ from service.images.urls.places import (
     MAX_FETCHES,
     MAX_PER_CALLER,
     MAX_PER_HOST,
+    DownloadSlots,
     Fetch,
-    Places,
     following,
 )
 
@@ -70,7 +70,7 @@ def test_the_urgent_come_first_then_whoever_has_the_fewest_then_the_oldest():
 
 async def test_a_place_goes_to_the_next_when_its_holder_leaves():
     """Also to one behind a fetch that was cancelled while it waited."""
-    places, begun = Places(), []
+    places, begun = DownloadSlots(), []
 
     async def work(name):
         async with places.hold("host", urgent=True):

@@ -10,9 +10,9 @@ from service.core.lanes import BULK
 from service.metrics.common.contract import Score
 from service.serving.context import Context
 from service.web.dialects import patience, waiting
-from service.web.dialects.patience import Patience
+from service.web.dialects.patience import DeadlineRetry
 from service.web.dialects.unheard import Unheard
-from service.web.dialects.waiting import AGAIN_PER_S, MAX_ITEMS, MAX_REQUESTS, WaitingRoom
+from service.web.dialects.waiting import AGAIN_PER_S, MAX_ITEMS, MAX_REQUESTS, RetryBudget
 
 pytestmark = pytest.mark.anyio
 
@@ -52,7 +52,7 @@ def impatient(monkeypatch):
 def asked(lane, room, name, metrics=METRICS, timeout_s=60, items=1):
     """A request that waits for its scores."""
     context = Context("", asyncio.get_running_loop().time() + timeout_s, BULK, None)
-    one = Patience(lane, [name] * items, [metrics] * items, context, Unheard())
+    one = DeadlineRetry(lane, [name] * items, [metrics] * items, context, Unheard())
     return asyncio.create_task(one.outcomes(room, 0))
 
 
@@ -69,7 +69,7 @@ async def until(condition):
 @pytest.mark.parametrize("count", [10, 300])
 async def test_only_the_first_in_line_looks_for_room(count):
     """1,500 waiters that each looked by themselves took a whole core."""
-    lane, room = Lane(), WaitingRoom(0)
+    lane, room = Lane(), RetryBudget(0)
     tasks = [asked(lane, room, number) for number in range(count)]
     await turns()
     lane.looked.clear()  # the first ask of each
@@ -83,7 +83,7 @@ async def test_only_the_first_in_line_looks_for_room(count):
 
 async def test_who_came_first_is_asked_first_and_one_by_one():
     """Also before one who comes when there is room again."""
-    lane, room = Lane(), WaitingRoom(0)
+    lane, room = Lane(), RetryBudget(0)
     tasks = [asked(lane, room, number) for number in range(20)]
     await turns()
     lane.room = 5
@@ -97,7 +97,7 @@ async def test_who_came_first_is_asked_first_and_one_by_one():
 
 
 async def test_who_waits_for_one_metric_keeps_nobody_from_another():
-    lane, room = Lane(), WaitingRoom(0)
+    lane, room = Lane(), RetryBudget(0)
     waits = asked(lane, room, "vqa")
     await turns()
     lane.room = 1
@@ -108,7 +108,7 @@ async def test_who_waits_for_one_metric_keeps_nobody_from_another():
 
 
 async def test_who_leaves_the_line_keeps_nobody_from_it():
-    lane, room = Lane(), WaitingRoom(0)
+    lane, room = Lane(), RetryBudget(0)
     first, second = asked(lane, room, 1), asked(lane, room, 2)
     await turns()
     first.cancel()
@@ -120,7 +120,7 @@ async def test_who_leaves_the_line_keeps_nobody_from_it():
 
 
 async def test_who_is_not_asked_before_the_deadline_has_its_error_and_no_score():
-    lane, room = Lane(), WaitingRoom(0)
+    lane, room = Lane(), RetryBudget(0)
     first = asked(lane, room, 1)
     await turns()
     [outcome] = await asked(lane, room, 2, timeout_s=0.02)
@@ -131,7 +131,7 @@ async def test_who_is_not_asked_before_the_deadline_has_its_error_and_no_score()
 
 
 async def test_so_many_requests_and_items_may_wait_and_no_more():
-    room = WaitingRoom(0)
+    room = RetryBudget(0)
     with room.place("vqascore", 0, MAX_ITEMS), pytest.raises(Overloaded):
         room.place("vqascore", 0, 1).__enter__()
     with room.place("vqascore", 0, MAX_ITEMS):
@@ -141,7 +141,7 @@ async def test_so_many_requests_and_items_may_wait_and_no_more():
 async def test_as_many_requests_as_trainers_send_may_wait(monkeypatch):
     """Who is beyond is told to come again."""
     monkeypatch.setattr(waiting, "MAX_REQUESTS", 3)
-    lane, room = Lane(), WaitingRoom(0)
+    lane, room = Lane(), RetryBudget(0)
     tasks = [asked(lane, room, number) for number in range(3)]
     await turns()
     with pytest.raises(Overloaded):
@@ -154,7 +154,7 @@ async def test_as_many_requests_as_trainers_send_may_wait(monkeypatch):
 
 def test_what_is_refused_after_it_was_admitted_is_asked_again_at_a_bounded_rate():
     """By the question LLM, say: the more wait, the later each is asked again."""
-    room = WaitingRoom(0)
+    room = RetryBudget(0)
     with room.place("dsg", 0, 2 * AGAIN_PER_S):
         assert room.pause_s == 2
     assert room.pause_s == 0
@@ -169,7 +169,7 @@ async def test_what_is_refused_though_there_is_room_is_not_asked_without_a_pause
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", noted)
-    lane, room = Lane(room=10**6), WaitingRoom(0)
+    lane, room = Lane(room=10**6), RetryBudget(0)
     lane.later = Overloaded("another model is full")
     waits = asked(lane, room, 1)
     while len(pauses) < 5:
