@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 
-from models.images.film import FrameStack
+from models.images.frame_stack import FrameStack
 from models.images.image import Image
 from service.core.concurrency.budget import Budget, Portion
 from service.core.concurrency.cpu_threads import FairThreads

@@ -1,7 +1,7 @@
 """A picture file, opened within the limits, or why it cannot be."""
 
-from models.images.film import FrameStack
 from models.images.formats.contract import Header
+from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
 from service.core.errors import BadImage, ImageTooLarge, ImageUndecodable
 from service.core.fields import Orient

@@ -28,12 +28,12 @@ from service.metrics.common.model_calls import Models
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
+from service.scoring.catalog import MetricCatalog
 from service.scoring.folding import folded
 from service.scoring.frames import ItemPlan, MetricInput, check_used
+from service.scoring.inputs import LoadedInput, broken, shown
 from service.scoring.items import UnopenedItem
-from service.scoring.offer import MetricCatalog
 from service.scoring.report import ItemReport, MetricResult, Report, notes
-from service.scoring.views import LoadedInput, broken, shown
 from service.scoring.workload import Workload, workload
 from service.serving.context import CacheStatus, Context
 from service.serving.demand import Demand

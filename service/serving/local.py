@@ -9,10 +9,10 @@ from service.core.redis.client import RedisClient
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.serving.backends.local import LocalBackend
+from service.serving.base_runtime import BaseRuntime, queue_of, shares_of
 from service.serving.batcher.cores import all_cores
 from service.serving.batcher.device import Device, LocalModel
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.handles import BaseRuntime, queue_of, shares_of
 
 
 class LocalRuntime(BaseRuntime):

@@ -44,7 +44,7 @@ from models.core.outcomes import (
 )
 from models.core.outcomes.detections import packed
 from models.families.registry import families
-from models.images.film import FrameStack
+from models.images.frame_stack import FrameStack
 from models.images.grid import Grid
 from models.images.image import Image
 from models.images.pixels import Pixels

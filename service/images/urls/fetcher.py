@@ -15,8 +15,8 @@ from service.core.errors import ImageTooLarge, UrlFailed, UrlNotAllowed
 from service.core.settings.hosts import allowed
 from service.core.settings.sections import Images
 from service.images.byte_budget import ByteBudget
+from service.images.urls.download_slots import MAX_FETCHES, DownloadSlots
 from service.images.urls.network import PublicNetwork
-from service.images.urls.places import MAX_FETCHES, DownloadSlots
 from service.images.urls.room import NoRoom, Room, room
 from service.images.urls.wire import BoundedHeads
 

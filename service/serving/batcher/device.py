@@ -22,7 +22,7 @@ from service.observability.instruments import Instruments
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.batch_span import batch_span
 from service.serving.batcher.cores import compute_on_one_core, is_out_of_memory
-from service.serving.batcher.place import Cores, ExecutionSlot
+from service.serving.batcher.execution_slot import Cores, ExecutionSlot
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.batcher.warm_up import warm_up
 from service.serving.contract import AdmissionForecast, WorkEstimate

@@ -8,7 +8,7 @@ from models.core.reason import in_short
 from service.core.errors import ModelFault
 from service.core.settings import NotYet
 from service.serving.batcher.cores import is_out_of_memory
-from service.serving.batcher.place import ExecutionSlot
+from service.serving.batcher.execution_slot import ExecutionSlot
 
 
 async def warm_up(

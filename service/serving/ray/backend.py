@@ -35,9 +35,9 @@ from service.serving.context import Context
 from service.serving.contract import AdmissionForecast, Backend, Result, WorkEstimate
 from service.serving.demand import Demand
 from service.serving.ray.contract import Deployment, Described, Lost, Sent
-from service.serving.ray.place import GroupedCall, ReplicaQueue
-from service.serving.ray.places import ReplicaQueues
 from service.serving.ray.presence import Presence
+from service.serving.ray.replica_queue import GroupedCall, ReplicaQueue
+from service.serving.ray.replica_queues import ReplicaQueues
 from service.serving.ray.sending import Sending
 from service.serving.reservation import Reservation
 

@@ -18,12 +18,12 @@ from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.observability.logs import configure_logging
 from service.serving.backends.local import LocalBackend
+from service.serving.base_runtime import queue_of, shares_of
 from service.serving.batcher.cores import compute_on_one_core
 from service.serving.batcher.device import Device
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.context import Context
 from service.serving.contract import Result, StartedCall
-from service.serving.handles import queue_of, shares_of
 from service.serving.loading import load_model
 from service.serving.ray.contract import Described, Sent
 from service.serving.recipe import with_recipe

@@ -6,7 +6,7 @@ from functools import partial
 from models.core.contract import RemoteModel
 from service.core.concurrency.threads import on_thread
 from service.core.settings import NotYet
-from service.serving.handles import BaseRuntime, queue_of, shares_of
+from service.serving.base_runtime import BaseRuntime, queue_of, shares_of
 from service.serving.loading import is_placed
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.cluster import connected

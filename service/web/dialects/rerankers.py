@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from service.core.errors import ScoregateError
 from service.scoring.report import most_telling
-from service.web.dialects.patience import Outcomes
+from service.web.dialects.deadline_retry import Outcomes
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import dialects_of
 from service.web.problems import problem

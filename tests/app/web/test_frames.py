@@ -109,7 +109,7 @@ async def test_what_is_too_large_as_an_animation_is_scored_as_a_picture(serve):
 )
 async def test_the_pixels_of_all_frames_count(serve, image, monkeypatch):
     """Told before anything is decoded, although one frame is sampled."""
-    monkeypatch.setattr("models.images.film.decode_film", lambda *file: pytest.fail("was decoded"))
+    monkeypatch.setattr("models.images.frame_stack.decode_film", lambda *file: pytest.fail("was decoded"))
     monkeypatch.setattr("service.core.settings.sections.find_spec", lambda package: package)
     async with serve(images={"formats": ["GIF", MP4.name]}) as client:
         result = await scored(client, b64(image), samples=1)

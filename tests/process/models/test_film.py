@@ -9,10 +9,10 @@ from random import Random
 import PIL.Image
 import pytest
 
-import models.images.film
-from models.images.film import FrameStack
+import models.images.frame_stack
 from models.images.formats.contract import MAX_FILM
 from models.images.formats.registry import read_film, read_header
+from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
 from tests.support.bombs import saved
 from tests.support.films import COLOURS, declared_mp4, film, many_frames, mp4, plain
@@ -28,9 +28,11 @@ ANIMATED = {
 @pytest.fixture
 def decoded(monkeypatch):
     """The formats of the films that were decoded, as a list that grows."""
-    formats, decode = [], models.images.film.decode_film
+    formats, decode = [], models.images.frame_stack.decode_film
     monkeypatch.setattr(
-        models.images.film, "decode_film", lambda data, format: formats.append(format) or decode(data, format)
+        models.images.frame_stack,
+        "decode_film",
+        lambda data, format: formats.append(format) or decode(data, format),
     )
     return formats
 

@@ -8,9 +8,9 @@ import PIL.Image
 import PIL.ImageOps
 import pytest
 
-from models.images.film import FrameStack
 from models.images.formats.contract import Unseen
 from models.images.formats.registry import read_unseen
+from models.images.frame_stack import FrameStack
 from models.images.image import Image
 from tests.support.bombs import chunk, saved, segment, with_chunks, with_segments
 from tests.support.films import film, many_frames

@@ -13,9 +13,9 @@ from service.core.errors import UrlFailed
 from service.core.settings.sections import Images
 from service.images.byte_budget import ByteBudget
 from service.images.urls import network
+from service.images.urls.download_slots import MAX_PER_HOST
 from service.images.urls.fetcher import LARGEST_HELD, LARGEST_URGENT, Fetcher
 from service.images.urls.network import PublicNetwork
-from service.images.urls.places import MAX_PER_HOST
 from service.images.urls.wire import MAX_HEAD_BYTES
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from service.core.errors import LaneFull, NotReady, Overloaded, UpstreamFailed
-from service.web.dialects import patience
+from service.web.dialects import deadline_retry as patience
 from service.web.dialects.failures import MOST_WAIT_S
 from tests.app.web.dialects.conftest import PICTURES, PROMPTS
 from tests.support.leaps import out_of_time

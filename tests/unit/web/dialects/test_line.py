@@ -9,10 +9,11 @@ from service.core.errors import DeadlineExceeded, Overloaded
 from service.core.lanes import BULK
 from service.metrics.common.contract import Score
 from service.serving.context import Context
-from service.web.dialects import patience, waiting
-from service.web.dialects.patience import DeadlineRetry
+from service.web.dialects import deadline_retry as patience
+from service.web.dialects import retry_budget as waiting
+from service.web.dialects.deadline_retry import DeadlineRetry
+from service.web.dialects.retry_budget import AGAIN_PER_S, MAX_ITEMS, MAX_REQUESTS, RetryBudget
 from service.web.dialects.unheard import Unheard
-from service.web.dialects.waiting import AGAIN_PER_S, MAX_ITEMS, MAX_REQUESTS, RetryBudget
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from service.core.errors import (
     TooLarge,
     UpstreamFailed,
 )
-from service.web.dialects import patience
+from service.web.dialects import deadline_retry as patience
 from service.web.dialects.failures import answer_to, is_temporary
 from service.web.openapi import tree
 

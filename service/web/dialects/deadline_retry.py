@@ -19,8 +19,8 @@ from service.scoring.items import UnopenedItem
 from service.scoring.report import MetricResult
 from service.serving.context import Context, free
 from service.web.dialects.failures import is_temporary
+from service.web.dialects.retry_budget import RetryBudget
 from service.web.dialects.unheard import Unheard
-from service.web.dialects.waiting import RetryBudget
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 4.0
 

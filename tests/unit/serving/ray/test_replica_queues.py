@@ -11,7 +11,7 @@ from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.ray.contract import Described
 from service.serving.ray.packing import unplaced
-from service.serving.ray.place import ReplicaQueue, choose
+from service.serving.ray.replica_queue import ReplicaQueue, choose
 
 DIGESTS = [f"image {n}" for n in range(300)]
 

@@ -11,7 +11,7 @@ from service.serving.batcher.queue import Queue
 from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.demand import Demand
 from service.serving.ray.contract import Described
-from service.serving.ray.place import ReplicaQueue, choose
+from service.serving.ray.replica_queue import ReplicaQueue, choose
 from service.serving.ray.reservations import Reservations
 
 RECOVERY_S = 10.0  # in which a replica usually comes back, or the next one comes

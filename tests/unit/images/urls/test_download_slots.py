@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from service.core.concurrency.turns import one_caller
-from service.images.urls.places import (
+from service.images.urls.download_slots import (
     MAX_BULK,
     MAX_FETCHES,
     MAX_PER_CALLER,

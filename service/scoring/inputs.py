@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from models.images.film import FrameStack
+from models.images.frame_stack import FrameStack
 from models.images.grid import Grid
 from models.images.image import Image, ImageError
 from service.images.loader import ImageLoader, ImageRef
