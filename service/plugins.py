@@ -26,6 +26,8 @@ from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.serving.demand import Demand
 
+Outcome = CallResult  # its name until version 0.2, for plug-ins written before
+
 __all__ = [
     "NOT_IN_RECIPE",
     "Call",
@@ -56,6 +58,7 @@ __all__ = [
     "ModelSettings",
     "Models",
     "NotReady",
+    "Outcome",
     "Plan",
     "Post",
     "Prepared",
