@@ -26,11 +26,11 @@ def alike(first: Any, second: Any) -> bool:
 
 def changed(before: Any, now: Any) -> bool:
     """Whether two outcomes of one call differ by more than rounding does."""
-    pairs = zip(numbers(before), numbers(now), strict=True)
+    pairs = zip(values_of(before), values_of(now), strict=True)
     return any(abs(one - other) > TOLERANCE * max(1.0, abs(one)) for one, other in pairs)
 
 
-def numbers(outcome: Any) -> tuple[float, ...]:
+def values_of(outcome: Any) -> tuple[float, ...]:
     """The probabilities, rewards or coordinates of an outcome; none of another kind."""
     match outcome:
         case Likelihood():

@@ -75,7 +75,7 @@ def whole(number: Any) -> Any:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
-def told(**keywords: Any) -> Any:
+def schema_keywords(**keywords: Any) -> Any:
     """Keywords of the JSON schema that say what a validator checks."""
     return Field(json_schema_extra=keywords)
 
@@ -90,10 +90,15 @@ SLOTTED = "Contains {} exactly once, where the text goes."
 SLOTTED_ONCE_OR_NOT = "Contains {} at most once, where the prompt goes."
 
 WHOLE = BeforeValidator(whole)  # behind the limits, or the schema loses them
-Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean), told(pattern=CLEAN)]
+Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN)]
 Prompt = Annotated[
-    str, StringConstraints(max_length=MAX_PROMPT), AfterValidator(filled), told(pattern=FILLED, minLength=1)
+    str,
+    StringConstraints(max_length=MAX_PROMPT),
+    AfterValidator(filled),
+    schema_keywords(pattern=FILLED, minLength=1),
 ]
 Orient = Literal["as_stored", "exif"]  # whether pixels are turned as their EXIF orientation says
-Template = Annotated[Prompt, AfterValidator(slotted), told(description=SLOTTED)]
-TextOrTemplate = Annotated[Prompt, AfterValidator(slotted_once_or_not), told(description=SLOTTED_ONCE_OR_NOT)]
+Template = Annotated[Prompt, AfterValidator(slotted), schema_keywords(description=SLOTTED)]
+TextOrTemplate = Annotated[
+    Prompt, AfterValidator(slotted_once_or_not), schema_keywords(description=SLOTTED_ONCE_OR_NOT)
+]

@@ -13,9 +13,9 @@ from service.metrics.common.question_sets import (
     QuestionDetail,
     SetDetails,
     cut,
+    question_detail,
     questions_for,
     set_details,
-    told,
     vqa_demand,
     yes_expected,
 )
@@ -115,7 +115,7 @@ def details(
         **set_details(question_set, scores),
         "questions": [
             {
-                **told(question, scores[question.id]),
+                **question_detail(question, scores[question.id]),
                 "answer": "yes" if answer.logit > 0 else "no",
                 "probability": answer.probability,
                 "label_mass": answer.label_mass,

@@ -16,9 +16,9 @@ from service.metrics.common.question_sets import (
     QuestionDetail,
     SetDetails,
     cut,
+    question_detail,
     questions_for,
     set_details,
-    told,
     vqa_demand,
 )
 from service.observability.notes import Code, Note
@@ -135,7 +135,7 @@ def details(
         "unasked": question_set.unasked,
         "questions": [
             {
-                **told(question, counts[question.id]),
+                **question_detail(question, counts[question.id]),
                 "answer": said[question.id].answer if question.id in said else None,
                 "probabilities": said[question.id].probabilities if question.id in said else {},
                 "entailment": entailed[question.id].probability if entailed else None,

@@ -11,7 +11,7 @@ from models.core.calls import LabelCall
 from models.core.known import PICTURE, TEXTS
 from models.images.image import Image
 from service.core.errors import MissingPicture, Unanswered
-from service.core.fields import SLOT, told
+from service.core.fields import SLOT, schema_keywords
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import cut
@@ -38,7 +38,7 @@ class JudgeOptions(MetricOptions):
         labels: what the model answers with; 5 and A are the best.
     """
 
-    template: Annotated[str, AfterValidator(known), told(enum=[*RUBRICS])] = "semantic_consistency"
+    template: Annotated[str, AfterValidator(known), schema_keywords(enum=[*RUBRICS])] = "semantic_consistency"
     labels: Labels = "1-5"
 
 
@@ -119,8 +119,10 @@ def unsure(mass: float, labels: str) -> tuple[Note, ...]:
     """A warning where the model would rather answer something else than a label."""
     if mass >= LOW_MASS:
         return ()
-    told = f"the labels {labels} have {mass:.2g} of the probability: the model would answer something else"
-    return (Note(Code.LOW_LABEL_MASS, told),)
+    schema_keywords = (
+        f"the labels {labels} have {mass:.2g} of the probability: the model would answer something else"
+    )
+    return (Note(Code.LOW_LABEL_MASS, schema_keywords),)
 
 
 def demand_of(prompt: str, options: JudgeOptions) -> dict[str, Demand]:

@@ -17,9 +17,9 @@ from service.metrics.common.question_sets import (
     QuestionDetail,
     SetDetails,
     cut,
+    question_detail,
     questions_for,
     set_details,
-    told,
     vqa_demand,
     yes_expected,
 )
@@ -184,7 +184,7 @@ def details(
         "unsure_rate": fmean(answers[question.id].said == "unsure" for question in questions),
         "questions": [
             {
-                **told(question, scores[question.id]),
+                **question_detail(question, scores[question.id]),
                 "skill": skill(question),
                 "answer": answers[question.id].said,
                 "probabilities": {k.lower(): p for k, p in answers[question.id].probabilities.items()},

@@ -15,9 +15,9 @@ from service.metrics.common.question_sets import (
     QuestionDetail,
     SetDetails,
     cut,
+    question_detail,
     questions_for,
     set_details,
-    told,
     vqa_demand,
 )
 from service.questions.given import AnswerSet
@@ -108,7 +108,7 @@ def details(
     return {
         **set_details(question_set, scores),
         "questions": [
-            {**told(question, scores[question.id]), "variants": [*written[question.id]]}
+            {**question_detail(question, scores[question.id]), "variants": [*written[question.id]]}
             for question in question_set.questions
         ],
     }

@@ -12,9 +12,9 @@ from service.metrics.common.question_sets import (
     QuestionDetail,
     SetDetails,
     cut,
+    question_detail,
     questions_for,
     set_details,
-    told,
     vqa_demand,
 )
 from service.questions.given import ChoiceSet
@@ -82,7 +82,7 @@ def details(
         **set_details(question_set, scores),
         "questions": [
             {
-                **told(answer.question, scores[answer.question.id]),
+                **question_detail(answer.question, scores[answer.question.id]),
                 "answer": answer.answer,
                 "probabilities": answer.probabilities,
             }

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, StringConstraints
 
 from models.core.outcomes import Likelihood
-from service.core.fields import FILLED, MAX_PROMPT, filled
-from service.core.fields import told as said_in_the_schema
+from service.core.fields import FILLED, MAX_PROMPT, filled, schema_keywords
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
@@ -18,9 +17,9 @@ from service.metrics.common.question_sets import (
     QuestionDetail,
     SetDetails,
     cut,
+    question_detail,
     questions_for,
     set_details,
-    told,
     vqa_demand,
 )
 from service.questions.given import AnswerSet
@@ -44,7 +43,7 @@ PairTemplate = Annotated[
     str,
     StringConstraints(max_length=MAX_PROMPT),
     AfterValidator(with_both),
-    said_in_the_schema(description=BOTH, pattern=FILLED, minLength=1),
+    schema_keywords(description=BOTH, pattern=FILLED, minLength=1),
 ]
 
 
@@ -113,7 +112,7 @@ def details(
     return {
         **set_details(question_set, scores),
         "questions": [
-            {**told(question, scores[question.id]), "label_mass": answer.label_mass}
+            {**question_detail(question, scores[question.id]), "label_mass": answer.label_mass}
             for question, answer in zip(question_set.questions, answers, strict=True)
         ],
     }

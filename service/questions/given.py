@@ -11,7 +11,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from service.core.fields import CLEAN, FILLED, WHOLE, Strict, branch, clean, filled, told
+from service.core.fields import CLEAN, FILLED, WHOLE, Strict, branch, clean, filled, schema_keywords
 from service.questions.sets import MAX_CHARACTERS, MAX_CHOICES, MAX_ID, MAX_QUESTIONS, Question, check
 
 Id = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]
@@ -19,11 +19,13 @@ Text = Annotated[
     str,
     StringConstraints(max_length=MAX_CHARACTERS),
     AfterValidator(filled),
-    told(pattern=FILLED, minLength=1),
+    schema_keywords(pattern=FILLED, minLength=1),
 ]
-Kind = Annotated[str, StringConstraints(max_length=100), AfterValidator(clean), told(pattern=CLEAN)]
+Kind = Annotated[
+    str, StringConstraints(max_length=100), AfterValidator(clean), schema_keywords(pattern=CLEAN)
+]
 Phrase = Annotated[
-    str, StringConstraints(max_length=MAX_CHARACTERS), AfterValidator(clean), told(pattern=CLEAN)
+    str, StringConstraints(max_length=MAX_CHARACTERS), AfterValidator(clean), schema_keywords(pattern=CLEAN)
 ]
 
 

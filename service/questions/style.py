@@ -54,11 +54,11 @@ class Style:
         """What the LLM is asked."""
         return GenerateCall(self.instructions, user_message(self.name, prompt), schema=self.schema)
 
-    def told(self) -> list[Any]:
+    def identity(self) -> list[Any]:
         """Everything that the LLM is told beside the prompt."""
         return [self.instructions, user_message(self.name, ""), self.schema]
 
     @cached_property
     def hash(self) -> str:
         """Changes with anything that the LLM is told beside the prompt."""
-        return hashlib.sha256(orjson.dumps(self.told(), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+        return hashlib.sha256(orjson.dumps(self.identity(), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]

@@ -105,7 +105,7 @@ def vqa_demand(prompt: str, options: Any) -> dict[str, Demand]:
     return {"vqa": Demand(len(texts), sum(map(len, texts)) + len(texts) * len(template))}
 
 
-def told(question: Question, score: float | None) -> QuestionDetail:
+def question_detail(question: Question, score: float | None) -> QuestionDetail:
     """A question as details show it."""
     return {
         "id": question.id,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from service.core.errors import NoTask
-from service.core.fields import CLEAN, WHOLE, Strict, clean, told
+from service.core.fields import CLEAN, WHOLE, Strict, clean, schema_keywords
 
 Tag = Literal["single_object", "two_object", "counting", "colors", "position", "color_attr"]
 Colour = Literal["red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white"]
@@ -19,7 +19,9 @@ Relation = Literal["left of", "right of", "above", "below"]
 MAX_CLAUSES = 16
 MAX_COUNT = 100
 
-ClassName = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(clean), told(pattern=CLEAN)]
+ClassName = Annotated[
+    str, Field(min_length=1, max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN)
+]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT), WHOLE]
 Index = Annotated[int, Field(ge=0, lt=MAX_CLAUSES), WHOLE]
 

@@ -61,7 +61,7 @@ class InThreeCalls(Style):
         user = user_message(f"{self.name} {step}", prompt) + (f"\ntuples: {tuples}" if tuples else "")
         return GenerateCall(instructions(f"dsg_{step}"), user, schema=STEPS[step])
 
-    def told(self) -> list[Any]:
+    def identity(self) -> list[Any]:
         """Everything that the LLM is told beside the prompt, in all three calls."""
         return [
             [instructions(f"dsg_{step}"), user_message(f"{self.name} {step}", ""), STEPS[step]]

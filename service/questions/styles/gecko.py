@@ -64,9 +64,9 @@ class Gecko(Style):
         user = user_message(f"{self.name} questions", prompt) + f"\nkeywords: {listed}"
         return GenerateCall(ASKING, user, schema=QUESTIONS)
 
-    def told(self) -> list[Any]:
+    def identity(self) -> list[Any]:
         """Everything that the LLM is told beside the prompt, in both calls."""
-        return [*super().told(), ASKING, user_message(f"{self.name} questions", ""), QUESTIONS]
+        return [*super().identity(), ASKING, user_message(f"{self.name} questions", ""), QUESTIONS]
 
 
 def groundable(answer: str) -> dict[int, Keyword]:

@@ -81,9 +81,9 @@ class Verified(Style):
         user = user_message(f"{self.name} answers", prompt) + f"\nquestions: {questions}"
         return GenerateCall(ANSWERS, user, schema=ANSWERS_SCHEMA)
 
-    def told(self) -> list[Any]:
+    def identity(self) -> list[Any]:
         """Everything that the LLM is told beside the prompt, in both calls."""
-        return [*super().told(), ANSWERS, user_message(f"{self.name} answers", ""), ANSWERS_SCHEMA]
+        return [*super().identity(), ANSWERS, user_message(f"{self.name} answers", ""), ANSWERS_SCHEMA]
 
 
 def listed(questions: tuple[Question, ...]) -> str:

@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, clean, told
+from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, clean, schema_keywords
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.metrics.common.contract import Metric
 from service.web.images import Picture, References, WireImage
@@ -47,7 +47,9 @@ def listed(entry: Any, most: int) -> Any:
         return values
 
     checked = Annotated[entry, WrapValidator(unless_enough_is_wrong)]
-    return Annotated[list[checked], Field(min_length=1), BeforeValidator(counted), told(maxItems=most)]
+    return Annotated[
+        list[checked], Field(min_length=1), BeforeValidator(counted), schema_keywords(maxItems=most)
+    ]
 
 
 def unless_enough_is_wrong(entry: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
@@ -69,10 +71,10 @@ def different(names: list[str]) -> list[str]:
     return names
 
 
-Id = Annotated[str, StringConstraints(max_length=256), AfterValidator(clean), told(pattern=CLEAN)]
+Id = Annotated[str, StringConstraints(max_length=256), AfterValidator(clean), schema_keywords(pattern=CLEAN)]
 Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE]
 # What a request that names none gets, unless its key may not use it.
-Priority = Annotated[Literal["interactive", "bulk"] | None, told(default="interactive")]
+Priority = Annotated[Literal["interactive", "bulk"] | None, schema_keywords(default="interactive")]
 Count = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
 
 
@@ -250,7 +252,7 @@ class Requests:
             list[Name],
             Field(min_length=1, max_length=len(by_metric), fail_fast=True),
             AfterValidator(different),
-            told(uniqueItems=True),
+            schema_keywords(uniqueItems=True),
         ]
         self.score: type[ScoreRequest] = create_model(
             "ScoreRequest",

@@ -1,6 +1,5 @@
 """The app that the documentation describes."""
 
-from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -11,11 +10,11 @@ from service.wiring.bootstrap import Service
 from tests.support.fakes import FakeVqa
 
 
-@pytest.fixture
-def app(tmp_path: Path) -> FastAPI:
+@pytest.fixture(scope="package")
+def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     """An app on a service that was never opened."""
     settings = {
         "models": {"vqa": {"family": "clip_flant5"}},
-        "cache": {"questions": f"sqlite:///{tmp_path}/q"},
+        "cache": {"questions": f"sqlite:///{tmp_path_factory.mktemp('app')}/q"},
     }
     return create_app(Service(Settings.model_validate(settings), {"vqa": FakeVqa()}))

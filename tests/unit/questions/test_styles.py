@@ -60,8 +60,8 @@ def test_an_expected_answer_must_be_one_of_the_choices():
 class InTwoCalls(Style):
     """First the words to ask about, then a question for each."""
 
-    def told(self):
-        return [*super().told(), "Which words?"]
+    def identity(self):
+        return [*super().identity(), "Which words?"]
 
     async def write(self, ask, prompt):
         words = await ask(GenerateCall("Which words?", prompt))

@@ -112,7 +112,7 @@ async def test_keywords_and_questions_that_do_not_fit_are_refused(first, second,
 
 def test_all_that_the_llm_is_told_is_in_the_hash():
     """Both instructions, both schemas and both names of the steps."""
-    told = json.dumps(GECKO.told())
+    told = json.dumps(GECKO.identity())
 
     assert all(text in told for text in ("list its keywords", "under the\\nnumber", "gecko questions"))
     assert told.count('"additionalProperties": false') == 4

@@ -9,8 +9,7 @@ from service.core.errors import DeadlineExceeded, Overloaded
 from service.core.lanes import BULK
 from service.metrics.common.contract import Score
 from service.serving.context import Context
-from service.web.dialects import deadline_retry as patience
-from service.web.dialects import retry_budget as waiting
+from service.web.dialects import deadline_retry, retry_budget
 from service.web.dialects.deadline_retry import DeadlineRetry
 from service.web.dialects.retry_budget import AGAIN_PER_S, MAX_ITEMS, MAX_REQUESTS, RetryBudget
 from service.web.dialects.unheard import Unheard
@@ -46,8 +45,8 @@ class Lane:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Tests wait a hundredth of the time."""
-    monkeypatch.setattr(patience, "FIRST_WAIT_S", 0.002)
-    monkeypatch.setattr(patience, "LONGEST_WAIT_S", 0.02)
+    monkeypatch.setattr(deadline_retry, "FIRST_WAIT_S", 0.002)
+    monkeypatch.setattr(deadline_retry, "LONGEST_WAIT_S", 0.02)
 
 
 def asked(lane, room, name, metrics=METRICS, timeout_s=60, items=1):
@@ -141,7 +140,7 @@ async def test_so_many_requests_and_items_may_wait_and_no_more():
 
 async def test_as_many_requests_as_trainers_send_may_wait(monkeypatch):
     """Who is beyond is told to come again."""
-    monkeypatch.setattr(waiting, "MAX_REQUESTS", 3)
+    monkeypatch.setattr(retry_budget, "MAX_REQUESTS", 3)
     lane, room = Lane(), RetryBudget(0)
     tasks = [asked(lane, room, number) for number in range(3)]
     await turns()

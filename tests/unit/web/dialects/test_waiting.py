@@ -15,7 +15,7 @@ from service.core.errors import (
     TooLarge,
     UpstreamFailed,
 )
-from service.web.dialects import deadline_retry as patience
+from service.web.dialects import deadline_retry
 from service.web.dialects.failures import answer_to, is_temporary
 from service.web.openapi import tree
 
@@ -23,8 +23,8 @@ from service.web.openapi import tree
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Tests wait a hundredth of the time."""
-    monkeypatch.setattr(patience, "FIRST_WAIT_S", 0.002)
-    monkeypatch.setattr(patience, "LONGEST_WAIT_S", 0.02)
+    monkeypatch.setattr(deadline_retry, "FIRST_WAIT_S", 0.002)
+    monkeypatch.setattr(deadline_retry, "LONGEST_WAIT_S", 0.02)
 
 
 def test_no_error_of_the_service_reaches_a_trainer_in_a_form_that_ends_it():
