@@ -156,7 +156,7 @@ def tensors_of(part: Any) -> list[tuple[Any, str]]:
         for inner in value if isinstance(value, list) else [value]:
             if isinstance(inner, torch.Tensor):
                 found.append((part, name))
-            elif type(inner).__module__.startswith("models.clip_flant5"):
+            elif type(inner).__module__.startswith("models.families.clip_flant5"):
                 found += tensors_of(inner)
     return found
 

@@ -10,9 +10,12 @@ from tests.support.paths import ROOT
 
 COMPUTING = {"torch", "transformers", "open_clip"}
 HEAVY = COMPUTING | {"llguidance", "huggingface_hub"}
-DECLARATIONS = ["registry", "family", "plugins", "settings", "fake", "question_llm.prompt"]
+FAMILIES = ["registry", "plugins", "fake", "question_llm.prompt"]
+CORE = ["family", "settings", "contract", "calls", "outcomes"]
 LIGHT = {
-    **{f"models.{name}": HEAVY for name in (*DECLARATIONS, "contract", "calls", "outcomes", "image")},
+    **{f"models.families.{name}": HEAVY for name in FAMILIES},
+    **{f"models.core.{name}": HEAVY for name in CORE},
+    "models.images.image": HEAVY,
     **dict.fromkeys(
         [
             "service.plugins",

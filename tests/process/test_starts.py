@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 STOPPED, WRONG, LATER = 0, 2, 75
 SLOWLY = """
 import time
-from service import command
+from service.process import command
 
 def load(settings):
     print("loading", flush=True)

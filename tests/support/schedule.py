@@ -11,7 +11,7 @@ from xdist.scheduler import LoadScopeScheduling
 ORDER = (
     *("unit", "app"),
     *("external/ray", "external/deploy", "external/helm", "external/nginx", "external/prometheus", "models"),
-    *("external/vllm", "external/chromium", "process"),
+    *("external/chromium", "external/vllm", "process"),
     "costs",
 )
 

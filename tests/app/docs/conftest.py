@@ -1,6 +1,5 @@
 """The app that the documentation describes."""
 
-
 import pytest
 from fastapi import FastAPI
 

@@ -7,7 +7,7 @@ import sys
 def test_without_a_collector_opentelemetry_is_not_imported():
     """Neither its SDK nor its exporter, by whatever the service imports to serve."""
     code = (
-        "import sys; from service import command, launch, tracing\n"
+        "import sys; from service.process import command, launch\n"
         "from service.observability.tracing.opening import tracer; tracer('')\n"
         "print(sorted(name for name in sys.modules if name.startswith('opentelemetry.')))"
     )
