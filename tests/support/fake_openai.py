@@ -30,7 +30,7 @@ class FakeOpenAI:
     some tokens are written.
     """
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self) -> None:
         self.models: Answer = (200, {"object": "list", "data": [{"id": "m"}]})
         self.tokens: dict[str, list[int]] | None = {"Yes": [5], "No": [6], "maybe so": [7, 8]}
         self.pieces: dict[int, str] = {}
@@ -42,7 +42,7 @@ class FakeOpenAI:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.gone = threading.Event()  # stops answers without end
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
 
     @property
     def base_url(self) -> str:

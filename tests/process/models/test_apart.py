@@ -40,13 +40,14 @@ def test_a_decoder_that_takes_more_memory_does_not_get_it():
 
 def test_pictures_of_one_thread_share_a_process():
     """One that is refused for its memory costs no new process."""
-    decode(flat(8, 8, "AVIF"))
-    first = pid()
-    with pytest.raises(ImageError, match="AVIF"):
-        decode(lying_avif(3000, 3000, (16, 16)))
-    decode(flat(8, 8, "AVIF"))
+    with ThreadPoolExecutor(1) as thread:  # whose process has no memory left from other pictures
+        thread.submit(decode, flat(8, 8, "AVIF")).result()
+        first = thread.submit(pid).result()
+        with pytest.raises(ImageError, match="AVIF"):
+            thread.submit(decode, lying_avif(3000, 3000, (16, 16))).result()
+        thread.submit(decode, flat(8, 8, "AVIF")).result()
 
-    assert first == pid()
+        assert first == thread.submit(pid).result()
 
 
 def test_a_process_that_was_ended_is_replaced():
