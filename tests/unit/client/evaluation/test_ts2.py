@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ks_2samp, rankdata
+from scipy.stats import ks_2samp
 
 from scoregate.evaluation import BadColumn, ts2
-from scoregate.evaluation.ts2 import middle_ranks, of_current, of_paper, separation
+from scoregate.evaluation.ts2 import of_current, of_paper, separation
 
 # Graph 0 of the released data under blip1_dsg.
 NODES = {
@@ -107,9 +107,3 @@ def test_separation_is_scipys_kolmogorov_smirnov_statistic(a, b):
     """With ties."""
     expected = ks_2samp(a, b, method="asymp").statistic
     assert expected == pytest.approx(separation(np.array(a), np.array(b)), abs=1e-12)
-
-
-@given(st.lists(st.integers(0, 5) | st.floats(0, 5), min_size=1, max_size=20))
-def test_ranks_are_scipys(values):
-    """Ties are at the middle rank."""
-    assert list(rankdata(values)) == list(middle_ranks(np.array(values, dtype=np.float64)))
