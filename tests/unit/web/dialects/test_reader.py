@@ -32,6 +32,18 @@ def test_values_that_stand_in_several_places_are_read(protocol):
     assert value == read(pickle.dumps(value, protocol), LIMIT)
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("value", [0, -1, 255, 2**31, -(2**31) - 1, 2**70, -(2**70), -(2**3000), 0.5, -0.0])
+def test_a_number_keeps_its_size_and_sign(value, protocol):
+    """Protocols write large integers as two's complement, each in an opcode of its own."""
+    assert repr(value) == repr(read(pickle.dumps(value, protocol), LIMIT))
+
+
+def test_a_list_that_is_pushed_with_its_values_holds_them():
+    """LIST takes the values above the mark; Python's own pickler appends them one by one."""
+    assert [1, 2] == read(b"(I1\nI2\nl.", LIMIT)
+
+
 class Call:
     """What the pickle of it does when it is unpickled."""
 
