@@ -44,15 +44,3 @@ def test_files_that_are_named_exist():
     ]
 
     assert [] == missing
-
-
-def test_the_code_that_is_quoted_is_in_its_file():
-    """CONTRIBUTING.md shows a function as it stands."""
-    quoted = re.findall(r"^From `(\S+)`:\n\n```python\n(.*?)```", contributing(), re.MULTILINE | re.DOTALL)
-
-    assert quoted
-    assert all(text in (ROOT / name).read_text("utf-8") for name, text in quoted)
-
-
-def contributing() -> str:
-    return (ROOT / "CONTRIBUTING.md").read_text("utf-8")
