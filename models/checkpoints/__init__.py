@@ -1,1 +1,1 @@
-"""Checkpoints: where they lie, what their files are called, how they are read, and what keeps one out."""
+"""Checkpoints: their location, the names of their files, reading and checking them."""

@@ -1,4 +1,4 @@
-"""A checkpoint's configuration files: what is not implemented is refused, never passed over."""
+"""Configuration files of a checkpoint: a setting that is not implemented is an error."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from models.core.reason import in_short
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in *path*.  Raises `CheckpointError` where it is missing or something else."""
+    """Read the JSON object in *path*.  Raises `CheckpointError` if it is missing or not an object."""
     if not path.is_file():
         raise CheckpointError(f"{path}: missing")
     try:
@@ -22,21 +22,29 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+def check_model_type(path: Path, given: Mapping[str, Any], *implemented: str) -> str:
+    """Return the `model_type` of a configuration.  Raises `CheckpointError` if it is not *implemented*."""
+    found = given.get("model_type")
+    if found not in implemented:
+        raise CheckpointError(f"{path}: model_type is {found!r}, not {' or '.join(map(repr, implemented))}")
+    return str(found)
+
+
 def check_size(path: Path, given: Mapping[str, Any], name: str) -> None:
-    """Refuse a size that is not a whole number above 0.  Raises `CheckpointError`."""
+    """Raise `CheckpointError` unless the size *name* is a whole number above 0."""
     if type(given.get(name)) is not int or given[name] < 1:
         raise CheckpointError(f"{path}: {name} is {given.get(name)!r}, not a whole number above 0")
 
 
 def check_fixed(path: Path, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
-    """Refuse a value other than the *fixed* one, which alone is implemented.  Raises `CheckpointError`."""
+    """Raise `CheckpointError` for a value other than the *fixed* one, the only one implemented."""
     for name, value in fixed.items():
         if name in given and given[name] != value:
             raise CheckpointError(f"{path}: {name} is {given[name]!r}; only {value!r} is implemented")
 
 
 def built(path: Path, kind: type, given: Mapping[str, Any]) -> Any:
-    """transformers' own configuration object, which checks the types of all values."""
+    """Build a configuration object of transformers, which checks the types of all values."""
     try:
         return kind(**given)
     except Exception as exc:  # transformers raises many kinds

@@ -1,8 +1,8 @@
-"""The names of a checkpoint's files, in every layout that is read, and which of them hold the weights."""
+"""Names of a checkpoint's files, in every supported layout, and a search for the weights."""
 
 from pathlib import Path
 
-from models.checkpoints.configuration import read_json
+from models.checkpoints.configuration import check_model_type, read_json
 from models.checkpoints.mismatch import listed
 from models.core.contract import CheckpointError
 
@@ -14,18 +14,18 @@ PREPROCESSOR = "preprocessor_config.json"
 PROCESSOR = "processor_config.json"  # all processors of a model, as newer versions of transformers save them
 TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
-CLIP_WORDS = "vocab.json"  # of a CLIP's tokenizer, in older checkpoints
+CLIP_VOCABULARY = "vocab.json"  # of a CLIP's tokenizer, in older checkpoints
 PIECES = "spiece.model"  # SentencePiece's
 VISION_TOWER = "vision_tower"  # directory of another vision tower than the published CLIP-FlanT5s'
 VOCABULARY = "vocabulary.txt"  # the only words that a small model was taught
 
 # --- weights ------------------------------------------------------------------------------------
 
-# As transformers saves them, whole or sharded with an index; the first that is there is read.
+# Of transformers, whole or sharded with an index; the first that exists is read.
 TRANSFORMERS_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 INDEX = ".index.json"  # added to the name of the whole file
 
-# In open_clip's own layout, in the order in which open_clip looks for them.
+# Of open_clip's own layout, in the order of open_clip's own search.
 OPEN_CLIP_WEIGHTS = (
     "open_clip_model.safetensors",
     "open_clip_pytorch_model.safetensors",
@@ -36,26 +36,26 @@ OPEN_CLIP_WEIGHTS = (
     "pytorch_model.pth",
     "model.pth",
 )
-OPEN_CLIP_SUFFIXES = (".safetensors", ".bin", ".pth")  # where none of these is there, the only such file
+OPEN_CLIP_SUFFIXES = (".safetensors", ".bin", ".pth")  # if none of these exists, the only such file
 
-# --- what is fetched from a hub: data, never code -----------------------------------------------
+# --- files to download from a hub: data, never code ----------------------------------------------
 
-FETCHED_FIRST = (CONFIG, OPEN_CLIP_CONFIG)  # they tell the commit
+FETCHED_FIRST = (CONFIG, OPEN_CLIP_CONFIG)  # they show the commit
 FETCHED_WEIGHTS = ("*.safetensors", "*pytorch_model*.bin")
 FETCHED = ("*.json", *FETCHED_WEIGHTS, "*.model")
 
-# Of a CLIP's repository, which may hold the same weights several times: the first that it has.
+# Of a CLIP's repository, which may hold the same weights several times: the first that exists.
 CLIP_FETCHED = ("*.json", "*.txt", "*.model")
 CLIP_HUB_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")  # open_clip's own on a hub
 CLIP_FETCHED_WEIGHTS = (*CLIP_HUB_WEIGHTS, "model*.safetensors", "pytorch_model*.bin")
 
-# What the revision of a CLIP's directory is made from.
+# The revision of a CLIP's directory is a digest of these.
 CLIP_DATA_SUFFIXES = (".json", ".safetensors", ".bin", ".pt", ".pth", ".txt", ".model")
 
 
 def weight_files(directory: Path) -> list[Path]:
     """
-    The files that hold the weights as transformers saves them, sharded or not; safetensors go first.
+    Return the files with the weights as transformers saves them, sharded or not; safetensors come first.
 
     Raises:
         CheckpointError: there is no such file, or one that the index names is missing.
@@ -69,25 +69,24 @@ def weight_files(directory: Path) -> list[Path]:
     raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(TRANSFORMERS_WEIGHTS)})")
 
 
-def safetensors_files(directory: Path, of: str) -> list[Path]:
+def safetensors_files(directory: Path, *model_types: str) -> list[Path]:
     """
-    The files of the weights.
-
-    Args:
-        of: whose weights they are, in an error.
+    Return the weight files of a checkpoint of transformers.
 
     Raises:
-        CheckpointError: one of them is missing, or is no safetensors.
+        CheckpointError: a file is missing or not safetensors, or `model_type` is another one.
     """
+    if model_types:
+        check_model_type(directory / CONFIG, read_json(directory / CONFIG), *model_types)
     files = weight_files(directory)
     for path in files:
         if path.suffix != ".safetensors":
-            raise CheckpointError(f"{path}: {of} weights are read from safetensors only")
+            raise CheckpointError(f"{path}: weights are read from safetensors only")
     return files
 
 
 def shards(index: Path) -> list[Path]:
-    """The files that an `….index.json` names, all of them there."""
+    """Return the files that an `….index.json` names.  Raises `CheckpointError` if one is missing."""
     placed = read_json(index).get("weight_map")
     if not isinstance(placed, dict) or not placed or not all(isinstance(s, str) for s in placed.values()):
         raise CheckpointError(f"{index}: no weight_map of tensors to files")
@@ -102,10 +101,10 @@ def shards(index: Path) -> list[Path]:
 
 def open_clip_weights(directory: Path) -> Path:
     """
-    The file that open_clip takes the weights from.
+    Return the file that open_clip would read the weights from.
 
     Raises:
-        CheckpointError: there is no such file, or it could be any of several.
+        CheckpointError: there is no such file, or several are possible.
     """
     for name in OPEN_CLIP_WEIGHTS:
         if (directory / name).is_file():

@@ -1,4 +1,4 @@
-"""Where a checkpoint lies: a directory, a shipped demo model, or a repository on the hub."""
+"""The location of a checkpoint: a directory, a shipped demo model, or a repository on the hub."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ SHORT = re.compile(r"[0-9a-f]{7,39}")
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A checkpoint's directory, and what scores call it unless the settings say otherwise."""
+    """The directory of a checkpoint, and the default label of its scores."""
 
     directory: Path
     id: str
@@ -29,7 +29,15 @@ class Located:
 
 
 class ModelArguments(TypedDict):
-    """What a model in a directory is made with."""
+    """
+    Arguments of every model that is loaded from a directory.
+
+    Attributes:
+        directory: a checkpoint as transformers saves it, if the model names no other layout.
+        dtype: "float32" or "bfloat16".
+        device: of PyTorch: "cpu", "cuda:0".
+        id, revision: label of the scores; by default the directory's name and a digest of its files.
+    """
 
     directory: Path
     dtype: str
@@ -39,7 +47,7 @@ class ModelArguments(TypedDict):
 
 
 def model_arguments(settings: LocalSettings) -> ModelArguments:
-    """Those of a table's model, whose checkpoint is found first.  Raises `CheckpointError`."""
+    """Locate the checkpoint of a table, and return the model's arguments.  Raises `CheckpointError`."""
     found = locate(settings.checkpoint, settings.revision)
     return {
         "directory": found.directory,
@@ -52,9 +60,7 @@ def model_arguments(settings: LocalSettings) -> ModelArguments:
 
 def locate(checkpoint: str, revision: str = "") -> Located:
     """
-    Find *checkpoint*: a path, `demo:NAME`, or a hub id `owner/name`.
-
-    Only a hub id ever causes a request, and only for what is not in the local cache.
+    Find *checkpoint*: a path, `demo:NAME`, or a hub id `owner/name`, which is downloaded if it is not cached.
 
     Raises:
         CheckpointError: there is no such directory, or the hub can't be reached.
@@ -68,10 +74,10 @@ def locate(checkpoint: str, revision: str = "") -> Located:
 
 def local(checkpoint: str) -> Located | None:
     """
-    *checkpoint* as a directory; None where it may be one of the hub's.
+    Return *checkpoint* as a directory; None if it may be a repository on the hub.
 
     Raises:
-        CheckpointError: it is neither a directory nor what a hub id looks like.
+        CheckpointError: it is neither a directory nor a valid hub id.
     """
     if checkpoint.startswith("demo:"):
         name = checkpoint.removeprefix("demo:")
@@ -87,7 +93,7 @@ def local(checkpoint: str) -> Located | None:
 
 
 def cached(repository: str, revision: str = "") -> Path | None:
-    """What lies of a repository in the hub's local cache, where its weights are among it; no request."""
+    """Return a repository's directory in the hub's local cache if it holds weights; without a request."""
     try:
         directory = Path(
             huggingface_hub.snapshot_download(
@@ -102,10 +108,9 @@ def cached(repository: str, revision: str = "") -> Path | None:
 
 def download(repository: str, revision: str, patterns: Sequence[str] = FETCHED) -> Path:
     """
-    Fetch those of a repository's files that match *patterns* from the hub into the local cache.
+    Download the files of a repository that match *patterns* into the hub's local cache.
 
-    The hub knows no abbreviated commits: one stands for the newest, which must be that.  Raises
-    `CheckpointError`.
+    The hub rejects abbreviated commits, so one must be that of the newest commit.  Raises `CheckpointError`.
     """
     directory = fetch(repository, named(revision), FETCHED_FIRST)
     if not is_commit(directory, revision):
@@ -114,7 +119,7 @@ def download(repository: str, revision: str, patterns: Sequence[str] = FETCHED) 
 
 
 def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
-    """The directory of one commit in the local cache, with its files of those *patterns*."""
+    """Return the directory of one commit in the local cache, with its files that match *patterns*."""
     try:
         return Path(
             huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=list(patterns))
@@ -126,10 +131,10 @@ def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Pat
 
 
 def named(revision: str) -> str | None:
-    """The revision that the hub is asked for; None asks for the newest commit."""
+    """Return the revision to request from the hub; None requests the newest commit."""
     return None if SHORT.fullmatch(revision) else revision or None
 
 
 def is_commit(directory: Path, revision: str) -> bool:
-    """Whether a commit's *directory* begins with an abbreviated *revision*; true of any other kind."""
+    """Return True unless *revision* is an abbreviated commit other than that of *directory*."""
     return not SHORT.fullmatch(revision) or directory.name.startswith(revision)

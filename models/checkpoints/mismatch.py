@@ -1,4 +1,4 @@
-"""What is said of weights that do not fit a network: in one line, which they are."""
+"""Error messages for weights that do not fit a network."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -11,10 +11,9 @@ LISTED = 4  # names of each kind in a message
 
 def mismatch(weights: "Mapping[str, torch.Tensor]", expected: "Mapping[str, torch.Tensor]") -> str:
     """
-    What keeps *weights* from being loaded in place of those *expected*; empty where they fit.
+    Describe why *weights* cannot be loaded in place of those *expected*; empty if they fit.
 
-    Names, shapes and whether they are floating-point numbers count; the expected values do not, and may
-    lie on the device "meta".
+    Names, shapes and floating-point kind are compared.  The expected values may be on the device "meta".
     """
     both = [name for name in expected if name in weights]
     kinds = {
@@ -35,5 +34,5 @@ def mismatch(weights: "Mapping[str, torch.Tensor]", expected: "Mapping[str, torc
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few of *names*."""
+    """Join the first few of *names*."""
     return ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")

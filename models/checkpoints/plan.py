@@ -1,4 +1,4 @@
-"""What `--check` says of a checkpoint before it is loaded: where it lies, and how many numbers it holds."""
+"""Plans for `--check`: the place and the size of a checkpoint that is not loaded."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import TypeVar
 import torch
 
 from models.checkpoints.locate import cached, local
-from models.checkpoints.weights import parameters
+from models.checkpoints.weights import num_parameters
 from models.core.contract import Prepared
 from models.core.family import Memory, Plan
 from models.core.settings import Batch, LocalSettings
-from models.sizing.memory import M, predicted_in
+from models.sizing.memory import M, predicted
 
 S = TypeVar("S", bound=LocalSettings)
 
@@ -24,20 +24,19 @@ def plan_checkpoint(
     memory: Callable[[Path], Memory | None],
 ) -> Plan:
     """
-    A directory, or a repository of the hub, whether in the local cache or not; no request is made.
+    Return the plan of a directory or of a repository on the hub, without a request.
 
     Args:
-        count: how many numbers the weights in a directory hold, each once; it also checks what can be
-            seen of the directory without loading it.
-        published: how many numbers repositories hold that are not here yet.
-        memory: what the model in a directory takes of its device, None where that is not predicted.
+        count: returns the number of parameters in a directory, and checks its files.
+        published: number of parameters of repositories that may not be downloaded yet.
+        memory: predicts the memory of the model in a directory; None if it cannot.
 
     Raises:
-        CheckpointError: there is no such directory, or what *count* raises.
+        CheckpointError: there is no such directory, or *count* raised it.
     """
     if found := local(checkpoint):
-        numbers = count(found.directory)
-        return Plan(found.id, str(found.directory), numbers, memory=memory(found.directory))
+        size = count(found.directory)
+        return Plan(found.id, str(found.directory), size, memory=memory(found.directory))
     at = f"{checkpoint}@{revision or 'main'}"
     if directory := cached(checkpoint, revision):
         return Plan(at, in_cache(directory), count(directory), memory=memory(directory))
@@ -46,35 +45,36 @@ def plan_checkpoint(
 
 def plan_model(
     settings: S,
-    count: Callable[[Path], int],
+    weight_files: Callable[[Path], Iterable[Path]],
     load: Callable[[S], M],
     batches: Callable[[M, Batch], Iterable[Sequence[Prepared]]],
 ) -> Plan:
     """
-    What a table would load.
+    Return the plan of a model that is loaded from a checkpoint directory.
 
     Args:
-        count: as `plan_checkpoint` has it.
-        load: the family's, by which memory is predicted.
-        batches: the largest ones of a model, under the table's limits.
+        weight_files: returns the files of a directory; it also checks the other files.
+        load: the loader of the family, used to predict memory.
+        batches: returns the largest batches of a model under the limits of its table.
 
     Raises:
-        CheckpointError: it can be seen that this will not work.
-        RuntimeError: torch knows no such device.
+        CheckpointError: the model cannot be loaded.
+        RuntimeError: torch has no such device.
     """
     torch.device(settings.device)
 
+    def count(directory: Path) -> int:
+        return num_parameters(weight_files(directory))
+
     def memory(directory: Path) -> Memory | None:
-        return predicted_in(directory, settings, load, lambda model: batches(model, settings.batch))
+        # With a revision of its own, or all weights would be read for a digest.
+        local = {"checkpoint": str(directory), "id": "-", "revision": "-"}
+        here = settings.model_copy(update=local)
+        return predicted(settings.device, lambda: load(here), lambda model: batches(model, settings.batch))
 
     return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)
 
 
 def in_cache(path: Path) -> str:
-    """A place in the hub's local cache."""
+    """Describe a path in the local cache of the hub."""
     return f"{path} (the hub's cache)"
-
-
-def total(files: Iterable[Path]) -> int:
-    """How many numbers the tensors of weight files hold."""
-    return sum(parameters(files).values())

@@ -1,4 +1,4 @@
-"""Networks and tokenizers of transformers, from the files of a directory and nothing else."""
+"""Networks, tokenizers and image processors of transformers, read from local files only."""
 
 from pathlib import Path
 from typing import Any
@@ -8,24 +8,21 @@ from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoTokenizer
 
 from models.checkpoints.configuration import read_json
+from models.checkpoints.files import safetensors_files
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
 from models.sizing.dry_run import is_dry
 
 
-def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path) -> Any:
+def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, *model_types: str) -> Any:
     """
-    The network of a class of transformers, with every weight.
-
-    transformers goes on with random numbers in place of weights that are missing or of another shape.  In a
-    dry run no weights are read and none are missing.
-
-    Args:
-        place: what an error names.
+    Load the network of a class of transformers with every weight; without any in a dry run.
 
     Raises:
-        CheckpointError: it cannot be loaded, or lacks weights.
+        CheckpointError: it cannot be loaded, has another `model_type`, or weights are missing
+            or of another shape, which transformers would replace by random numbers.
     """
+    place = safetensors_files(directory, *model_types)[0]
     try:
         if is_dry():
             return from_config(kind, directory, dtype)
@@ -47,14 +44,14 @@ def load_pretrained(kind: Any, directory: Path, dtype: torch.dtype, place: Path)
 
 
 def from_config(kind: Any, directory: Path, dtype: torch.dtype) -> Any:
-    """The network that a directory's configuration describes, of a class of transformers."""
+    """Build the network that the configuration of a directory describes, without weights."""
     config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     make = kind._from_config if hasattr(kind, "_from_config") else kind.from_config  # one class, or an Auto
     return make(config, dtype=dtype)
 
 
 def load_processor(kind: Any, path: Path) -> Any:
-    """What makes tensors of pictures, a class of transformers, as a file says.  Raises `CheckpointError`."""
+    """Load an image processor of transformers, configured by *path*.  Raises `CheckpointError`."""
     read_json(path)
     try:
         return kind.from_pretrained(path.parent, local_files_only=True)
@@ -62,22 +59,27 @@ def load_processor(kind: Any, path: Path) -> Any:
         raise CheckpointError(f"{path}: {in_short(exc)}") from exc
 
 
-def load_words(directory: Path) -> tuple[Tokenizer, int]:
-    """The tokenizer, thread-safe, and the most tokens that it says fit.  Raises `CheckpointError`."""
+def load_tokenizer(directory: Path) -> Any:
+    """Load the tokenizer of transformers in *directory*.  Raises `CheckpointError`."""
     try:
-        loaded = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     except Exception as exc:  # transformers and tokenizers raise many kinds for a broken file
         raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {in_short(exc)}") from exc
+
+
+def load_fast_tokenizer(directory: Path) -> tuple[Tokenizer, int]:
+    """Load a thread-safe tokenizer and its `model_max_length`.  Raises `CheckpointError`."""
+    loaded = load_tokenizer(directory)
     if not loaded.is_fast:
         raise CheckpointError(f"{directory}: needs a fast tokenizer")
-    words = thread_safe(loaded)
-    words.encode_special_tokens = True  # "[SEP]" in a prompt is text
-    return words, loaded.model_max_length
+    tokenizer = thread_safe(loaded)
+    tokenizer.encode_special_tokens = True  # "[SEP]" in a prompt is text
+    return tokenizer, loaded.model_max_length
 
 
 def thread_safe(tokenizer: Any) -> Tokenizer:
-    """A copy of a fast tokenizer's own: `encode` of a fast one sets state and is not thread-safe."""
-    words = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    words.no_padding()
-    words.no_truncation()
-    return words
+    """Copy the backend of a fast tokenizer, whose own `encode` sets state and is not thread-safe."""
+    copied = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    copied.no_padding()
+    copied.no_truncation()
+    return copied

@@ -1,11 +1,9 @@
 """
-Read a checkpoint's tensors.
+Reading a checkpoint's tensors from safetensors or pickled files, whole or sharded.
 
-They come from safetensors or, as published for CLIP-FlanT5, from `pytorch_model.bin`, whole or sharded.
-Nothing is ever unpickled beyond plain tensors.
+Of a pickle nothing but plain tensors is unpickled.
 """
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from zipfile import is_zipfile
@@ -22,7 +20,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def read_weights(directory: Path) -> dict[str, torch.Tensor]:
-    """All tensors of a checkpoint, on the CPU, by name.  Raises `CheckpointError`."""
+    """Return all tensors of a checkpoint by name, on the CPU.  Raises `CheckpointError`."""
     tensors: dict[str, torch.Tensor] = {}
     for path in weight_files(directory):
         tensors |= read_file(path, "cpu")
@@ -31,17 +29,17 @@ def read_weights(directory: Path) -> dict[str, torch.Tensor]:
 
 def read_file(path: Path, device: str, *, mapped: bool = False) -> dict[str, torch.Tensor]:
     """
-    The tensors of one file, by name; on the device "meta" only their shapes are read.
+    Return the tensors of one file by name; on the device "meta" only their shapes are read.
 
     Args:
-        mapped: a pickled file stays on disk until its tensors are used, where its format allows that.
+        mapped: map a pickled file into memory if its format allows that.
 
     Raises:
         CheckpointError: the file is broken, or holds something else than tensors by name.
     """
     try:
         if path.suffix != ".safetensors":
-            mapped = mapped and is_zipfile(path)  # files from before PyTorch 1.6 are none
+            mapped = mapped and is_zipfile(path)  # not so before PyTorch 1.6
             held = torch.load(path, map_location=device, weights_only=True, mmap=mapped)
         elif device == "meta":
             with safe_open(path, "pt") as file:
@@ -67,8 +65,11 @@ def read_file(path: Path, device: str, *, mapped: bool = False) -> dict[str, tor
     return tensors
 
 
-def parameters(paths: Iterable[Path]) -> dict[str, int]:
-    """How many numbers each tensor of some weight files holds, without reading them."""
-    return {
-        name: math.prod(tensor.shape) for path in paths for name, tensor in read_file(path, "meta").items()
-    }
+def tensor_sizes(paths: Iterable[Path]) -> dict[str, int]:
+    """Return the number of elements of each tensor of some weight files, without reading the tensors."""
+    return {name: tensor.numel() for path in paths for name, tensor in read_file(path, "meta").items()}
+
+
+def num_parameters(paths: Iterable[Path]) -> int:
+    """Return the number of elements of all tensors of some weight files."""
+    return sum(tensor_sizes(paths).values())

@@ -1,6 +1,5 @@
 """The version of what this repository computes: pixels, tokens and forward passes."""
 
-# Raised by every change after which some model answers otherwise than before, be it by a rounded digit:
-# what was answered under another version is asked again.  tests/models/test_arithmetic.py holds answers
-# of each family beside it, and fails where they differ from those that were recorded for this version.
+# Raise it with every change of a model's result, even of a rounded digit: it is part of the cache keys.
+# tests/models/test_arithmetic.py compares results of each family with those recorded for this version.
 ARITHMETIC = 1

@@ -14,7 +14,7 @@ class Call(ABC):
     One question to one model.
 
     Attributes:
-        cacheable: whether its outcome may be kept for whoever makes the same call later.
+        cacheable: its result may be cached for later requests.
     """
 
     __slots__ = ()
@@ -23,83 +23,78 @@ class Call(ABC):
 
     @abstractmethod
     def content(self) -> tuple[Any, ...]:
-        """Everything that the outcome depends on beside the model; images by their digest."""
+        """Return everything that the result depends on except the model; images by their digest."""
 
     def key(self, model: tuple[str, ...]) -> bytes:
-        """The sha256 of everything that the outcome depends on; *model* names the model and its weights."""
+        """Return the cache key, a sha256; *model* identifies the model and its weights."""
         return hashlib.sha256(repr((model, self.content())).encode()).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class ImageCall(Call):
-    """Embed one image.  The outcome is an `Embedding`."""
+    """Embed one image.  Returns an `Embedding`."""
 
     image: Image
 
     def content(self) -> tuple[Any, ...]:
-        """The image's digest."""
         return ("image", self.image.digest)
 
 
 @dataclass(frozen=True, slots=True)
 class TextCall(Call):
-    """Embed one text.  The outcome is an `Embedding`."""
+    """Embed one text.  Returns an `Embedding`."""
 
     text: str
 
     def content(self) -> tuple[Any, ...]:
-        """The text."""
         return ("text", self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodCall(Call):
-    """How likely is *answer* to *question* about *image*?  The outcome is a `Likelihood`."""
+    """How likely is *answer* to *question* about *image*?  Returns a `Likelihood`."""
 
     image: Image
     question: str
     answer: str = "Yes"
 
     def content(self) -> tuple[Any, ...]:
-        """The image's digest and both texts."""
         return ("likelihood", self.image.digest, self.question, self.answer)
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceCall(Call):
-    """Which of *choices* answers *question* about *image*?  The outcome is a `Choices`."""
+    """Which of *choices* answers *question* about *image*?  Returns `Choices`."""
 
     image: Image
     question: str
     choices: tuple[str, ...]
 
     def content(self) -> tuple[Any, ...]:
-        """The image's digest and all texts."""
         return ("choice", self.image.digest, self.question, self.choices)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstTokenCall(Call):
-    """How likely is the answer to *question* to begin as one of *answers*?  The outcome is a `FirstToken`."""
+    """How likely does the answer to *question* begin as one of *answers*?  Returns a `FirstToken`."""
 
     image: Image
     question: str
     answers: tuple[str, ...]
 
     def content(self) -> tuple[Any, ...]:
-        """The image's digest and all texts."""
         return ("first token", self.image.digest, self.question, self.answers)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCall(Call):
     """
-    How likely is each of *labels* to be the answer to *question* about *image*?  The outcome is a `Choices`.
+    How likely is each of *labels* to be the answer to *question* about *image*?  Returns `Choices`.
 
-    Each label must be one token of the model's, and no two the same.
+    Each label must be one token of the model, and all must differ.
 
     Attributes:
-        before: texts and other images that the model is shown before the image, in this order.
+        before: texts and other images of the prompt that come before the image.
     """
 
     image: Image
@@ -108,42 +103,39 @@ class LabelCall(Call):
     before: tuple[str | Image, ...] = ()
 
     def content(self) -> tuple[Any, ...]:
-        """The digests of all images and all texts."""
         before = tuple(("image", each.digest) if isinstance(each, Image) else each for each in self.before)
         return ("label", self.image.digest, self.question, self.labels, before)
 
 
 @dataclass(frozen=True, slots=True)
 class EntailmentCall(Call):
-    """Does *hypothesis* follow from *premise*?  The outcome is an `Entailment`."""
+    """Does *hypothesis* follow from *premise*?  Returns an `Entailment`."""
 
     premise: str
     hypothesis: str
 
     def content(self) -> tuple[Any, ...]:
-        """Both texts."""
         return ("entailment", self.premise, self.hypothesis)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCall(Call):
-    """Read the text in an image.  The outcome is a `Reading`."""
+    """Read the text in an image.  Returns a `Reading`."""
 
     image: Image
 
     def content(self) -> tuple[Any, ...]:
-        """The image's digest."""
         return ("read", self.image.digest)
 
 
 @dataclass(frozen=True, slots=True)
 class DetectCall(Call):
     """
-    Find objects in an image.  The outcome is a `Detections`.
+    Find objects in an image.  Returns `Detections`.
 
     Attributes:
-        labels: what to look for.  A model that knows certain labels only is given none, and looks for all.
-        threshold: an object counts as found if its score is larger.
+        labels: objects to find; empty for a model with a fixed set of labels.
+        threshold: lowest score of an object, exclusive.
     """
 
     image: Image
@@ -151,32 +143,30 @@ class DetectCall(Call):
     threshold: float = 0.3
 
     def content(self) -> tuple[Any, ...]:
-        """The image's digest, the labels and the threshold."""
         return ("detect", self.image.digest, self.labels, self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
 class RewardCall(Call):
-    """How good is *image* for *prompt*, or by itself where that is empty?  The outcome is a `Reward`."""
+    """How good is *image* for *prompt*, or by itself if that is empty?  Returns a `Reward`."""
 
     image: Image
     prompt: str = ""
 
     def content(self) -> tuple[Any, ...]:
-        """The image's digest and the prompt."""
         return ("reward", self.image.digest, self.prompt)
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateCall(Call):
     """
-    Answer a chat of one system and one user message.  The outcome is the model's `Text`.
+    Answer a chat of one system and one user message.  Returns a `Text`.
 
-    Question sets have a store of their own, so these outcomes are not cached.
+    Not cached, since question sets have a store of their own.
 
     Attributes:
         schema: JSON schema that the text must follow; None allows any text.
-        seed: of what little chance decoding at temperature 0 leaves.
+        seed: of the randomness that remains when decoding at temperature 0.
     """
 
     cacheable: ClassVar[bool] = False
@@ -188,5 +178,4 @@ class GenerateCall(Call):
     seed: int = 0
 
     def content(self) -> tuple[Any, ...]:
-        """Every field."""
         return ("generate", self.system, self.user, self.max_tokens, repr(self.schema), self.seed)

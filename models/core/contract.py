@@ -1,13 +1,13 @@
 """
 The contract between a model and everything else.
 
-A model is loaded, prepares one call on a CPU thread, and scores a list of prepared calls on its
-device.  It knows no HTTP, no metric, no queue and no cache.  The way of a call:
+A model is loaded, prepares one call on a CPU thread, and scores a list of prepared calls on its device.  It
+does not depend on HTTP, metrics, queues or caches.  The path of a call:
 
-**call** ``->`` *prepare* (CPU thread) ``->`` **prepared** ``->`` *score* (device thread) ``->`` **outcome**
+**call** ``->`` *prepare* (CPU thread) ``->`` **prepared** ``->`` *score* (device thread) ``->`` **result**
 
-`models.core.calls` and `models.outcomes` have the kinds of both.  Where a call failed, an exception takes the
-outcome's place; a list of outcomes has the length and the order of the list of prepared calls.
+The kinds of both are in `models.core.calls` and `models.core.outcomes`.  A list of results has the length and
+the order of the list of prepared calls; the result of a failed call is an exception.
 """
 
 from abc import ABC, abstractmethod
@@ -17,32 +17,32 @@ from typing import Any, Protocol
 
 # VQAScore's own (Lin et al. 2024, section 3); `{}` is the prompt.
 QUESTION = 'Does this figure show "{}"? Please answer yes or no.'
-# How LLaVA 1.5's data, on which CLIP-FlanT5 was tuned too, asks for short answers; `{}` is the question.
+# The prompt for short answers in the training data of LLaVA 1.5 and CLIP-FlanT5; `{}` is the question.
 CHOICE_QUESTION = "{} Answer the question using a single word or phrase."
 
 
 class ModelError(Exception):
-    """A call cannot be answered; its message names the call's fault and no content of it."""
+    """A call cannot be answered.  The message describes the fault of the call, without its content."""
 
 
 class Temporary(Exception):
-    """Why a start failed that may succeed later, with nothing changed."""
+    """A failed start may succeed later without any change."""
 
 
 class CheckpointError(Exception):
-    """A checkpoint cannot be loaded; raised before anything is served."""
+    """A checkpoint cannot be loaded.  Raised at the start."""
 
 
 class CheckpointAway(CheckpointError, Temporary):
-    """A checkpoint cannot be loaded now: its hub is away, or there is no memory left for it."""
+    """A checkpoint cannot be loaded now: the hub is unreachable, or memory is short."""
 
 
 class UpstreamError(Exception):
     """
-    A server did not answer a request, or not with what it should have.
+    A remote server did not answer a request, or its response is not usable.
 
     Attributes:
-        status: of its answer; 0 where there was none.
+        status: HTTP status of the response; 0 if there was none.
     """
 
     def __init__(self, detail: str, status: int = 0) -> None:
@@ -52,7 +52,7 @@ class UpstreamError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A call made ready for the device: its share of a batch's *cost* (tokens) and its tensors."""
+    """A call that is ready for the device: its *cost* in tokens, which limits batches, and its tensors."""
 
     cost: int
     data: Any
@@ -61,20 +61,20 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """
-    What `GET /models` tells, and what a score's provenance rests on.
+    Public facts about a model: the content of `GET /models` and of a score's provenance.
 
     Attributes:
-        vocabulary: the only words that the model was taught; others deserve a warning.  Empty: any word.
-        logit_scale: what a CLIP's training multiplied cosines by.
-        question: how a VQA model is best asked whether it sees a text, unless a request says otherwise.
-        choice_question: how it is best asked a question that has choices, unless a request says otherwise.
+        vocabulary: the only words that the model was trained on, others cause a warning.  Empty: any word.
+        logit_scale: factor of cosines in a CLIP's training.
+        question: default template of a VQA model to check whether it sees a text.
+        choice_question: default template of a question with choices.
         labels: the only objects that a detector finds; empty: any that a call names.
-        masks: whether it says which pixels belong to an object.
-        generates: a call takes as long as many batches, since the model writes text.  It gets a thread of
-            its own on its device, and one call at a time.
-        repeatable: the same call always gets the same outcome, so a bad one is not asked for again.
-        reentrant: `score` may be called by several threads at once, and is on a CPU.
-        recipe: a digest of all that an outcome depends on beside the call; set by the service.
+        masks: a detector returns masks.
+        generates: the model writes text, so a call takes as long as many batches.  It gets a thread of its
+            own on its device, and one call at a time.
+        repeatable: the same call always has the same result, so a bad one is not retried.
+        reentrant: `score` may run in several threads simultaneously, and is on a CPU.
+        recipe: a digest of all that a result depends on except the call; set by the service.
     """
 
     role: str
@@ -96,12 +96,12 @@ class ModelInfo:
 
     @property
     def label(self) -> str:
-        """The name a response carries: `id@revision`, or the id where there is no revision."""
+        """The model's name in a response: `id@revision`, or the id if there is no revision."""
         return f"{self.id}@{self.revision}" if self.revision else self.id
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What tells apart models that may answer otherwise: part of every key of an answer."""
+        """The model's part of cache keys: models with different results have different ones."""
         return (self.label, self.dtype, *filter(None, [self.recipe]))
 
 
@@ -122,14 +122,14 @@ class Model(Protocol):
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
         """
-        Answer *batch*: one outcome per call, same length, same order.
+        Return one result per call of *batch*, in the same order.
 
-        Never called twice at once, but where `info` says that the model is *reentrant*.
+        Not called concurrently, unless `info` has *reentrant*.
         """
         ...
 
     def example(self) -> Any:
-        """A call of ordinary size, scored before the service reports ready."""
+        """Return a call of ordinary size, which is scored before the service reports ready."""
         ...
 
 
@@ -138,7 +138,7 @@ Post = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class RemoteModel(ABC):
-    """A model that another process serves: knows what to ask and how to read it, and sends nothing itself."""
+    """A model in another process: builds requests and reads responses, without I/O of its own."""
 
     info: ModelInfo
 
@@ -149,17 +149,18 @@ class RemoteModel(ABC):
     @abstractmethod
     async def answer(self, prepared: Prepared, post: Post) -> Any:
         """
-        The outcome of one call.
+        Return the result of one call.
 
         Raises:
             ModelError: the call cannot be answered.
-            UpstreamError: the server did not answer, or badly.
+            UpstreamError: the server did not answer, or not correctly.
         """
 
     def opposites(self) -> tuple[Any, ...]:
         """
-        Two calls about a known picture whose outcomes can't be the same, see `models.core.known`.
+        Return calls about a known picture whose results must differ, see `models.core.known`; by default
+        none.
 
-        They are made when the server comes up, and what fails is not served.  By default there are none.
+        They are sent when the server becomes reachable.  If they fail, the model is not served.
         """
         return ()

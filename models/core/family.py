@@ -1,4 +1,4 @@
-"""A family of models, declared once: its role, the settings it understands, and what loads it."""
+"""The declaration of a family of models: its role, its settings and its loader."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Loaded = Model | RemoteModel
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes on a device: what a model holds, and what its largest batch adds for a while."""
+    """Memory on a device in bytes: of the weights, and of the activations of the largest batch."""
 
     weights: int
     activations: int
@@ -22,15 +22,15 @@ class Memory:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
-    What `--check` says of one model: what it *loads*, from *where*, and how many *numbers* it holds.
+    The plan of one model for `--check`: what it *loads*, from *where*, and its *num_parameters*.
 
-    *numbers* is None where that is not known before a download; *remote* models take no memory here.
-    *memory* is what it takes of a CUDA device, None where that was not predicted.
+    *num_parameters* is None before a download, *memory* if it is not predicted.  *remote*
+    models take no memory here.
     """
 
     loads: str
     where: str
-    numbers: int | None = None
+    num_parameters: int | None = None
     remote: bool = False
     memory: Memory | None = None
 
@@ -38,15 +38,16 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Family:
     """
+    A family of models.
+
     Attributes:
         name: `family` in a table under `models`.
-        role: what its models are for; empty where the table says it (`fake`).
-        settings: the tables that the family understands.
+        role: of its models; empty if the table has it (`fake`).
+        settings: type of its tables.
         loader: "package.module:function", imported when the first model is loaded.  The function takes
             a table and returns the model.
-        planner: the same for `--check`: takes a table and returns its `Plan`, and loads nothing.
-        required: whether the service is ready only when a model of this family serves, unless its
-            table says otherwise.
+        planner: like *loader*, for `--check`: returns the `Plan` of a table, and loads nothing.
+        required: by default, the service is ready only when the models of this family are.
     """
 
     name: str
@@ -57,23 +58,23 @@ class Family:
     required: bool = True
 
     def __post_init__(self) -> None:
-        """Raises `TypeError` or `ValueError` for a declaration that cannot be used."""
+        """Raise `TypeError` or `ValueError` for an invalid declaration."""
         if not (isinstance(self.settings, type) and issubclass(self.settings, ModelSettings)):
             raise TypeError(f"the settings of {self.name} must be a subclass of ModelSettings")
         if ":" not in self.loader:
             raise ValueError(f'the loader of {self.name} must be "package.module:function"')
 
     def imports(self, name: str) -> None:
-        """Import the loader, and with it what its models compute with.  Raises `CheckpointError`."""
+        """Import the loader with its dependencies.  Raises `CheckpointError`."""
         named(name, lambda: found(self.loader))
 
     def load(self, name: str, settings: ModelSettings) -> Loaded:
-        """The model of the table *name*.  Raises `CheckpointError`, which names the table."""
+        """Load the model of the table *name*.  Raises `CheckpointError`, which names the table."""
         model: Loaded = named(name, lambda: found(self.loader)(settings))
         return model
 
     def plan(self, name: str, settings: ModelSettings) -> Plan:
-        """What would be loaded.  Raises `CheckpointError` where it can be seen not to work."""
+        """Return the plan of a table.  Raises `CheckpointError` if the model cannot be loaded."""
         if not self.planner:
             return Plan(settings.id or name, self.loader)
         plan: Plan = named(name, lambda: found(self.planner)(settings))
@@ -81,7 +82,7 @@ class Family:
 
 
 def found(place: str) -> Callable[[ModelSettings], Any]:
-    """The function at *place*, "package.module:function"."""
+    """Import the function at *place*, "package.module:function"."""
     module, _, function = place.partition(":")
     work: Callable[[ModelSettings], Any] = getattr(import_module(module), function)
     return work
@@ -89,16 +90,16 @@ def found(place: str) -> Callable[[ModelSettings], Any]:
 
 def named(name: str, work: Callable[[], Any]) -> Any:
     """
-    What *work* makes for the table *name*.
+    Call *work* for the table *name*.
 
     Raises:
-        CheckpointAway: it failed for something that passes by itself.
+        CheckpointAway: it failed for a temporary reason.
         CheckpointError: it failed; the message names the table.
     """
     try:
         return work()
     except Exception as exc:  # torch, a config.json that lacks something, and loaders of other packages
-        from models.core.passing import passes  # which imports the hub's library, as whoever loads has done
+        from models.core.passing import passes  # imports the hub's library, which every loader has imported
 
         known = isinstance(exc, CheckpointError | RuntimeError)
         reason = str(exc).partition("\n")[0] if known else repr(exc)

@@ -1,4 +1,4 @@
-"""A known picture with opposite texts: what tells whether a model answers at all, and as it did before."""
+"""A known picture with opposite texts, to check that a model answers, and as before."""
 
 from math import exp
 from typing import Any
@@ -14,8 +14,13 @@ TEXTS = ("a red picture", "a blue picture")  # of which one is true
 TOLERANCE = 0.05  # bfloat16 and other calls in the same batch change a probability by less
 
 
+def grey(width: int, height: int) -> Image:
+    """Return a grey picture, for the example of a model."""
+    return Image.of(PIL.Image.new("RGB", (width, height), (128, 128, 128)), "example")
+
+
 def alike(first: Any, second: Any) -> bool:
-    """Whether two outcomes are the same number; those of opposite questions never are."""
+    """Return True if two results are the same number; those of opposite questions must differ."""
     match first, second:
         case Likelihood(), Likelihood():
             return first.logit == second.logit or first.log_p_yes == second.log_p_yes
@@ -25,13 +30,13 @@ def alike(first: Any, second: Any) -> bool:
 
 
 def changed(before: Any, now: Any) -> bool:
-    """Whether two outcomes of one call differ by more than rounding does."""
+    """Return True if two results of one call differ by more than rounding."""
     pairs = zip(values_of(before), values_of(now), strict=True)
     return any(abs(one - other) > TOLERANCE * max(1.0, abs(one)) for one, other in pairs)
 
 
 def values_of(outcome: Any) -> tuple[float, ...]:
-    """The probabilities, rewards or coordinates of an outcome; none of another kind."""
+    """Return the probabilities, rewards or coordinates of a result; empty for other kinds."""
     match outcome:
         case Likelihood():
             return (outcome.probability, exp(outcome.log_p_yes), exp(outcome.log_p_no))

@@ -1,8 +1,8 @@
-"""Why something of others failed, for a message of one line."""
+"""One-line messages for exceptions of other libraries."""
 
-MAX_LENGTH = 200  # characters of an exception's own words
+MAX_LENGTH = 200  # characters of the exception's message
 
 
 def in_short(exc: Exception) -> str:
-    """What was raised, as one line that is not too long."""
+    """Return type and message of an exception as one line of limited length."""
     return f"{type(exc).__name__}: {' '.join(str(exc).split())[:MAX_LENGTH]}"

@@ -1,7 +1,7 @@
 """
-The settings of a model: what every table under `models` understands, and what loaders add to it.
+The settings of a model: those of every table under `models`, and those that loaders add.
 
-A family names the class of its tables.  A table that holds a setting of another family is refused.
+A family declares the class of its tables.  A table with a setting of another family is rejected.
 """
 
 from typing import Annotated, Any, Final, Literal, Self
@@ -12,25 +12,25 @@ NOT_IN_RECIPE: Final = "not in the recipe"
 """
 Marks an option that changes no number: `device: Annotated[str, NOT_IN_RECIPE] = "cpu"`.
 
-Answers are kept, and replicas are told apart, by every option that is not marked.
+All other options are part of cache keys and of the comparison of replicas.
 """
 
 
 class Section(BaseModel):
-    """A frozen table that refuses unknown keys."""
+    """A frozen table that rejects unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class Batch(Section):
-    """How much one batch may hold."""
+    """Limits of one batch."""
 
     max_items: int = Field(32, ge=1, description="Most calls in a batch.")
     max_cost_tokens: int = Field(16_384, ge=1, description="Most tokens in a batch.")
     max_batch_ms: float = Field(
         250,
         gt=0,
-        description="How long a batch may take, told by the measured cost; one call may take longer.",
+        description="Longest batch by the measured cost; one call may take longer.",
     )
     linger_ms: float = Field(
         0, ge=0, description="How long a batch that is not full waits for more calls, on an idle device."
@@ -38,7 +38,7 @@ class Batch(Section):
 
 
 class ModelSettings(Section):
-    """What a table of any family understands."""
+    """Settings of every family."""
 
     role: str = Field(description="What it is for; the table's name where it names a role.")
     family: str = Field(description="Which loader reads it, or which API serves it.")
@@ -54,12 +54,12 @@ class ModelSettings(Section):
 
     @property
     def is_demo(self) -> bool:
-        """Whether its answers mean nothing for real pictures."""
+        """True if its results mean nothing for real pictures."""
         return False
 
 
 class Autoscaling(Section):
-    """Between how many copies Ray Serve keeps a model."""
+    """Limits of Ray Serve's autoscaling."""
 
     min_replicas: int = Field(1, ge=1, description="Fewest copies.")
     max_replicas: int = Field(ge=1, description="Most copies.")
@@ -92,12 +92,12 @@ class PlacedSettings(ModelSettings):
 
     @property
     def fewest(self) -> int:
-        """How many copies there are at least."""
+        """The lowest number of replicas."""
         return self.autoscaling.min_replicas if self.autoscaling else self.replicas
 
     @classmethod
     def of(cls, table: ModelSettings) -> "PlacedSettings":
-        """*table* itself, or the defaults for a family that declares nothing of the kind."""
+        """Return *table* itself, or defaults if its family has no such settings."""
         return table if isinstance(table, PlacedSettings) else cls(role=table.role, family=table.family)
 
     @model_validator(mode="after")
@@ -121,7 +121,7 @@ class LocalSettings(PlacedSettings):
 
     @property
     def is_demo(self) -> bool:
-        """A shipped checkpoint knows coloured shapes, and nothing else."""
+        """True for a shipped checkpoint, trained on coloured shapes only."""
         return self.checkpoint.startswith("demo:")
 
 
@@ -131,14 +131,14 @@ class RemoteSettings(ModelSettings):
     base_url: Annotated[str, NOT_IN_RECIPE] = Field(
         "", pattern=r"^(https?://[^@\s]+)?$", description="The API's address, to `/v1`."
     )
-    model: str = Field("", description="The name that the server knows the model by.")
+    model: str = Field("", description="Name of the model on the server.")
     api_key_env: Annotated[str, NOT_IN_RECIPE] = Field(
         "", description="The variable that holds the server's key."
     )
     timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
         60, gt=0, description="Time for one request, all its tries included."
     )
-    max_in_flight: Annotated[int, NOT_IN_RECIPE] = Field(64, ge=1, description="Most requests at once.")
+    max_in_flight: Annotated[int, NOT_IN_RECIPE] = Field(64, ge=1, description="Most concurrent requests.")
     extra_body: dict[str, Any] = Field(
         {"chat_template_kwargs": {"enable_thinking": False}}, description="Fields added to every request."
     )

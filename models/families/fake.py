@@ -1,9 +1,8 @@
 """
 The family `fake`: models without weights, for tests and load tests only.
 
-A fake answers from a hash of the call, so that equal calls get equal answers and others do not.  It
-computes nothing: what is left is the service.  With `fixed_ms` and `per_call_ms` it holds its device
-for as long as a real model would: what is left is queueing.
+A fake derives results from a hash of the call and computes nothing else, so that measurements show the
+service alone.  With `fixed_ms` and `per_call_ms` it occupies its device like a real model.
 """
 
 import hashlib
@@ -67,7 +66,7 @@ EXAMPLES: dict[str, Call] = {
 
 
 class FakeSettings(PlacedSettings):
-    """How long a fake takes."""
+    """The duration of a fake's batches."""
 
     fixed_ms: Annotated[float, NOT_IN_RECIPE] = Field(
         0, ge=0, description="Time of a batch, whatever is in it."
@@ -83,12 +82,12 @@ class FakeSettings(PlacedSettings):
 
     @property
     def is_demo(self) -> bool:
-        """It has no weights at all."""
+        """True: it has no weights."""
         return True
 
 
 class FakeModel:
-    """A model of any role, see the module."""
+    """A model of any role."""
 
     def __init__(self, role: str, *, fixed_s: float = 0.0, per_call_s: float = 0.0, id: str = "") -> None:
         self.info = ModelInfo(
@@ -105,29 +104,28 @@ class FakeModel:
         self._fixed_s, self._per_call_s = fixed_s, per_call_s
 
     def prepare(self, call: Any) -> Prepared:
-        """Every call costs the same; its images are decoded, as any model does."""
+        """Return a constant cost, and decode all images as any model does."""
         for each in (getattr(call, "image", None), *getattr(call, "before", ())):
             if isinstance(each, Image):
                 each.rgb.load()
         return Prepared(COST, call)
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
-        """Sleep on the device's thread, as a kernel would keep it, then answer."""
+        """Sleep on the device's thread like a kernel, then answer."""
         if seconds := self._fixed_s + self._per_call_s * len(batch):
             time.sleep(seconds)
         return [self.answer(prepared.data) for prepared in batch]
 
     def answer(self, call: Any) -> Any:
-        """The outcome of one call, from its content alone."""
+        """Return the result of one call."""
         return answer(call)
 
     def example(self) -> Any:
-        """A call of the role."""
         return EXAMPLES[self.info.role]
 
 
 def answer(call: Call) -> CallResult:
-    """What every fake says to *call*."""
+    """Return the result of any fake for *call*."""
     match call:
         case LikelihoodCall(image, question):
             yes = chance(image.digest, question)
@@ -163,9 +161,9 @@ def answer(call: Call) -> CallResult:
 
 def found(image: Image, labels: Sequence[str], threshold: float) -> Iterator[Detection]:
     """
-    An object for each label that scores more than the threshold, the surest first.
+    Yield an object for each label that scores more than the threshold, the highest score first.
 
-    Each fills a box of half the image's width and height, at a place that depends on the label.
+    Each fills a box of half the image's width and height, at a position that depends on the label.
     """
     width, height = image.size
     across, down = (width + 1) // 2, (height + 1) // 2
@@ -179,13 +177,13 @@ def found(image: Image, labels: Sequence[str], threshold: float) -> Iterator[Det
 
 
 def chance(*parts: str) -> float:
-    """A number in (0, 1) that depends on nothing but *parts*."""
+    """Return a number in (0, 1) that is a hash of *parts*."""
     digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
     return (int.from_bytes(digest[:6]) + 1) / (2**48 + 2)
 
 
 def load(settings: FakeSettings) -> FakeModel:
-    """The fake of a table."""
+    """Return the fake of a table."""
     return FakeModel(
         settings.role,
         fixed_s=settings.fixed_ms / 1000,
@@ -195,7 +193,7 @@ def load(settings: FakeSettings) -> FakeModel:
 
 
 def plan(settings: FakeSettings) -> Plan:
-    """Nothing is loaded."""
+    """Return the plan of a fake, without weights."""
     return Plan(settings.id or f"fake-{settings.role}", "no weights", 0)
 
 

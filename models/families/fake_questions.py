@@ -1,4 +1,4 @@
-"""What a fake question LLM writes, under whichever schema it is asked."""
+"""Text of a fake question LLM, for any schema."""
 
 import json
 import re
@@ -15,9 +15,10 @@ YES_NO_QUESTIONS: dict[str, Any] = {
 
 def written(user: str, schema: Mapping[str, Any]) -> str:
     """
-    JSON of *schema*, whose one list gets an entry for every noun after an article, with the word before it.
+    Return JSON of *schema*, whose one list has an entry for every noun after an article, with the word before
+    it.
 
-    A list of plain texts answers the questions that the user message numbers, each with yes.
+    A list of plain texts answers each of the numbered questions in the user message with yes.
     """
     [(name, entries)] = schema["properties"].items()
     fields = entries["items"].get("properties")
@@ -29,7 +30,7 @@ def written(user: str, schema: Mapping[str, Any]) -> str:
 
 
 def entry(name: str, number: int, noun: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """One entry about *noun* in the list of that *name*: the *fields* of its schema."""
+    """Return one entry about *noun* in the list *name*: the *fields* of its schema."""
     question, in_pairs = f"Is there a {noun}?", name == "pairs"
     known: dict[str, Any] = {
         "id": number,

@@ -1,8 +1,8 @@
 """
-Heads that make one number of an embedding: linear layers with nothing between them.
+Heads that make one number of an embedding: linear layers without activations.
 
-ImageReward and the second LAION aesthetic predictor have the same five; in training, dropouts were in the
-places between.  The first predictor is a single layer.
+ImageReward and the second LAION aesthetic predictor have the same five, with dropouts between them in
+training. The first predictor has a single layer.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from torch import nn
 from models.checkpoints.mismatch import mismatch
 from models.core.contract import CheckpointError
 
-SINGLE = "weight"  # of the head that has no other
+SINGLE = "weight"  # of the single layer
 HIDDEN = (0, 2, 4, 6)  # the layers before the last
 LAST = 7
 
 
 class Layers(nn.Module):
-    """The five layers, with *widths* before each of them."""
+    """The five layers, with the input *widths* of each."""
 
     def __init__(self, widths: list[int]) -> None:
         super().__init__()
@@ -30,17 +30,17 @@ class Layers(nn.Module):
         self.layers = nn.Sequential(*places)
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Vectors (N, width) to numbers (N, 1)."""
+        """Map vectors (N, width) to numbers (N, 1)."""
         numbers: torch.Tensor = self.layers(vectors)
         return numbers
 
 
 def linear_head(tensors: Mapping[str, torch.Tensor], path: Path) -> nn.Module:
     """
-    The head whose tensors have the names and shapes of *tensors*; its own weights are random.
+    Build the head that fits the names and shapes of *tensors*; its own weights are random.
 
     Args:
-        path: what an error names.
+        path: name of the file in errors.
 
     Raises:
         CheckpointError: no such head has these tensors.
@@ -57,5 +57,5 @@ def linear_head(tensors: Mapping[str, torch.Tensor], path: Path) -> nn.Module:
 
 
 def width_of(head: nn.Module) -> int:
-    """How many numbers the vectors have that *head* takes."""
+    """Return the input width of *head*."""
     return next(layer.in_features for layer in head.modules() if isinstance(layer, nn.Linear))

@@ -1,4 +1,4 @@
-"""What other packages bring along, found by their entry points."""
+"""Declarations of other packages, found by their entry points."""
 
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, TypeVar
@@ -22,14 +22,14 @@ D = TypeVar("D", bound=Named)
 
 def with_plugins(own: dict[str, D], group: str, kind: type[D]) -> dict[str, D]:
     """
-    *own* declarations and those that other packages declare, by name.
+    Return *own* declarations and those of other packages, by name.
 
     Args:
         group: of the entry points, `scoregate.metrics` for example.
-        kind: what each of them must lead to.
+        kind: required type of the declarations.
 
     Raises:
-        PluginError: an entry point cannot be imported, leads to something else, or takes a name.
+        PluginError: an entry point cannot be imported, has another type, or a name that is taken.
     """
     declared = dict(own)
     for entry in sorted(entry_points(group=group)):
@@ -43,7 +43,7 @@ def with_plugins(own: dict[str, D], group: str, kind: type[D]) -> dict[str, D]:
 
 
 def loaded(entry: EntryPoint) -> Any:
-    """What *entry* leads to.  Raises `PluginError` for whatever its import raises."""
+    """Import *entry*.  Raises `PluginError` for any exception of the import."""
     try:
         return entry.load()
     except Exception as exc:  # the code of others
@@ -51,6 +51,6 @@ def loaded(entry: EntryPoint) -> Any:
 
 
 def where(entry: EntryPoint) -> str:
-    """The entry point as its package declares it."""
+    """Return the entry point as its package declares it."""
     package = f" of {entry.dist.name}" if entry.dist else ""
     return f"[{entry.group}] {entry.name} = {entry.value}{package}"

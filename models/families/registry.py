@@ -1,8 +1,8 @@
 """
 All families of models.
 
-The ones in this repository are declared in the packages below `models`; other packages bring theirs by
-entry points of the group `scoregate.models`.  No weights and no torch are needed to know them.
+Those of this repository are declared in the packages of this folder; other packages add theirs by entry
+points of the group `scoregate.models`.  Declarations need neither weights nor torch.
 """
 
 from collections.abc import Mapping
@@ -46,12 +46,12 @@ OWN = (
 
 @cache
 def families() -> Mapping[str, Family]:
-    """Every family by name.  Raises `PluginError` for a package's that cannot be used."""
+    """Return every family by name.  Raises `PluginError` for an unusable one of another package."""
     return with_plugins({family.name: family for family in OWN}, GROUP, Family)
 
 
 @cache
 def packages() -> Mapping[str, str]:
-    """The package and its version, for each family that another package brings."""
+    """Return package and version for each family of another package."""
     entries = entry_points(group=GROUP)
     return {loaded(each).name: f"{each.dist.name} {each.dist.version}" for each in entries if each.dist}

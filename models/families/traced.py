@@ -1,4 +1,4 @@
-"""Parts of a network as TorchScript, which runs them without Python, and so without its lock."""
+"""Parts of a network as TorchScript, which runs without Python's global lock."""
 
 import warnings
 from collections.abc import Callable
@@ -9,25 +9,25 @@ import torch
 
 from models.sizing.dry_run import is_dry
 
-jit: Any = torch.jit  # whose names are not typed
+jit: Any = torch.jit  # not typed
 
 
 def pays_on(device: torch.device) -> bool:
-    """Whether parts are to be traced: a GPU's host only queues steps, and a dry run computes no numbers."""
+    """Return True on a CPU: a GPU's host only queues steps.  False in a dry run."""
     return device.type == "cpu" and not is_dry()
 
 
 class Traced:
     """
-    A function of a part of a network and tensors; each part is traced when it first runs.
+    A function of a part of a network and tensors; each part is traced at its first run.
 
-    At every step torch gives up the interpreter's lock and takes it again, and may wait for a thread that
-    decodes, or for the event loop.  A traced part does so once.  It takes the same steps, so its numbers are
-    the same.  See ADR 0021.
+    At every operation torch releases the interpreter's lock and acquires it again, and may wait for a
+    decoding thread or the event loop.  A traced part does so once, with the same operations and numbers.  See
+    ADR 0021.
 
     Args:
-        run: called with a part, tensors, and choices between ways to compute.  Sizes of the tensors may
-            differ from call to call; each choice has a trace of its own.
+        run: called with a part, tensors, and constants that select a code path.  The tensors' sizes may vary;
+            each combination of constants has a trace of its own.
     """
 
     def __init__(self, run: Callable[..., torch.Tensor]) -> None:
@@ -36,14 +36,14 @@ class Traced:
         self._tracing = Lock()
 
     def __call__(self, part: Any, *given: Any) -> torch.Tensor:
-        """What *run* returns for the same."""
+        """Return the result of *run*."""
         tensors = [each for each in given if isinstance(each, torch.Tensor)]
         choices = given[len(tensors) :]
         with self._tracing:
             traced = self._traces.get((part, choices))
             if traced is None:
                 traced = self._traces[part, choices] = self._trace(part, tensors, choices)
-        with jit.optimized_execution(False):  # which would begin anew for sizes it has not seen
+        with jit.optimized_execution(False):  # or it would recompile for new sizes
             return traced(*tensors)
 
     def _trace(self, part: Any, tensors: list[torch.Tensor], choices: Any) -> Callable[..., torch.Tensor]:
@@ -51,7 +51,7 @@ class Traced:
             return self._run(part, *tensors, *choices)
 
         with warnings.catch_warnings():
-            # It is not developed any more, and cannot know that the steps are the same for all sizes.
+            # Deprecated, and warns that the operations may depend on the sizes, which they do not.
             warnings.simplefilter("ignore", FutureWarning)
             warnings.simplefilter("ignore", jit.TracerWarning)
             traced: Callable[..., torch.Tensor] = jit.trace(run, tuple(tensors), check_trace=False)

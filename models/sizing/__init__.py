@@ -1,1 +1,1 @@
-"""Predicted memory: dry runs on a device that need not be there."""
+"""Predicted memory: dry runs on a device that need not exist."""

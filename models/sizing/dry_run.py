@@ -1,9 +1,9 @@
 """
-Dry runs: a model is made and run on a device that need not be there.
+Dry runs: a model is built and run on a device that need not exist.
 
-PyTorch's FakeTensorMode follows shapes, dtypes and devices through every operation and computes no number,
-so a model of any size runs in seconds and without its weights.  A tensor on another device than the rest
-raises, as it would on a GPU.
+PyTorch's FakeTensorMode propagates shapes, dtypes and devices through every operation and computes no number,
+so a model of any size runs in seconds and without its weights.  A tensor on a wrong device raises, as on a
+GPU.
 """
 
 import logging
@@ -21,7 +21,7 @@ from models.sizing.meter import Meter
 
 _DRY: ContextVar[bool] = ContextVar("dry", default=False)
 
-# What takes numbers out of a tensor, and what there is instead.
+# Functions that read numbers from a tensor, and their replacements.
 NUMBERS: dict[Any, Any] = {
     torch.Tensor.item: 0,
     torch.Tensor.__int__: 0,
@@ -34,13 +34,13 @@ NUMBERS: dict[Any, Any] = {
 @contextmanager
 def dry_run(device: str = "cuda") -> Iterator[Meter]:
     """
-    Within it tensors have no content.  Tensors from outside may be used, and are not changed.
+    Make tensors without content inside the context; tensors from outside can be read.
 
     Yields:
-        The meter of the memory that a *device* would need.
+        The meter of the memory on *device*.
     """
     token, logged = _DRY.set(True), logging.root.manager.disable
-    logging.disable(logging.WARNING)  # that weights are random, which nobody will see
+    logging.disable(logging.WARNING)  # "weights are random"
     try:
         with Fakes(allow_non_fake_inputs=True), Numbers(), Meter(device) as meter:
             yield meter
@@ -50,27 +50,27 @@ def dry_run(device: str = "cuda") -> Iterator[Meter]:
 
 
 def is_dry() -> bool:
-    """Whether this is a dry run, so that weights are not to be read."""
+    """Return True in a dry run, in which weights are not read."""
     return _DRY.get()
 
 
 class Fakes(FakeTensorMode):  # type: ignore[no-untyped-call]
-    """PyTorch's mode without its memo, whose weak references keep modules from being moved."""
+    """PyTorch's mode without its memo, whose weak references prevent modules from being moved."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.fake_tensor_converter.set_tensor_memo = lambda *_: None  # type: ignore[method-assign]
 
     def may_turn_const(self, t: torch.Tensor) -> bool:
-        """Never: what is done to a single number would be done in truth, on a device that is not there."""
+        """Return False, or operations on a single number would run on the device."""
         return False
 
 
 class Numbers(TorchFunctionMode):
-    """Numbers that are read from a tensor without content are 0."""
+    """Replaces numbers that are read from a tensor without content by 0."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The number, or what *func* gives."""
+        """Return the replacement, or the result of *func*."""
         kwargs = kwargs or {}
         if func in NUMBERS:
             return NUMBERS[func]

@@ -1,13 +1,12 @@
-"""How much of a CUDA device's memory a model takes at most, predicted by a dry run."""
+"""The predicted memory of a model on a CUDA device, from a dry run."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from models.core.contract import Prepared
 from models.core.family import Memory
-from models.core.settings import Batch, LocalSettings
+from models.core.settings import Batch
 from models.sizing.dry_run import dry_run
 
 
@@ -24,35 +23,24 @@ def predicted(
     device: str, load: Callable[[], M], batches: Callable[[M], Iterable[Sequence[Prepared]]]
 ) -> Memory | None:
     """
-    What a model holds and what its largest batch adds; None on a CPU, and where a dry run cannot follow it.
+    Predict a model's memory; None on a CPU, and if a dry run is not possible.
 
     Args:
-        load: makes the model, without weights where `is_dry` says so.
-        batches: one of them is the largest.
+        load: builds the model, without weights if `is_dry()`.
+        batches: batches that include the largest.
     """
     if not device.startswith("cuda"):
         return None
     try:
         return measured(device, load, batches)
-    except Exception:  # operations that have no shape without numbers, or files that are not here
+    except Exception:  # operations whose shapes depend on numbers, or missing files
         return None
-
-
-def predicted_in(
-    directory: Path,
-    settings: LocalSettings,
-    load: Callable[[Any], M],
-    batches: Callable[[M], Iterable[Sequence[Prepared]]],
-) -> Memory | None:
-    """The same of the checkpoint in *directory*, whose weights are not even read for a digest."""
-    here = settings.model_copy(update={"checkpoint": str(directory), "id": "-", "revision": "-"})
-    return predicted(settings.device, lambda: load(here), batches)
 
 
 def measured(
     device: str, load: Callable[[], M], batches: Callable[[M], Iterable[Sequence[Prepared]]]
 ) -> Memory:
-    """The same on any device.  Raises whatever the model raises."""
+    """Measure the memory in a dry run on any device.  Raises the errors of the model."""
     with dry_run(device) as meter:
         model = load()
         weights = meter.peak = meter.held
@@ -61,12 +49,14 @@ def measured(
     return Memory(weights, meter.peak - weights)
 
 
-def full(batch: Batch, call: Prepared, distinct: Callable[[int, Any], Any]) -> list[Prepared]:
+def full(batch: Batch, call: Prepared, key: str = "") -> list[Prepared]:
     """
-    As many calls like *call* as a batch may hold.
+    Return as many calls like *call* as a batch may hold.
 
     Args:
-        distinct: the call's data with a number that tells it from the others.
+        key: field of the call's data that gets another value in each call; by default all are equal.
     """
     calls = max(1, min(batch.max_items, batch.max_cost_tokens // call.cost))
-    return [replace(call, data=distinct(number, call.data)) for number in range(calls)]
+    if not key:
+        return [call] * calls
+    return [replace(call, data=replace(call.data, **{key: str(number)})) for number in range(calls)]

@@ -1,8 +1,8 @@
 """
-How much memory the tensors of a device take.
+The memory of the tensors on a device.
 
-Counted are all tensors that live at the same time.  Not seen: CUDA's context, what kernels and cuBLAS take
-for themselves, and what the allocator cannot use because free memory is in pieces.
+Counts all tensors that exist simultaneously.  Not included: CUDA's context, workspace of kernels and cuBLAS,
+and fragmentation of the allocator.
 """
 
 import weakref
@@ -17,27 +17,27 @@ ALIGNMENT = 16  # numbers
 
 class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """
-    The bytes of all tensors on *device*.
+    Counts the bytes of all tensors on *device*.
 
     Attributes:
-        held: of those that live now.
-        peak: the most that lived at once.
+        held: bytes of the present tensors.
+        peak: highest value of *held*.
     """
 
     def __init__(self, device: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.held = self.peak = 0
-        self._device = torch.empty(0, device=device).device  # "cuda" has a number, too
+        self._device = torch.empty(0, device=device).device  # "cuda" gets its index
         self._seen: set[int] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The outcome of *func*, whose tensors are counted."""
+        """Return the result of *func*, and count its tensors."""
         kwargs = kwargs or {}
         if func is torch.ops.aten.scaled_dot_product_attention.default:
             with self:
                 return attention(*args, **kwargs)
         if func is not torch.ops.prim.device.default:
-            with self:  # an operation that is made of others: each of them is seen
+            with self:  # a composite operation: its parts are counted
                 outcome = func.decompose(*args, **kwargs)
             if outcome is not NotImplemented:
                 return outcome
@@ -45,7 +45,7 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for leaf in tree_leaves(outcome):
             if isinstance(leaf, torch.Tensor) and leaf.device == self._device:
                 self._count(leaf.untyped_storage())
-        if func is torch.ops.aten.logsumexp.default:  # whose kernel keeps all exponentials
+        if func is torch.ops.aten.logsumexp.default:  # its kernel keeps all exponentials
             self.peak = max(self.peak, self.held + args[0].nbytes)
         return outcome
 
@@ -66,8 +66,9 @@ def attention(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *more: Any, **options: Any
 ) -> torch.Tensor:
     """
-    What a fused kernel allocates: its outcome, a copy of a mask whose rows it cannot read as they lie, and no
-    scores.  Without a GPU PyTorch chooses another kernel.
+    Allocate what a fused kernel would: its result, and a copy of a mask that it cannot read in place.
+
+    There are no scores in memory.  Without a GPU PyTorch chooses another kernel.
 
     Raises:
         RuntimeError: the tensors are on several devices.
@@ -83,6 +84,6 @@ def attention(
 
 
 def is_aligned(mask: torch.Tensor) -> bool:
-    """Whether fused kernels take *mask* as it lies in memory: each row whole, at multiples of 16."""
+    """Return True if fused kernels can read *mask* in place: contiguous rows at multiples of 16."""
     *outer, inner = mask.stride()
     return inner == 1 and mask.shape[-1] % ALIGNMENT == 0 and not any(stride % ALIGNMENT for stride in outer)

@@ -39,13 +39,13 @@ def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
     for name, table in settings.models.items():
         plan = planned[name]
         dtype, device = getattr(table, "dtype", "float32"), getattr(table, "device", "")
-        size = (plan.numbers or 0) * BYTES[dtype]
+        size = (plan.num_parameters or 0) * BYTES[dtype]
         place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
         weights[place] += size
-        unknown |= not plan.remote and plan.numbers is None
+        unknown |= not plan.remote and plan.num_parameters is None
         if device.startswith("cuda"):
             cards.setdefault(place, Card()).add(name, plan.memory, beside_others=table.role == "questions")
-        memory = "none here" if plan.remote else "unknown" if plan.numbers is None else as_bytes(size)
+        memory = "none here" if plan.remote else "unknown" if plan.num_parameters is None else as_bytes(size)
         kind = f"{dtype}, {device}" if device else "-"
         rows.append((name, table.role, plan.loads, plan.where, kind, memory))
     sums = [f"{place} {as_bytes(size)}" for place, size in weights.items() if size]

@@ -183,7 +183,7 @@ def test_a_plan_counts_both_and_predicts_the_memory_of_the_clip(clip, head):
     )
 
     assert "clip and head.pth" == plan.loads
-    assert plan.numbers == alone.numbers + sum(tensor.numel() for tensor in second().values())
+    assert plan.num_parameters == alone.num_parameters + sum(tensor.numel() for tensor in second().values())
     assert plan.memory == alone.memory
 
 

@@ -112,12 +112,12 @@ def test_a_hub_that_has_no_such_thing_is_named(tmp_path, hub):
     [
         ("/no/such/directory", None, "neither a directory, nor a hub id"),
         ("local-dir:no/such", None, "neither a directory, nor a hub id"),
-        ("NoSuchModel", None, "nor a name that open_clip knows"),
+        ("NoSuchModel", None, "nor a name of open_clip"),
         ("", None, "no model"),
         ("ViT-B-32", None, "`pretrained` is not set; open_clip's tags for it: openai, "),
         ("ViT-B-32", "nobody", "nobody is neither a tag nor a file; open_clip's tags for it: openai, "),
         ("ViT-B/32", "nobody", "ViT-B-32: nobody is neither"),
-        ("NoSuchModel", "openai", "`pretrained` goes with a name"),
+        ("NoSuchModel", "openai", "`pretrained` needs a name"),
     ],
 )
 def test_what_cannot_be_found_is_refused_before_anything_is_fetched(offline, model, pretrained, said):
@@ -129,7 +129,7 @@ def test_what_cannot_be_found_is_refused_before_anything_is_fetched(offline, mod
 
 def test_a_directory_with_pretrained_is_refused(tmp_path):
     """open_clip would ignore it, and score with other weights than the operator named."""
-    with pytest.raises(CheckpointError, match="`pretrained` goes with a name"):
+    with pytest.raises(CheckpointError, match="`pretrained` needs a name"):
         clip(save_own(tmp_path / "clip"), pretrained="openai")
 
 

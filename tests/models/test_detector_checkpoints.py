@@ -69,7 +69,7 @@ def broken_processor(directory):
         (no_config, r"config\.json: missing"),
         (no_processor, r"preprocessor_config\.json: missing"),
         (no_weights, r"no weights found \(looked for model\.safetensors"),
-        (pickled_weights, r"pytorch_model\.bin: a detector's weights are read from safetensors only"),
+        (pickled_weights, r"pytorch_model\.bin: weights are read from safetensors only"),
         (cut_weights, r"model\.safetensors: cannot be loaded"),
         (more_queries, r"model\.safetensors: weights are missing or of another shape: .*quer"),
         (another_type, r"config\.json: model_type is 'detr', not 'mask2former'"),
@@ -103,8 +103,8 @@ def test_a_plan_counts_the_numbers_and_predicts_the_memory(detectors, family):
     ]
 
     one, two = (plan.memory for plan in plans)
-    assert 10_000 < plans[0].numbers < 1_000_000
-    assert one.weights == two.weights > 4 * plans[0].numbers * 0.9
+    assert 10_000 < plans[0].num_parameters < 1_000_000
+    assert one.weights == two.weights > 4 * plans[0].num_parameters * 0.9
     assert two.activations > one.activations
 
 

@@ -48,7 +48,7 @@ def test_a_plan_counts_the_numbers_of_the_shipped_model(name):
     planned = family.plan("left", settings)
 
     assert planned.where.endswith(f"demo/weights/{DEMO[name]}")
-    assert 500_000 < planned.numbers < 3_000_000
+    assert 500_000 < planned.num_parameters < 3_000_000
     assert not planned.remote
 
 

@@ -89,7 +89,7 @@ def test_a_lone_space_tells_no_answer_apart():
     [said] = scored(FirstTokenCall(PICTURE, QUESTION, ("blue", "the star")))
 
     assert (model().tokenizer.encode("the star")[0],) == said.tokens
-    with pytest.raises(ModelError, match="tells it apart"):
+    with pytest.raises(ModelError, match="begins with a distinctive token"):
         model().prepare(FirstTokenCall(PICTURE, QUESTION, ("blue",)))
 
 
@@ -119,7 +119,7 @@ def test_a_label_that_is_no_token_of_its_own_is_refused(labels, told):
 
 def test_several_images_are_refused():
     """The network has a place for one."""
-    with pytest.raises(ModelError, match="looks at one image"):
+    with pytest.raises(ModelError, match="takes one image"):
         model().prepare(LabelCall(PICTURE, QUESTION, ("A", "B"), ("Before:", PICTURE)))
 
 

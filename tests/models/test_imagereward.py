@@ -13,7 +13,7 @@ from models.core.family import Plan
 from models.core.outcomes import Reward
 from models.core.settings import Batch
 from models.families.imagereward.model import ImageReward
-from models.families.imagereward.words import LENGTH
+from models.families.imagereward.tokenizer import LENGTH
 from models.families.registry import families
 from models.images.image import Image
 from models.sizing.dry_run import dry_run
@@ -317,7 +317,7 @@ def test_a_plan_counts_the_numbers_and_predicts_the_memory(checkpoint):
         Plan("reward", str(checkpoint), sum(tensor.numel() for tensor in tensors().values()), False, one)
         == (plans[0])
     )
-    assert one.weights == four.weights > 4 * plans[0].numbers * 0.9
+    assert one.weights == four.weights > 4 * plans[0].num_parameters * 0.9
     assert four.activations > 2 * one.activations
 
 
@@ -349,4 +349,4 @@ def test_the_memory_that_the_documents_tell_is_predicted(tmp_path):
 
     told = section("models.md", "## ImageReward and aesthetic predictors")
     assert [f"{size / 1e9:.1f}" for size in sizes] == re.findall(r"([\d.]+) GB", told)
-    assert f"{plan.numbers / 1e6:.0f} million parameters" in told
+    assert f"{plan.num_parameters / 1e6:.0f} million parameters" in told

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 from models.checkpoints.files import open_clip_weights, weight_files
 from models.checkpoints.locate import DEMO
-from models.checkpoints.weights import parameters
+from models.checkpoints.weights import tensor_sizes
 from models.core.contract import Prepared
 from models.core.family import Memory, Plan
 from models.core.settings import Batch
@@ -23,7 +23,6 @@ from models.families.clip_flant5.memory import (
     ANSWER,
     FEW,
     FEW_OF_VISION,
-    distinct,
     full_batches,
     prepared,
     scorer,
@@ -177,7 +176,7 @@ def activations(*batches: list[Prepared], more_layers: int = 0) -> list[int]:
 
 
 def calls(number: int, call: Prepared) -> list[Prepared]:
-    return full(Batch(max_items=number, max_cost_tokens=10**9), call, distinct)
+    return full(Batch(max_items=number, max_cost_tokens=10**9), call, "digest")
 
 
 def test_layers_leave_nothing_behind():
@@ -233,7 +232,7 @@ def test_a_checkpoint_that_is_here_is_measured_on_a_gpu_only(family, name):
     """Its weights as many bytes as its files hold numbers, but for what is not kept or kept in float32."""
     found = of_demo(family, name)
     files = [open_clip_weights(DEMO / name)] if name == "clip" else weight_files(DEMO / name)
-    held = 4 * sum(parameters(files).values())
+    held = 4 * sum(tensor_sizes(files).values())
 
     assert found
     assert 0.85 * held < found.weights < 1.1 * held

@@ -142,7 +142,7 @@ def code_of_its_own(directory):
         (no_config, r"config\.json: missing"),
         (no_tokenizer, r"nli.*: (its tokenizer cannot be loaded|needs a fast tokenizer)"),
         (no_weights, r"no weights found \(looked for model\.safetensors"),
-        (pickled_weights, r"pytorch_model\.bin: an NLI model's weights are read from safetensors only"),
+        (pickled_weights, r"pytorch_model\.bin: weights are read from safetensors only"),
         (cut_weights, r"model\.safetensors: cannot be loaded"),
         (
             more_layers,

@@ -195,7 +195,7 @@ def test_the_plan_counts_the_numbers_of_both_networks():
     planned = family.plan("ocr", settings)
 
     assert "PP-OCRv6-small" == planned.loads
-    assert 5_000_000 < planned.numbers < 10_000_000
+    assert 5_000_000 < planned.num_parameters < 10_000_000
     assert not planned.remote
 
 

@@ -99,7 +99,8 @@ def test_a_siglip_never_sees_a_capital(own):
     small, large = (model.prepare(TextCall(text)).data.tensors[0] for text in ("red dog", "Red Dog"))
 
     assert torch.equal(small, large)
-    assert [*model._words._padded("Red Dog").input_ids] != [*model._words._padded("red dog").input_ids]
+    capital, lower = (model._tokenizer._padded(text).input_ids for text in ("Red Dog", "red dog"))
+    assert [*capital] != [*lower]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_its_memory_on_a_gpu_is_predicted(checkpoints, kind):
         lambda: TransformersClip(checkpoints[kind], dtype="float32", device="cuda:0", revision="-"),
         lambda model: full_batches(model, Batch(max_items=4)),
     )
-    numbers = families()["transformers_clip"].plan("clip", settings(checkpoints[kind])).numbers
+    numbers = families()["transformers_clip"].plan("clip", settings(checkpoints[kind])).num_parameters
 
     assert 4 * numbers <= held.weights < 8 * numbers
     assert held.activations > 0
@@ -186,7 +187,7 @@ def test_weights_that_are_missing_or_of_another_shape_are_listed(own):
 @pytest.mark.parametrize(
     ("file", "said", "named"),
     [
-        ("config.json", {"model_type": "clip"}, "model_type is 'clip'; read are siglip, siglip2, align"),
+        ("config.json", {"model_type": "clip"}, "model_type is 'clip', not 'siglip' or 'siglip2' or 'align'"),
         ("config.json", {"text_config": {"vocab_size": 2}}, "of another shape"),
         (
             "preprocessor_config.json",

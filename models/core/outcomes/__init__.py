@@ -1,8 +1,8 @@
 """
-Outcomes: what a model says of one call.
+Outcomes: results of calls.
 
-Each kind is one class, which knows whether its numbers are finite and how it is written down and read
-again, to the last bit.  Outcomes are never pickled.
+Each kind is a class that can check its numbers, and write and read itself without loss.  Outcomes are never
+pickled.
 """
 
 from models.core.outcomes.choices import Choices, FirstToken

@@ -1,4 +1,4 @@
-"""How likely each of several answers to one question is."""
+"""Likelihoods of several answers to one question."""
 
 from dataclasses import dataclass
 from math import exp, isfinite
@@ -10,11 +10,11 @@ from models.core.outcomes.contract import CallResult
 @dataclass(frozen=True, slots=True)
 class Choices(CallResult):
     """
-    What a VQA model says of the choices of one question, in their order.
+    Likelihoods of the choices of one question, in their order.
 
     Attributes:
-        log_probs: of each choice's tokens given the ones before, natural logarithms, all finite; a choice
-            that the model names by a letter has that letter's alone.
+        log_probs: natural log-probability of each token of each choice given the ones before, all finite.  A
+            choice that the prompt names by a letter has the letter's only.
         truncated: the question was cut at the model's length.
     """
 
@@ -24,15 +24,12 @@ class Choices(CallResult):
     truncated: bool = False
 
     def is_finite(self) -> bool:
-        """Whether all log-probabilities are."""
         return all(isfinite(number) for tokens in self.log_probs for number in tokens)
 
     def is_possible(self) -> bool:
-        """Whether all log-probabilities are those of probabilities."""
         return self.is_finite() and all(number <= 0 for tokens in self.log_probs for number in tokens)
 
     def to_json(self) -> dict[str, Any]:
-        """Every number as a float."""
         return {
             "log_probs": [[*map(float, tokens)] for tokens in self.log_probs],
             "truncated": self.truncated,
@@ -40,7 +37,6 @@ class Choices(CallResult):
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
         match written:
             case {"log_probs": [[_, *_], *_] as log_probs, "truncated": bool(truncated)} if all(
                 type(number) is float for tokens in log_probs for number in tokens
@@ -52,10 +48,10 @@ class Choices(CallResult):
 @dataclass(frozen=True, slots=True)
 class FirstToken(CallResult):
     """
-    How likely each of several answers is to begin the model's own.
+    Likelihoods of several answers as the beginning of the model's own.
 
     Attributes:
-        log_probs: of each answer's first token over the whole vocabulary, natural logarithms, all finite.
+        log_probs: natural log-probability of each answer's first token, all finite.
         tokens: the ids of those tokens.  Several answers may begin with the same one.
         truncated: the question was cut at the model's length.
     """
@@ -68,19 +64,16 @@ class FirstToken(CallResult):
 
     @property
     def probability(self) -> float:
-        """Of all these tokens together, each counted once."""
+        """The probability of all these tokens together, each counted once."""
         return min(1.0, sum(map(exp, dict(zip(self.tokens, self.log_probs, strict=True)).values())))
 
     def is_finite(self) -> bool:
-        """Whether all log-probabilities are."""
         return all(map(isfinite, self.log_probs))
 
     def is_possible(self) -> bool:
-        """Whether all log-probabilities are those of probabilities."""
         return self.is_finite() and max(self.log_probs) <= 0
 
     def to_json(self) -> dict[str, Any]:
-        """Every log-probability as a float."""
         return {
             "log_probs": [*map(float, self.log_probs)],
             "tokens": [*self.tokens],
@@ -89,7 +82,6 @@ class FirstToken(CallResult):
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
         match written:
             case {
                 "log_probs": [_, *_] as log_probs,

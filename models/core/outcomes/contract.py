@@ -1,17 +1,19 @@
-"""What every outcome is."""
+"""The base class of all results."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import orjson
 
+from models.core.contract import ModelError
+
 
 class CallResult(ABC):
     """
-    What a model says of one call.
+    The result of one call.
 
     Attributes:
-        kind: the name under which stored outcomes of this class are found again.
+        kind: name of the class in stored results.
     """
 
     __slots__ = ()
@@ -20,33 +22,37 @@ class CallResult(ABC):
     _kinds: ClassVar[dict[str, type["CallResult"]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Make the kind known to `loads`."""
+        """Register the kind for `loads`."""
         CallResult._kinds[cls.kind] = cls
 
     @abstractmethod
     def is_finite(self) -> bool:
-        """Whether all its numbers are."""
+        """Return True if all numbers are finite."""
 
     def is_possible(self) -> bool:
-        """Whether all its numbers are finite and within the range of their kind: no other one is read."""
+        """Return True if all numbers are finite and within the range of their kind."""
         return self.is_finite()
+
+    def checked(self) -> Self | ModelError:
+        """Return the result itself, or a `ModelError` if one of its numbers is not finite."""
+        return self if self.is_finite() else ModelError("the model's output is not finite")
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """All of it as values that JSON has."""
+        """Return all fields as JSON values."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote.  Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
+        """Read what `to_json` wrote.  Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
 
     def dumps(self) -> bytes:
-        """As stores keep it: JSON, floats in as many digits as tell them apart."""
+        """Encode the result as JSON for a store, without rounding."""
         return orjson.dumps({"kind": self.kind, **self.to_json()})
 
     @staticmethod
     def loads(value: bytes) -> "CallResult | None":
-        """What `dumps` wrote; None where the bytes are something else, a part of it, or not possible."""
+        """Decode what `dumps` wrote; None if the bytes are incomplete, something else, or not possible."""
         try:
             written = orjson.loads(value)
             outcome = CallResult._kinds[written.pop("kind")].from_json(written)

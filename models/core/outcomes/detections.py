@@ -1,4 +1,4 @@
-"""The objects that were found in an image."""
+"""Objects in an image."""
 
 import zlib
 from base64 import b64decode, b64encode
@@ -20,9 +20,9 @@ class Detection:
     One object.
 
     Attributes:
-        score: how sure the model is, 0 to 1.
+        score: confidence of the model, 0 to 1.
         box: left, top, right and bottom in pixels from the top left of the image.
-        mask: the object's pixels within the box, packed (see `packed`); None where the model draws none.
+        mask: the object's pixels within the box, packed (see `packed`); None if the model returns no masks.
     """
 
     label: str
@@ -32,21 +32,18 @@ class Detection:
 
     @property
     def pixels(self) -> np.ndarray | None:
-        """The mask as booleans (height, width) of the box, None without one.  Raises `ValueError`."""
+        """The mask as booleans (height, width) of the box; None without one.  Raises `ValueError`."""
         return None if self.mask is None else unpacked(self.mask, *size_of(self.box))
 
     def is_finite(self) -> bool:
-        """Whether the score and the box are."""
         return all(map(isfinite, (self.score, *self.box)))
 
     def to_json(self) -> list[Any]:
-        """Its fields; the mask as base64."""
         mask = None if self.mask is None else b64encode(self.mask).decode()
         return [self.label, float(self.score), [*map(float, self.box)], mask]
 
     @classmethod
     def from_json(cls, written: Sequence[Any]) -> Self:
-        """What `to_json` wrote.  Raises `ValueError`."""
         match written:
             case [
                 str(label),
@@ -65,39 +62,36 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class Detections(CallResult):
-    """What a detector found, the surest first; none in an image without such objects."""
+    """Detected objects, the highest score first; empty for an image without such objects."""
 
     kind: ClassVar[str] = "detections"
 
     found: tuple[Detection, ...]
 
     def is_finite(self) -> bool:
-        """Whether all scores and boxes are."""
         return all(each.is_finite() for each in self.found)
 
     def to_json(self) -> dict[str, Any]:
-        """A list for each object."""
         return {"found": [each.to_json() for each in self.found]}
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
         return cls(tuple(map(Detection.from_json, written["found"])))
 
 
 def size_of(box: Box) -> tuple[int, int]:
-    """Height and width of a mask's box, whose corners lie between pixels."""
+    """Return height and width of a box in whole pixels."""
     left, top, right, bottom = map(round, box)
     return bottom - top, right - left
 
 
 def packed(mask: np.ndarray) -> bytes:
-    """A mask (height, width) of booleans as compressed bits, row by row."""
+    """Compress a mask (height, width) of booleans as bits, row by row."""
     return zlib.compress(np.packbits(mask).tobytes())
 
 
 def unpacked(mask: bytes, height: int, width: int) -> np.ndarray:
-    """What `packed` packed.  Raises `ValueError` where the bytes are not a mask of that size."""
+    """Decompress what `packed` returned.  Raises `ValueError` if the bytes are no mask of that size."""
     size = (height * width + 7) // 8
     reader = zlib.decompressobj()
     try:

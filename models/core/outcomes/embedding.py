@@ -1,4 +1,4 @@
-"""Where an image or a text lies."""
+"""The embedding of an image or a text."""
 
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
@@ -22,21 +22,18 @@ class Embedding(CallResult):
     truncated: bool = False  # the text was cut at the model's length
 
     def is_finite(self) -> bool:
-        """Whether all numbers of the vector are."""
         return bool(np.isfinite(self.vector).all())
 
     def is_possible(self) -> bool:
-        """Whether its length is 1 but for rounding, so that cosines lie between -1 and 1."""
+        """Return True if the length is 1 but for rounding, so that cosines are between -1 and 1."""
         return bool(abs(np.linalg.norm(self.vector.astype(float)) - 1) <= ROUNDING)
 
     def to_json(self) -> dict[str, Any]:
-        """The vector's bytes as base64."""
         content = b64encode(self.vector.astype(FLOAT32, copy=False).tobytes()).decode()
         return {"vector": content, "truncated": self.truncated}
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
         match written:
             case {"vector": str(content), "truncated": bool(truncated)} if content:
                 return cls(np.frombuffer(b64decode(content, validate=True), FLOAT32), truncated)

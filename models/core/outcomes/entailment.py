@@ -1,4 +1,4 @@
-"""Whether one text follows from another."""
+"""Entailment between two texts."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -10,10 +10,10 @@ from models.core.outcomes.contract import CallResult
 @dataclass(frozen=True, slots=True)
 class Entailment(CallResult):
     """
-    What an NLI model says of a premise and a hypothesis.
+    The result of an NLI model.
 
     Attributes:
-        probability: that the hypothesis follows, 0 to 1.
+        probability: that the hypothesis follows from the premise, 0 to 1.
         truncated: the texts were cut at the model's length.
     """
 
@@ -23,20 +23,16 @@ class Entailment(CallResult):
     truncated: bool = False
 
     def is_finite(self) -> bool:
-        """Whether the probability is."""
         return isfinite(self.probability)
 
     def is_possible(self) -> bool:
-        """Whether the probability is one."""
         return 0 <= self.probability <= 1
 
     def to_json(self) -> dict[str, Any]:
-        """The probability as a float."""
         return {"probability": float(self.probability), "truncated": self.truncated}
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
         match written:
             case {"probability": float(probability), "truncated": bool(truncated)}:
                 return cls(probability, truncated)

@@ -1,4 +1,4 @@
-"""How likely an answer is."""
+"""The likelihood of an answer."""
 
 from dataclasses import dataclass
 from math import exp, isfinite, tanh
@@ -10,11 +10,11 @@ from models.core.outcomes.contract import CallResult
 @dataclass(frozen=True, slots=True)
 class Likelihood(CallResult):
     """
-    What a VQA model says of one answer; natural-log probabilities, all finite.
+    Natural log-probabilities of one answer of a VQA model, all finite.
 
     Attributes:
         log_probs: of each answer token given the ones before, `</s>` last.
-        log_p_yes: of "Yes" as the first token, whatever the answer asked for.
+        log_p_yes: of "Yes" as the first token, for any answer.
         log_p_no: of "No" as the first token.
         truncated: the question was cut at the model's length.
     """
@@ -28,7 +28,7 @@ class Likelihood(CallResult):
 
     @property
     def logit(self) -> float:
-        """log p_yes - log p_no, finite however sure the model is."""
+        """log p_yes - log p_no; always finite."""
         return self.log_p_yes - self.log_p_no
 
     @property
@@ -38,19 +38,16 @@ class Likelihood(CallResult):
 
     @property
     def label_mass(self) -> float:
-        """p_yes + p_no: how much of the model's answer is an answer at all."""
+        """p_yes + p_no: the probability of either answer."""
         return exp(self.log_p_yes) + exp(self.log_p_no)
 
     def is_finite(self) -> bool:
-        """Whether all log-probabilities are."""
         return all(map(isfinite, (*self.log_probs, self.log_p_yes, self.log_p_no)))
 
     def is_possible(self) -> bool:
-        """Whether all log-probabilities are those of probabilities."""
         return self.is_finite() and max(*self.log_probs, self.log_p_yes, self.log_p_no) <= 0
 
     def to_json(self) -> dict[str, Any]:
-        """Every number as a float."""
         return {
             "log_probs": [*map(float, self.log_probs)],
             "log_p_yes": float(self.log_p_yes),
@@ -60,7 +57,6 @@ class Likelihood(CallResult):
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
         match written:
             case {
                 "log_probs": [_, *_] as log_probs,

@@ -1,4 +1,4 @@
-"""The text that was read in an image."""
+"""Text in an image."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -13,8 +13,8 @@ class Line:
     One line of text.
 
     Attributes:
-        box: its four corners (x, y) in pixels from the top left of the image, clockwise from the text's own
-            top left.
+        box: its four corners (x, y) in pixels from the top left of the image, clockwise from the top left of
+            the text.
         confidence: of the text, 0 to 1.
     """
 
@@ -25,25 +25,22 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Reading(CallResult):
-    """What an OCR model read: its lines from top to bottom; none in an image without text."""
+    """Text lines from top to bottom; empty for an image without text."""
 
     kind: ClassVar[str] = "reading"
 
     lines: tuple[Line, ...]
 
     def is_finite(self) -> bool:
-        """Whether all corners and confidences are."""
         return all(
             isfinite(line.confidence) and all(isfinite(n) for corner in line.box for n in corner)
             for line in self.lines
         )
 
     def is_possible(self) -> bool:
-        """Whether all confidences lie between 0 and 1, too."""
         return self.is_finite() and all(0 <= line.confidence <= 1 for line in self.lines)
 
     def to_json(self) -> dict[str, Any]:
-        """A list for each line."""
         return {
             "lines": [
                 [line.text, [[float(x), float(y)] for x, y in line.box], float(line.confidence)]
@@ -53,7 +50,6 @@ class Reading(CallResult):
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
         lines = []
         for text, corners, confidence in written["lines"]:
             if type(text) is not str or type(confidence) is not float or len(corners) != 4:

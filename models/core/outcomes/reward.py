@@ -1,4 +1,4 @@
-"""How good an image is for a prompt."""
+"""The reward of an image for a prompt."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -10,11 +10,11 @@ from models.core.outcomes.contract import CallResult
 @dataclass(frozen=True, slots=True)
 class Reward(CallResult):
     """
-    What a reward model says of an image and a prompt.
+    The result of a reward model.
 
     Attributes:
-        outputs: of its head, all finite and without bounds.
-        index: which of them is the reward.
+        outputs: of its head, all finite and unbounded.
+        index: the output that is the reward.
         truncated: the prompt was cut at the model's length.
     """
 
@@ -30,16 +30,13 @@ class Reward(CallResult):
         return self.outputs[self.index]
 
     def is_finite(self) -> bool:
-        """Whether all outputs are."""
         return all(map(isfinite, self.outputs))
 
     def to_json(self) -> dict[str, Any]:
-        """Every output as a float."""
         return {"outputs": [*map(float, self.outputs)], "index": self.index, "truncated": self.truncated}
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
         match written:
             case {
                 "outputs": [_, *_] as outputs,

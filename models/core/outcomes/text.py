@@ -1,4 +1,4 @@
-"""What was written."""
+"""Generated text."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -8,23 +8,20 @@ from models.core.outcomes.contract import CallResult
 
 @dataclass(frozen=True, slots=True)
 class Text(CallResult):
-    """What a language model wrote, as it wrote it."""
+    """The text of a language model, unchanged."""
 
     kind: ClassVar[str] = "text"
 
     text: str
 
     def is_finite(self) -> bool:
-        """It holds no number."""
         return True
 
     def to_json(self) -> dict[str, Any]:
-        """The text."""
         return {"text": self.text}
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
         match written:
             case {"text": str(text)}:
                 return cls(text)

@@ -1,5 +1,5 @@
 """
-LAION's aesthetic predictors, in the role `aesthetic`: how beautiful people find an image, whatever it shows.
+LAION's aesthetic predictors, in the role `aesthetic`: how beautiful an image is, whatever it shows.
 
 A head on the image embeddings of OpenAI's CLIP ViT-L/14.
 """

@@ -1,8 +1,7 @@
-"""The head of an aesthetic predictor: a file of its own, beside that of the CLIP."""
+"""The head of an aesthetic predictor, in a file of its own."""
 
 from pathlib import Path
 
-import torch
 from torch import nn
 
 from models.checkpoints.weights import read_file
@@ -12,22 +11,15 @@ from models.sizing.dry_run import is_dry
 
 
 def head_file(head: str) -> Path:
-    """The path of the setting `head`.  Raises `CheckpointError` where there is no such file."""
+    """Return the path of the setting `head`.  Raises `CheckpointError` if there is no such file."""
     path = Path(head).expanduser()
     if not head or not path.is_file():
         raise CheckpointError(f"{head or '(no head)'}: no such file; `head` names the predictor's weights")
     return path
 
 
-def shapes_of(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a head without their numbers.  Raises `CheckpointError`."""
-    tensors = read_file(path, "meta")
-    linear_head(tensors, path)
-    return tensors
-
-
 def load_head(path: Path) -> nn.Module:
-    """The head in float32.  Raises `CheckpointError`."""
+    """Load the head in float32.  Raises `CheckpointError`."""
     tensors = read_file(path, "meta" if is_dry() else "cpu")
     head = linear_head(tensors, path)
     if not is_dry():

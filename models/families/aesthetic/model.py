@@ -1,19 +1,18 @@
 """
-LAION's aesthetic predictors (Schuhmann et al. 2022, "LAION-5B"): a CLIP embeds the image, and a head makes
-one number of the embedding, from about 1 to 10.
+LAION's aesthetic predictors (Schuhmann et al. 2022, "LAION-5B"): a head on a CLIP's embedding of the image
+returns a score from about 1 to 10.
 
-Version 2 has five layers with nothing between them ("sac+logos+ava1-l14-linearMSE"), version 1 a single one.
+Version 2 has five layers without activations ("sac+logos+ava1-l14-linearMSE"), version 1 a single one.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from models.checkpoints.revision import digest_of
+from models.checkpoints.info import digest_of
 from models.core.calls import ImageCall, RewardCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.outcomes import Embedding, Reward
@@ -26,12 +25,11 @@ from models.families.linear_head import width_of
 
 class Aesthetic:
     """
-    A CLIP with a head.  The head is small, and runs in float32 where the embeddings arrive: on the CPU.
+    A CLIP with a small head, which runs in float32 on the CPU.
 
     Args:
-        clip: embeds the images.
         head: the file of the head.
-        id: what scores are labelled with; by default the CLIP's and the head's names.
+        id: label of the scores; by default the names of the CLIP and the head.
 
     Raises:
         CheckpointError: the head cannot be read, or takes embeddings of another width than the CLIP's.
@@ -52,37 +50,29 @@ class Aesthetic:
             family=FAMILY.name,
             id=id or f"{clip.info.id}+{head.stem}",
             revision=f"{clip.info.revision}+{digest_of([head])}",
-            vocabulary=frozenset(),  # it reads no prompt
+            vocabulary=frozenset(),  # the prompt is not used
             logit_scale=None,
         )
 
     def prepare(self, call: RewardCall) -> Prepared:
-        """The pixels; the prompt plays no part."""
+        """Preprocess the image; the prompt is not used."""
         return self._clip.prepare(ImageCall(call.image))
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
-        """One pass of the image tower, and one of the head over the unit vectors."""
-        found = self._clip.score(batch)
-        vectors = [each.vector for each in found if isinstance(each, Embedding)]
-        numbers = iter(self._numbers(np.stack(vectors)) if vectors else [])
-        return [reward(next(numbers)) if isinstance(each, Embedding) else each for each in found]
-
-    def _numbers(self, vectors: np.ndarray) -> list[float]:
-        numbers: list[float] = self._head(torch.from_numpy(vectors))[:, 0].tolist()
-        return numbers
+        """Run the image tower once, and the head once on the embeddings."""
+        embedded = self._clip.score(batch)
+        vectors = [each.vector for each in embedded if isinstance(each, Embedding)]
+        rewards = iter(self._head(torch.from_numpy(np.stack(vectors)))[:, 0].tolist() if vectors else [])
+        return [
+            Reward((next(rewards),)).checked() if isinstance(each, Embedding) else each for each in embedded
+        ]
 
     def example(self) -> RewardCall:
-        """A grey square."""
         return RewardCall(self._clip.example().image)
 
 
-def reward(value: float) -> Reward | ModelError:
-    """The outcome of one image."""
-    return Reward((value,)) if isfinite(value) else ModelError("the model's output is not finite")
-
-
 def load(settings: AestheticSettings) -> Aesthetic:
-    """The model of a table.  Raises `CheckpointError`."""
+    """Load the model of a table.  Raises `CheckpointError`."""
     head = head_file(settings.head)
     return Aesthetic(load_clip(settings.model_copy(update={"id": ""})), head, id=settings.id)

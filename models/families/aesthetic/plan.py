@@ -1,24 +1,19 @@
-"""What `--check` says of an aesthetic predictor."""
+"""The plan of an aesthetic predictor for `--check`."""
 
 from dataclasses import replace
-from math import prod
 
+from models.checkpoints.weights import num_parameters, read_file
 from models.core.family import Plan
 from models.families.aesthetic import AestheticSettings
-from models.families.aesthetic.head import head_file, shapes_of
+from models.families.aesthetic.head import head_file
 from models.families.clip.plan import plan as plan_clip
+from models.families.linear_head import linear_head
 
 
 def plan(settings: AestheticSettings) -> Plan:
-    """
-    What would be loaded: a CLIP, which alone takes memory of the device, and a head.
-
-    Raises:
-        CheckpointError: it can be seen that this will not work.
-        RuntimeError: torch knows no such device.
-    """
+    """Return the plan of the CLIP, with the parameters of the head.  Same errors as for the CLIP."""
     path = head_file(settings.head)
-    numbers = sum(prod(tensor.shape) for tensor in shapes_of(path).values())
+    linear_head(read_file(path, "meta"), path)  # raises for a file of something else
     clip = plan_clip(settings)
-    whole = None if clip.numbers is None else clip.numbers + numbers
-    return replace(clip, loads=f"{clip.loads} and {path.name}", numbers=whole)
+    total = None if clip.num_parameters is None else clip.num_parameters + num_parameters([path])
+    return replace(clip, loads=f"{clip.loads} and {path.name}", num_parameters=total)

@@ -12,7 +12,7 @@ class ClipSettings(LocalSettings):
     """A CLIP by open_clip's name, in a directory, or on the hub."""
 
     model: str = Field(
-        "", description="A name that open_clip knows, a directory or a hub id; goes before `checkpoint`."
+        "", description="A name of open_clip, a directory or a hub id; overrides `checkpoint`."
     )
     pretrained: str | None = Field(None, description="With such a name: the weights' tag or file.")
     resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
@@ -21,7 +21,7 @@ class ClipSettings(LocalSettings):
 
     @property
     def is_demo(self) -> bool:
-        """Under either of the names that a checkpoint can have here."""
+        """True for a shipped checkpoint in either setting."""
         return (self.model or self.checkpoint).startswith("demo:")
 
 

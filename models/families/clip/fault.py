@@ -1,4 +1,4 @@
-"""Why a CLIP could not be loaded: what its file of weights lacks, or what was raised."""
+"""Error messages for a CLIP that could not be loaded."""
 
 import logging
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from models.families.clip.source import Found
 
 
 def fault(found: Found, exc: Exception) -> str:
-    """One line about what keeps *found* from being loaded, which raised *exc*."""
+    """Describe in one line why *found* could not be loaded, which raised *exc*."""
     try:
         file = found.weights()
         wrong = open_clip_mismatch(found, file) if file else ""
@@ -32,8 +32,8 @@ def fault(found: Found, exc: Exception) -> str:
 
 def open_clip_mismatch(found: Found, file: Path) -> str:
     """
-    What keeps the weights in *file* from fitting the network of *found*; empty where they fit, and where
-    there is no network to hold them against.
+    Describe why the weights in *file* do not fit the network of *found*; empty if they fit or it cannot be
+    built.
 
     Raises:
         CheckpointError: the file cannot be read.
@@ -43,13 +43,13 @@ def open_clip_mismatch(found: Found, file: Path) -> str:
         with quiet():
             network = open_clip.create_model(found.open_clip_name, load_weights=False, pretrained_text=False)
             tensors = converted(network, file)
-    except Exception:  # then this is why loading failed, and it was said
+    except Exception:  # the reason why loading failed, already in the message
         return ""
     return mismatch(tensors, network.state_dict())
 
 
 def converted(network: Any, file: Path) -> dict[str, torch.Tensor]:
-    """The tensors of *file* as open_clip would load them into *network*: renamed, resized, made up."""
+    """Return the tensors of *file* as open_clip would load them: renamed and resized."""
     held: dict[str, torch.Tensor] = {}
     network.load_state_dict = lambda tensors, **_: held.update(tensors)
     open_clip.load_checkpoint(network, str(file))
@@ -58,7 +58,7 @@ def converted(network: Any, file: Path) -> dict[str, torch.Tensor]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warning that the network's weights are random, which nobody will see."""
+    """Suppress the warning that the network's weights are random."""
     logging.disable(logging.WARNING)
     try:
         yield

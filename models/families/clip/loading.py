@@ -1,8 +1,8 @@
 """
-Load a CLIP that was found: its network, its preprocessing and its tokenizer.
+Loading a CLIP: its network, its preprocessing and its tokenizer.
 
-open_clip's public API does it, so an embedding is the one that open_clip's users get.  Nothing is
-unpickled beyond plain tensors, and no code of a checkpoint is run.
+open_clip's public API does it, so embeddings equal open_clip's.  Nothing but plain tensors is unpickled, and
+no code of a checkpoint is run.
 """
 
 import warnings
@@ -26,7 +26,7 @@ from models.sizing.dry_run import is_dry
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A network with its preprocessing and tokenizer; *crops*: only a picture's middle is seen."""
+    """A network with its preprocessing and tokenizer; *crops*: the preprocessing crops the centre."""
 
     network: Any
     preprocess: Any
@@ -36,13 +36,13 @@ class Parts:
 
 def load_parts(found: Found, dtype: str, device: str, resize_mode: str | None = None) -> Parts:
     """
-    The network, its preprocessing and its tokenizer.
+    Load the network, its preprocessing and its tokenizer.
 
     Args:
-        resize_mode: how a picture becomes a square, in place of the checkpoint's own way.
+        resize_mode: overrides the checkpoint's way to make a picture square.
 
     Raises:
-        CheckpointError: a file is missing or broken, or the weights don't fit; the message says which.
+        CheckpointError: a file is missing or broken, or the weights don't fit.
     """
     directory = found.directory
     try:
@@ -60,17 +60,17 @@ def load_parts(found: Found, dtype: str, device: str, resize_mode: str | None = 
 
 
 def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | None) -> Parts:
-    """A model in open_clip's own layout, or known to it by name."""
+    """Load a model in open_clip's own layout, or by a name of open_clip."""
     if found.directory is not None and "model_cfg" not in read_json(found.directory / OPEN_CLIP_CONFIG):
         raise CheckpointError(f"{found.directory / OPEN_CLIP_CONFIG}: has no model_cfg")
-    found.weights()  # that open_clip would take the file that we would
+    found.weights()  # raises if open_clip would read another file
     config = open_clip.get_model_config(found.open_clip_name)
     check_towers(found, config)
     options = {"precision": precision(config, dtype), "device": device, "image_resize_mode": resize_mode}
     if is_dry():
         network, preprocess = without_weights(found, options)
     else:
-        with warnings.catch_warnings():  # open_clip would go on with the wrong activation
+        with warnings.catch_warnings():  # or open_clip would use the wrong activation
             warnings.filterwarnings("error", "QuickGELU mismatch")
             network, preprocess = open_clip.create_model_from_pretrained(
                 found.open_clip_name, found.pretrained or None, weights_only=True, **options
@@ -80,7 +80,7 @@ def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | Non
 
 
 def without_weights(found: Found, options: dict[str, Any]) -> tuple[Any, Any]:
-    """The network and its preprocessing, for a dry run.  No tag is named, which open_clip would download."""
+    """Build network and preprocessing for a dry run.  Without the tag, which open_clip would download."""
     network, _, preprocess = open_clip.create_model_and_transforms(
         found.open_clip_name, load_weights=False, pretrained_text=False, **options
     )
@@ -88,16 +88,16 @@ def without_weights(found: Found, options: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def precision(config: dict[str, Any], dtype: str) -> str:
-    """open_clip's name of *dtype*."""
+    """Return open_clip's name of *dtype*."""
     if dtype == "float32":
         return "fp32"
-    # Its "bf16" keeps layer norms in float32, and trips over SigLIP's biased projection and CoCa's pooler.
-    stumbles = config["text_cfg"].get("proj_bias") or config["vision_cfg"].get("attentional_pool")
-    return "pure_bf16" if stumbles else "bf16"
+    # Its "bf16" keeps layer norms in float32, and fails with SigLIP's biased projection and CoCa's pooler.
+    pure = config["text_cfg"].get("proj_bias") or config["vision_cfg"].get("attentional_pool")
+    return "pure_bf16" if pure else "bf16"
 
 
 def check_towers(found: Found, config: dict[str, Any]) -> None:
-    """Refuse a part that would be fetched where nothing may be, or that brings code of its own."""
+    """Reject a tower that needs a forbidden download, or that has code of its own."""
     if ":" in (config["vision_cfg"].get("timm_model_name") or ""):
         raise CheckpointError(
             f"{found.place}: the vision tower's configuration is on a hub, and is not downloaded"
@@ -112,7 +112,7 @@ def check_towers(found: Found, config: dict[str, Any]) -> None:
 
 
 def load_transformers(directory: Path, dtype: str, device: str) -> Parts:
-    """A model in the layout of transformers."""
+    """Load a model in the layout of transformers."""
     network = transformers_layout.network(directory, DTYPES[dtype]).to(device).eval()
     preprocess = transformers_layout.pixels(directory, network.visual.image_size[0])
     return Parts(network, preprocess, own_tokenizer(directory, network.context_length), crops=True)

@@ -1,7 +1,7 @@
 """
-Where a CLIP comes from: a directory, a repository on the hub, or a name that open_clip knows.
+The source of a CLIP: a directory, a repository on the hub, or a name of open_clip.
 
-Only a hub id, or a name with a tag of published weights, ever causes a request; only data is fetched.
+Only a hub id, or a name with a tag of published weights, causes requests; only data is downloaded.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from models.checkpoints.files import (
     OPEN_CLIP_CONFIG,
     open_clip_weights,
 )
+from models.checkpoints.info import digest_of
 from models.checkpoints.locate import HUB_ID, download, locate
-from models.checkpoints.revision import digest_of
 from models.core.contract import CheckpointError
 from models.sizing.dry_run import is_dry
 
@@ -27,9 +27,9 @@ LOCAL, HUB = "local-dir:", "hf-hub:"  # open_clip's prefixes
 @dataclass(frozen=True, slots=True)
 class Found:
     """
-    Where a CLIP comes from: a *directory*, or a *name* of open_clip with its *pretrained* weights.
+    The source of a CLIP: a *directory*, or a *name* of open_clip with its *pretrained* weights.
 
-    Requests are made only where it is *online*: from a hub, or by a tag of published weights.
+    Requests are made only if it is *online*: from a hub, or by a tag of published weights.
     """
 
     id: str
@@ -46,16 +46,16 @@ class Found:
 
     @property
     def open_clip_name(self) -> str:
-        """What open_clip is asked for."""
+        """The name to pass to open_clip."""
         return f"{LOCAL}{self.directory}" if self.directory else self.name
 
     def weights(self) -> Path | None:
         """
-        The file that open_clip takes the weights from; None where it fetches them itself, or where the
-        directory has the layout of transformers.
+        Return the file that open_clip would read the weights from; None for a tag or the layout of
+        transformers.
 
         Raises:
-            CheckpointError: the directory holds no such file, or it could be any of several.
+            CheckpointError: the directory holds no such file, or several are possible.
         """
         if self.directory is None:
             return None if self.online else Path(self.pretrained)
@@ -63,13 +63,13 @@ class Found:
 
 
 def has_own_layout(directory: Path) -> bool:
-    """Whether *directory* has the layout in which open_clip saves a CLIP."""
+    """Return True if open_clip saved *directory*."""
     return (directory / OPEN_CLIP_CONFIG).is_file()
 
 
 def find(model: str, pretrained: str | None, revision: str) -> Found:
     """
-    Where *model* lies: a directory, `demo:NAME`, a hub id, or a name that open_clip knows.
+    Find *model*: a directory, `demo:NAME`, a hub id, or a name of open_clip.
 
     Raises:
         CheckpointError: there is no such thing, or the hub can't be reached.
@@ -78,23 +78,21 @@ def find(model: str, pretrained: str | None, revision: str) -> Found:
     if not place.is_dir() and (name := model.replace("/", "-")) in open_clip.list_models():
         return find_name(name, pretrained or "", revision)
     if pretrained and model:
-        raise CheckpointError(
-            f"{model}: `pretrained` goes with a name that open_clip knows, which this is not"
-        )
+        raise CheckpointError(f"{model}: `pretrained` needs a name of open_clip, which this is not")
     if model and (place.is_dir() or model.startswith("demo:")):
         found = locate(model.removeprefix(LOCAL))
         return Found(found.id, revision or revision_of(found.directory), found.directory)
     repository = model.removeprefix(HUB)
     if model.startswith(LOCAL) or not HUB_ID.fullmatch(repository):
         raise CheckpointError(
-            f"{model or '(no model)'}: neither a directory, nor a hub id, nor a name that open_clip knows"
+            f"{model or '(no model)'}: neither a directory, nor a hub id, nor a name of open_clip"
         )
     directory = fetch(repository, revision)
     return Found(repository, directory.name, directory, online=True)  # the folder of a commit
 
 
 def find_name(name: str, pretrained: str, revision: str) -> Found:
-    """A model of open_clip by name.  Raises `CheckpointError` unless *pretrained* is a tag or a file."""
+    """Find a model of open_clip by name.  Raises `CheckpointError` unless *pretrained* is a tag or a file."""
     file = Path(pretrained).expanduser()
     if pretrained and open_clip.is_pretrained_cfg(name, pretrained):
         return Found(name, revision or pretrained, name=name, pretrained=pretrained, online=not is_dry())
@@ -106,7 +104,7 @@ def find_name(name: str, pretrained: str, revision: str) -> Found:
 
 
 def fetch(repository: str, revision: str) -> Path:
-    """Download a repository's configuration and the first weights of it that are read here."""
+    """Download the configuration of a repository and the first supported weights in it."""
     for weights in CLIP_FETCHED_WEIGHTS:
         directory = download(repository, revision, (*CLIP_FETCHED, weights))
         if any(directory.glob(weights)):
@@ -115,5 +113,5 @@ def fetch(repository: str, revision: str) -> Path:
 
 
 def revision_of(directory: Path) -> str:
-    """The revision of a local directory: a digest of all the data in it."""
+    """Return a digest of all data in a local directory."""
     return digest_of(path for path in sorted(directory.iterdir()) if path.suffix in CLIP_DATA_SUFFIXES)

@@ -1,25 +1,25 @@
-"""A CLIP's tokenizer: open_clip's own, the one that a configuration names, or a directory's."""
+"""A CLIP's tokenizer: open_clip's own, one that a configuration names, or that of a directory."""
 
 from pathlib import Path
 from typing import Any
 
 import open_clip
 import torch
-from transformers import AutoTokenizer
 
-from models.checkpoints.files import CLIP_WORDS, TOKENIZER
+from models.checkpoints.files import CLIP_VOCABULARY, TOKENIZER
+from models.checkpoints.pretrained import load_tokenizer
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
 from models.families.clip.source import Found
 
-MAX_WORDS, MAX_WORD_LENGTH = 50_000, 40  # that a tokenizer remembers
+MAX_WORDS, MAX_WORD_LENGTH = 50_000, 40  # in the cache of a tokenizer
 
 
 def named_tokenizer(found: Found, config: dict[str, Any]) -> Any:
-    """open_clip's tokenizer for a model of its own layout.  Raises `CheckpointError`."""
+    """Return open_clip's tokenizer for a model of its own layout.  Raises `CheckpointError`."""
     name, words = found.open_clip_name, config["text_cfg"].get("hf_tokenizer_name")
     if not words:
-        return forgetful(open_clip.get_tokenizer(name))
+        return bounded_cache(open_clip.get_tokenizer(name))
     try:
         return open_clip.get_tokenizer(name, trust_remote_code=False, local_files_only=not found.online)
     except Exception as exc:  # transformers and tokenizers raise many kinds
@@ -29,49 +29,42 @@ def named_tokenizer(found: Found, config: dict[str, Any]) -> Any:
 
 def own_tokenizer(directory: Path, length: int) -> Any:
     """
-    The tokenizer in a directory of transformers' layout, or CLIP's as open_clip ships it where the
-    directory has none.
+    Return the tokenizer in a directory of transformers' layout, or CLIP's if the directory has none.
 
     Args:
         length: tokens of a text, with start and end.
     """
-    if not any((directory / name).is_file() for name in (TOKENIZER, CLIP_WORDS)):
-        return forgetful(open_clip.SimpleTokenizer(context_length=length))
+    if not any((directory / name).is_file() for name in (TOKENIZER, CLIP_VOCABULARY)):
+        return bounded_cache(open_clip.SimpleTokenizer(context_length=length))
     return OwnTokenizer(directory, length)
 
 
 class OwnTokenizer:
-    """A tokenizer of transformers, called as open_clip's are.  Raises `CheckpointError`."""
+    """A tokenizer of transformers with the interface of open_clip's.  Raises `CheckpointError`."""
 
     def __init__(self, directory: Path, length: int) -> None:
         self.context_length = length
-        try:
-            self._words = AutoTokenizer.from_pretrained(
-                directory, local_files_only=True, trust_remote_code=False
-            )
-        except Exception as exc:  # transformers and tokenizers raise many kinds for a broken file
-            raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {in_short(exc)}") from exc
+        self._tokenizer = load_tokenizer(directory)
 
     def __call__(self, texts: list[str], context_length: int | None = None) -> torch.Tensor:
-        """Ids, one row of *context_length* for each text."""
+        """Return ids, one row of *context_length* for each text."""
         length = context_length or self.context_length
-        rows: torch.Tensor = self._words(
+        rows: torch.Tensor = self._tokenizer(
             texts, return_tensors="pt", max_length=length, padding="max_length", truncation=True
         ).input_ids
         return rows
 
 
-class Words(dict[str, str]):
-    """Words and the parts they were split into, short words only and not too many."""
+class WordCache(dict[str, str]):
+    """A bounded cache of words and their parts, for short words only."""
 
     def __setitem__(self, word: str, parts: str) -> None:
-        """Keep *word* where there is room."""
         if len(self) < MAX_WORDS and len(word) <= MAX_WORD_LENGTH:
             super().__setitem__(word, parts)
 
 
-def forgetful(tokenizer: Any) -> Any:
-    """The tokenizer; open_clip's own would keep every word of every prompt for good."""
+def bounded_cache(tokenizer: Any) -> Any:
+    """Return the tokenizer with a bounded cache; open_clip's own keeps every word."""
     if isinstance(tokenizer, open_clip.SimpleTokenizer):
-        tokenizer.cache = Words(tokenizer.cache)
+        tokenizer.cache = WordCache(tokenizer.cache)
     return tokenizer

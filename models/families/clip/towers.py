@@ -1,15 +1,18 @@
-"""The two towers of a CLIP: what they are given, and the embeddings they give."""
+"""The two towers of a CLIP: their inputs and their embeddings."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from models.core.contract import ModelError
+from models.core.calls import TextCall
+from models.core.contract import ModelError, Prepared
 from models.core.outcomes import Embedding
+from models.core.settings import Batch
+from models.sizing.memory import full
 
 Encode = Callable[..., torch.Tensor]
 
@@ -24,36 +27,45 @@ class Input:
     truncated: bool = False
 
 
+def check_ids(ids: torch.Tensor, vocabulary: int) -> None:
+    """Raise `ModelError` for a token id without an embedding."""
+    if ids.max() >= vocabulary:
+        raise ModelError(
+            "the tokenizer does not fit the text tower: its ids go beyond the tower's vocabulary"
+        )
+
+
+def full_batches(clip: Any, batch: Batch) -> Iterator[list[Prepared]]:
+    """Yield as many images as a batch may hold, then as many texts."""
+    for call in (clip.example(), TextCall("a red circle")):
+        yield full(batch, clip.prepare(call), "key")
+
+
 def embed(
     inputs: Sequence[Input], towers: Mapping[str, Encode], device: torch.device, dtype: torch.dtype
 ) -> list[Embedding | ModelError]:
-    """One pass of each tower, over the distinct images and the distinct texts."""
-    vectors: dict[tuple[str, str], np.ndarray | None] = {}
+    """Run each tower once, on the distinct images and the distinct texts."""
+    vectors: dict[tuple[str, str], np.ndarray] = {}
     for tower, encode in towers.items():
         distinct = {input.key: input.tensors for input in inputs if input.tower == tower}
         if distinct:
             columns = [torch.stack(column) for column in zip(*distinct.values(), strict=True)]
             rows = unit_vectors(encode, columns, device, dtype)
             vectors |= {(tower, key): row for key, row in zip(distinct, rows, strict=True)}
-    return [outcome(vectors[input.tower, input.key], input.truncated) for input in inputs]
+    return [Embedding(vectors[input.tower, input.key], input.truncated).checked() for input in inputs]
 
 
 def unit_vectors(
     encode: Encode, tensors: Sequence[torch.Tensor], device: torch.device, dtype: torch.dtype
-) -> list[np.ndarray | None]:
-    """Read-only, each with memory of its own; None where one is not finite."""
+) -> list[np.ndarray]:
+    """Return read-only vectors of length 1, each with memory of its own."""
     moved = [each.to(device, dtype if each.is_floating_point() else None) for each in tensors]
     rows = F.normalize(encode(*moved).float(), dim=-1).cpu().numpy()
-    return [frozen(row) if np.isfinite(row).all() else None for row in rows]
-
-
-def outcome(vector: np.ndarray | None, truncated: bool) -> Embedding | ModelError:
-    """An embedding, or the error that takes its place."""
-    return ModelError("the model's output is not finite") if vector is None else Embedding(vector, truncated)
+    return [frozen(row) for row in rows]
 
 
 def frozen(row: np.ndarray) -> np.ndarray:
-    """A read-only copy: a cached row must not keep its whole batch in memory."""
+    """Copy *row* as read-only: a view in the cache would keep its whole batch in memory."""
     copied = row.copy()
     copied.flags.writeable = False
     return copied

@@ -12,10 +12,10 @@ from models.families.traced import Traced
 
 def trace(network: Any) -> None:
     """
-    Have all transformers of *network*, and a ResNet, traced when they first run.
+    Trace all transformers of *network*, and a ResNet, at their first run.
 
-    They take the same steps for any content and any number of rows.  Towers from elsewhere may look at
-    what they are given, so they stay as they are.
+    Their operations depend neither on the content nor on the number of rows.  That is not certain for towers
+    of other libraries, so those are not traced.
     """
     run = Traced(untraced)
     network.requires_grad_(False)  # or a trace could not hold the weights
@@ -27,11 +27,11 @@ def trace(network: Any) -> None:
 
 
 def untraced(part: Any, *given: Any) -> torch.Tensor:
-    """What open_clip's own code makes of the same."""
+    """Run open_clip's own code."""
     passed: torch.Tensor = type(part).forward(part, *given)
     return passed
 
 
 def masked(run: Traced, part: Any, x: torch.Tensor, attn_mask: torch.Tensor | None = None) -> torch.Tensor:
-    """A transformer's pass, with open_clip's own names."""
+    """Run a transformer, with open_clip's names of the arguments."""
     return run(part, x, attn_mask)

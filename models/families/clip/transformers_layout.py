@@ -1,8 +1,8 @@
 """
-The layout in which transformers saves a CLIP, read into an open_clip network.
+The layout in which transformers saves a CLIP, loaded into an open_clip network.
 
-Same arithmetic, other names: queries, keys and values are one matrix in open_clip, and projections
-stand the other way round.  Pixels are those of transformers' CLIP image processor.
+Equal arithmetic, other names: in open_clip queries, keys and values are one matrix, and projections are
+transposed.  Pixels are those of transformers' CLIP image processor.
 """
 
 import re
@@ -14,7 +14,7 @@ import open_clip
 import torch
 from transformers import CLIPConfig
 
-from models.checkpoints.configuration import read_json
+from models.checkpoints.configuration import check_model_type, read_json
 from models.checkpoints.files import CONFIG, PREPROCESSOR
 from models.checkpoints.mismatch import mismatch
 from models.checkpoints.weights import read_weights
@@ -25,7 +25,7 @@ from models.sizing.dry_run import is_dry
 
 QUICK_GELU = {"quick_gelu": True, "gelu": False}
 PROJECTIONS = ("text_projection", "visual.proj")
-POSITIONS = ".position_ids"  # a buffer that older files hold
+POSITIONS = ".position_ids"  # a buffer in older files
 BICUBIC = 3  # Pillow's number
 
 # open_clip's names to those of transformers, from the whole to the parts.
@@ -50,7 +50,7 @@ NAMES = (
 
 
 def transformers_names(name: str) -> list[str]:
-    """The names under which transformers keeps what open_clip calls *name*, in open_clip's order."""
+    """Return transformers' names for the tensor *name* of open_clip, in open_clip's order."""
     for pattern, replacement in NAMES:
         name = re.sub(pattern, replacement, name)
     head, joint, kind = name.rpartition("in_proj_")
@@ -59,11 +59,11 @@ def transformers_names(name: str) -> list[str]:
 
 def network(directory: Path, dtype: torch.dtype) -> Any:
     """
-    An open_clip network with the weights of *directory*, or without any in a dry run.
+    Build an open_clip network with the weights of *directory*, or without any in a dry run.
 
     Raises:
-        CheckpointError: a file is missing or broken, an activation is not implemented, or the weights
-            don't fit, listed.
+        CheckpointError: a file is missing or broken, an activation is not implemented, or the weights don't
+            fit.
     """
     config = read_config(directory)
     half = dtype if dtype != torch.float32 else None
@@ -76,11 +76,9 @@ def network(directory: Path, dtype: torch.dtype) -> Any:
 
 
 def read_config(directory: Path) -> CLIPConfig:
-    """The configuration in *directory*.  Raises `CheckpointError`."""
+    """Read the configuration in *directory*.  Raises `CheckpointError`."""
     path = directory / CONFIG
-    kind = read_json(path).get("model_type")
-    if kind != "clip":
-        raise CheckpointError(f"{path}: model_type is {kind!r}; of transformers' models only 'clip' is read")
+    check_model_type(path, read_json(path), "clip")
     try:
         return CLIPConfig.from_pretrained(directory, local_files_only=True)
     except Exception as exc:  # a value of a wrong type fails in many ways
@@ -88,7 +86,7 @@ def read_config(directory: Path) -> CLIPConfig:
 
 
 def open_clip_config(directory: Path, config: CLIPConfig) -> dict[str, Any]:
-    """What open_clip calls the same architecture."""
+    """Translate a configuration into that of open_clip."""
     text, vision = config.text_config, config.vision_config
     if text.hidden_act != vision.hidden_act or text.hidden_act not in QUICK_GELU:
         raise CheckpointError(
@@ -109,25 +107,25 @@ def open_clip_config(directory: Path, config: CLIPConfig) -> dict[str, Any]:
             "context_length": text.max_position_embeddings,
             "vocab_size": text.vocab_size,
             "heads": text.num_attention_heads,
-            # Configurations from before the id was right say 2, and mean the largest id of the text.
+            # Old configurations have a wrong id, 2, for the largest id of the text.
             **({} if text.eos_token_id == 2 else {"pool_type": "eos", "eos_id": text.eos_token_id}),
         },
     }
 
 
 def tower(config: Any) -> dict[str, Any]:
-    """What both towers have."""
+    """Return the settings that both towers have."""
     return {
         "width": config.hidden_size,
         "layers": config.num_hidden_layers,
-        # open_clip rounds width * ratio down; the half keeps it from losing one.
+        # open_clip rounds width * ratio down; the half prevents an error of one.
         "mlp_ratio": (config.intermediate_size + 0.5) / config.hidden_size,
         "norm_kwargs": {"eps": config.layer_norm_eps},
     }
 
 
 def converted(directory: Path, wanted: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The weights of *directory* under open_clip's names, each of the shape that *wanted* has."""
+    """Return the weights of *directory* under open_clip's names, in the shapes of *wanted*."""
     held = read_weights(directory)
     tensors = {name: tensor for name, tensor in held.items() if not name.endswith(POSITIONS)}
     sources = {name: transformers_names(name) for name in wanted}
@@ -142,33 +140,33 @@ def converted(directory: Path, wanted: dict[str, torch.Tensor]) -> dict[str, tor
 
 
 def split(name: str, whole: torch.Tensor, parts: int) -> Sequence[torch.Tensor]:
-    """The tensor that open_clip calls *name*, in as many *parts* as transformers has of it."""
+    """Split the tensor *name* of open_clip into the *parts* that transformers has."""
     if name in PROJECTIONS:
         return [whole.T]
     return whole.chunk(parts) if parts > 1 else [whole]
 
 
 def joined(name: str, parts: list[torch.Tensor]) -> torch.Tensor:
-    """The one tensor that open_clip calls *name*."""
+    """Join *parts* into the one tensor *name* of open_clip."""
     whole = torch.cat(parts) if len(parts) > 1 else parts[0]
     return whole.T if name in PROJECTIONS else whole
 
 
 def pixels(directory: Path, size: int) -> Pixels:
     """
-    The image processor: the one the directory describes, or CLIP's own.
+    Return the image processor that the directory describes, or CLIP's own.
 
     Raises:
-        CheckpointError: it does something else than resize, crop and normalise to *size*.
+        CheckpointError: it has other steps than to resize, crop and normalise to *size*.
     """
     path = directory / PREPROCESSOR
-    said = read_json(path) if path.is_file() else {}
-    edges = [said.get("size", size), said.get("crop_size", size)]
+    given = read_json(path) if path.is_file() else {}
+    edges = [given.get("size", size), given.get("crop_size", size)]
     flat = [next(iter(edge.values()), None) if isinstance(edge, dict) else edge for edge in edges]
     steps = ("do_resize", "do_center_crop", "do_rescale", "do_normalize")
-    if flat != [size, size] or said.get("resample", BICUBIC) != BICUBIC:
+    if flat != [size, size] or given.get("resample", BICUBIC) != BICUBIC:
         raise CheckpointError(f"{path}: size, crop_size and resample must be {size}, {size} and {BICUBIC}")
-    if skipped := [step for step in steps if not said.get(step, True)]:
+    if skipped := [step for step in steps if not given.get(step, True)]:
         raise CheckpointError(f"{path}: {skipped[0]} is false")
-    mean, std = said.get("image_mean", CLIP_MEAN), said.get("image_std", CLIP_STD)
+    mean, std = given.get("image_mean", CLIP_MEAN), given.get("image_std", CLIP_STD)
     return Pixels(size, tuple(mean), tuple(std), pad=False, columns_first=False)

@@ -1,4 +1,4 @@
-"""What CLIP-FlanT5 is asked of the answers to one question, and how its logits tell it."""
+"""The answers to one question, as tokens and from logits."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class AnswerQuery:
 
     Attributes:
         answers: token ids of each answer that is decoded.
-        wanted: (place, token): the log-probability of that token at that place among all tokens of the
-            answers, one answer after the other.
-        outcome: made of those log-probabilities.
+        wanted: (position, token) of the log-probabilities for *outcome*; positions count the tokens of all
+            answers in order.
+        outcome: makes the result of those log-probabilities.
     """
 
     answers: tuple[tuple[int, ...], ...]
@@ -34,23 +34,23 @@ class AnswerQuery:
 
     @property
     def tokens(self) -> int:
-        """How many the decoder goes through."""
+        """The number of tokens to decode."""
         return sum(map(len, self.answers))
 
 
-class Answers:
-    """Answers in the pieces of a *tokenizer*."""
+class AnswerEncoder:
+    """Translates calls into tokens of a *tokenizer*."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._yes, self._no = (tokenizer.encode(word)[0] for word in ("Yes", "No"))
 
-    def of(self, call: VqaCall, *, truncated: bool) -> AnswerQuery:
+    def encode(self, call: VqaCall, *, truncated: bool) -> AnswerQuery:
         """
-        What *call* asks.
+        Translate *call*.
 
         Raises:
-            ModelError: an answer is empty, a label is not one token, or several images are shown.
+            ModelError: an answer is empty, a label is not one token, or there are several images.
         """
         match call:
             case LikelihoodCall():
@@ -67,21 +67,21 @@ class Answers:
                 return AnswerQuery((first[:1],), wanted, partial(first_token, truncated, first))
             case LabelCall():
                 if call.before:
-                    raise ModelError("this model looks at one image, and is shown several")
+                    raise ModelError("this model takes one image, and the call has several")
                 labels = self._labels(call.labels)
                 wanted = tuple((0, token) for token in labels)
                 return AnswerQuery((labels[:1],), wanted, partial(choices, truncated, [1] * len(labels)))
 
     def _first(self, answers: Sequence[str]) -> tuple[int, ...]:
-        """The first tokens of *answers*, without a lone space: any other word may begin with that."""
+        """Return the first tokens of *answers*, without a lone space, which could begin any other word."""
         found = [self._tokens(answer)[0] for answer in answers]
-        telling = tuple(token for token in found if token != self._tokenizer.space)
-        if not telling:
-            raise ModelError("no way of writing the answer begins with a token that tells it apart")
-        return telling
+        distinct = tuple(token for token in found if token != self._tokenizer.space)
+        if not distinct:
+            raise ModelError("no spelling of the answer begins with a distinctive token")
+        return distinct
 
     def _labels(self, labels: Sequence[str]) -> tuple[int, ...]:
-        """The one token of each label."""
+        """Return the one token of each label."""
         found = []
         for number, label in enumerate(labels, 1):
             *tokens, _ = self._tokens(label)  # without </s>
@@ -100,33 +100,33 @@ class Answers:
 
 
 def likelihood(truncated: bool, log_probs: Sequence[float]) -> Likelihood:
-    """Of an answer's tokens, then of "Yes" and "No" in the place of the first."""
+    """Build a result from the tokens of an answer, then "Yes" and "No" as the first token."""
     *tokens, yes, no = log_probs
     return Likelihood(tuple(tokens), yes, no, truncated)
 
 
 def choices(truncated: bool, lengths: Sequence[int], log_probs: Sequence[float]) -> Choices:
-    """Of the tokens of choices that have so many each."""
+    """Build a result from the tokens of choices of these *lengths*."""
     rest = iter(log_probs)
     return Choices(tuple(tuple(islice(rest, length)) for length in lengths), truncated)
 
 
 def first_token(truncated: bool, tokens: tuple[int, ...], log_probs: Sequence[float]) -> FirstToken:
-    """Of each of *tokens* in the first place."""
+    """Build a result from *tokens* in the first position."""
     return FirstToken(tuple(log_probs), tokens, truncated)
 
 
-def outcomes_of(logits: torch.Tensor, asked: Sequence[AnswerQuery]) -> Iterator[CallResult | ModelError]:
-    """The outcomes of *asked*, from the logits (tokens of all their answers, vocabulary), in that order."""
+def outcomes_of(logits: torch.Tensor, queries: Sequence[AnswerQuery]) -> Iterator[CallResult | ModelError]:
+    """Yield the results of *queries*, from logits (tokens of all their answers, vocabulary) in that order."""
     wanted, start = [], 0
-    for one in asked:
-        wanted += [(start + place, token) for place, token in one.wanted]
-        start += one.tokens
+    for query in queries:
+        wanted += [(start + place, token) for place, token in query.wanted]
+        start += query.tokens
     rows, tokens = torch.tensor(wanted).to(logits.device).unbind(1)
     log_probs = iter((logits[rows, tokens] - logits.logsumexp(-1)[rows]).tolist())
-    for one in asked:
-        numbers = list(islice(log_probs, len(one.wanted)))
+    for query in queries:
+        numbers = list(islice(log_probs, len(query.wanted)))
         if all(map(isfinite, numbers)):
-            yield one.outcome(numbers)
+            yield query.outcome(numbers)
         else:
             yield ModelError("the model's output is not finite")

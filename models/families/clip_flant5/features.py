@@ -1,4 +1,4 @@
-"""Features of the images seen last, kept on the device: all questions about an image share them."""
+"""A cache of image features on the device, shared by all questions about an image."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-unbind_copy: Any = torch.unbind_copy  # which is typed as if it returned nothing
+unbind_copy: Any = torch.unbind_copy  # wrongly typed: no return value
 
 
 class FeatureCache:
     """
-    Rows of features by the image's digest, as many as fit into *max_bytes*; the oldest used leave first.
+    Rows of features by the image's digest, up to *max_bytes*; the least recently used are evicted.
 
-    Thread-safe.  Two batches at once that show a new image both see it.
+    Thread-safe.  Two concurrent batches with a new image both compute it.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -27,7 +27,7 @@ class FeatureCache:
         self, images: Mapping[str, torch.Tensor], see: Callable[[torch.Tensor], torch.Tensor]
     ) -> dict[str, torch.Tensor]:
         """
-        Features of each image; those not kept are made by *see* in one pass.
+        Return the features of each image; those not cached are computed by *see* in one pass.
 
         Args:
             images: pixels (channels, size, size) by digest.
@@ -40,7 +40,7 @@ class FeatureCache:
         fresh = [digest for digest in images if digest not in found]
         if fresh:
             seen = see(torch.stack([images[digest] for digest in fresh]))
-            rows = unbind_copy(seen)  # a view, once kept, would hold its whole batch
+            rows = unbind_copy(seen)  # a view would keep its whole batch in memory
             found |= dict(zip(fresh, rows, strict=True))
             with self._lock:
                 self._keep({digest: found[digest] for digest in fresh})

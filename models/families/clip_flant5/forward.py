@@ -1,8 +1,8 @@
 """
-CLIP-FlanT5's forward pass for serving: what `Network` computes, with as little work as it takes.
+CLIP-FlanT5's forward pass for serving: the numbers of `Network` with less work.
 
-An image is seen once, a question about it encoded once, and all its answers are decoded from that;
-the head is read for real tokens of answers only.
+Each image and each question about it is encoded once, all its answers are decoded from that, and the head is
+computed for real tokens of answers only.
 """
 
 import math
@@ -19,8 +19,8 @@ from models.families.clip_flant5.tokenizer import PAD, Text
 from models.families.clip_flant5.vision import Linear, VisionTower
 from models.families.traced import Traced, pays_on
 
-# Lengths are padded to a multiple: few shapes for kernels and compilers, and attention sums a row in the same
-# order whatever the padding (16 floats are a vector register), so that bfloat16 rounds alike in any batch.
+# Lengths are padded to a multiple: few shapes for kernels and compilers, and the order of sums in attention
+# does not depend on padding (16 floats are a vector register), so bfloat16 rounds equally in any batch.
 STEP = 16
 
 
@@ -29,8 +29,8 @@ class Forward:
     The fast pass with a network's weights.
 
     Args:
-        network: on whatever device, in whatever dtype; left without weights.
-        device, dtype: where and in what to compute.
+        network: on any device, in any dtype; its weights are moved.
+        device, dtype: of the computation.
         compile: run the blocks through `torch.compile`.
     """
 
@@ -58,7 +58,7 @@ class Forward:
                 part.run = Traced(part.run)
 
     def features(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Pixels (n, channels, size, size) to projected patch features (n, patches, width)."""
+        """Compute projected patch features (n, patches, width) of pixels (n, channels, size, size)."""
         seen = self._tower(pixels.to(self._device, self._dtype))
         first, second = self._project
         return second(F.gelu(first(seen)))
@@ -68,7 +68,7 @@ class Forward:
         Encode each row of *features* between the two halves of its text.
 
         Returns:
-            States (n, length, width) and their padding (n, length): 0 where a token is, -inf behind them.
+            States (n, length, width) and their padding (n, length): 0 at a token, -inf at padding.
         """
         patches = features.shape[1]
         lengths = [len(before) + patches + len(after) for before, after in texts]
@@ -113,19 +113,19 @@ class Forward:
         return F.linear(rows.float(), self._head)
 
     def _embed(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Embeddings (rows, length, width), float32, as the residual stream is."""
+        """Return embeddings (rows, length, width) in float32, as the residual stream is."""
         return F.embedding(self._upload(ids), self._embeddings).float()
 
     def _upload(self, numbers: Sequence[Any]) -> torch.Tensor:
-        """Integers on the device, without waiting for what it still has to do."""
+        """Copy integers to the device without waiting for its queue."""
         return torch.tensor(numbers).to(self._device, non_blocking=True)
 
 
 def keep_freed_memory() -> None:
     """
-    Let the process keep the memory that a batch frees for the next one.
+    Make glibc reuse the memory that a batch frees.
 
-    glibc maps blocks above a size anew each time, and the largest block freed so far (up to 32 MiB) is
-    that size.  It begins so small that a batch of the demo model spent a third of its time in page faults.
+    glibc maps a block anew if it is larger than the largest block freed so far (up to 32 MiB).  By default
+    that is so small that a batch of the demo model spent a third of its time in page faults.
     """
     torch.empty(31 * 2**20, dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""Which questions of a batch run together, so that little of their memory is padding."""
+"""Groups of similar questions of a batch, to limit padding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ SPARE = 1.25  # tokens with padding for each token of a group, at most
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of one question: tokens with its image, how many answers are decoded, tokens of the longest."""
+    """The size of one question: tokens with its image, number of answers, tokens of the longest."""
 
     length: int
     answers: int
@@ -16,16 +16,16 @@ class Size:
 
     @property
     def tokens(self) -> int:
-        """Of the question and all its answers, as long as the longest each."""
+        """Tokens of the question and all its answers, padded to the longest."""
         return self.length + self.answers * self.longest
 
 
 def alike(sizes: Sequence[Size]) -> list[list[int]]:
     """
-    The numbers of questions, in groups of similar size.
+    Group the indices of questions of similar size.
 
-    All of a group are padded to its longest.  Without groups one long question would make every other of
-    its batch as long, and a batch of 24 take the memory of 80.
+    A group is padded to its longest question.  Without groups one long question would pad its whole
+    batch: one of 24 took the memory of 80.
     """
     groups: list[list[int]] = []
     for number in sorted(range(len(sizes)), key=lambda number: -sizes[number].tokens):
@@ -38,7 +38,7 @@ def alike(sizes: Sequence[Size]) -> list[list[int]]:
 
 
 def padded(group: Sequence[Size]) -> float:
-    """Tokens of a group with padding, for each one without."""
+    """Return the ratio of a group's tokens with padding to those without."""
     widest = Size(
         max(size.length for size in group),
         max(size.answers for size in group),

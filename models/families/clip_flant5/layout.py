@@ -1,9 +1,8 @@
 """
-What a published CLIP-FlanT5 checkpoint says beside its weights, and how its tensors are called.
+The layout of a published CLIP-FlanT5 checkpoint: its configuration and the names of its tensors.
 
-The layout is that of `zhiqiulin/clip-flant5-xl` and `-xxl`.  A setting that would change a score and
-that this implementation does not have is refused, never passed over; what a file leaves out is what
-the reference implementation takes for it.
+The layout is that of `zhiqiulin/clip-flant5-xl` and `-xxl`.  A setting that would change a score and is not
+implemented is an error; defaults are those of the reference implementation.
 """
 
 from collections.abc import Mapping
@@ -14,14 +13,14 @@ from typing import Any
 import torch
 from transformers import T5Config
 
-from models.checkpoints.configuration import built, check_fixed, check_size, read_json
+from models.checkpoints.configuration import built, check_fixed, check_model_type, check_size, read_json
 from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, TOKENIZER_CONFIG, VISION_TOWER
 from models.core.contract import CheckpointError
 from models.families.clip_flant5.tokenizer import EOS, PAD, Tokenizer
 from models.families.clip_flant5.tower import read_pixels, read_tower
 from models.images.pixels import Pixels
 
-# What decides a score, beside the weights.
+# Files that change a score, besides the weights.
 FILES = (
     CONFIG,
     TOKENIZER_CONFIG,
@@ -32,9 +31,9 @@ FILES = (
 
 SIZES = ("vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads")
 
-# The one value that each of these may have: T5's own defaults are others, so they must be there, ...
+# The only value that is implemented.  T5's own defaults differ, so these must be present, ...
 STATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
-# ... and these may be left out.
+# ... and these may be missing.
 FIXED = {
     "dense_act_fn": "gelu_new",
     "is_gated_act": True,
@@ -52,13 +51,13 @@ PADS = {"pad": True, "square": False, None: False}  # image_aspect_ratio
 
 EMBEDDING = "shared.weight"
 SHARED = (EMBEDDING, "embed_tokens.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-# Left by older tools: a buffer, and a bias that T5 never used.
+# Of older tools: a buffer, and a bias that T5 does not use.
 UNUSED = ("position_ids", "EncDecAttention.relative_attention_bias.weight")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A checkpoint's T5 configuration, its vision tower's, its pixels and its pieces."""
+    """The configurations of T5 and the vision tower, the image processor and the tokenizer."""
 
     config: dict[str, Any]
     vision: dict[str, Any]
@@ -68,11 +67,11 @@ class Layout:
 
 def read_layout(directory: Path) -> Layout:
     """
-    Everything in *directory* but the weights; no request is made.
+    Read everything in *directory* but the weights, without requests.
 
     Raises:
-        CheckpointError: a file is missing or broken, the files contradict each other, or they ask
-            for what is not implemented.
+        CheckpointError: a file is missing or broken, the files contradict each other, or a setting is not
+            implemented.
     """
     config = read_config(directory / CONFIG)
     vision = read_tower(directory / VISION_TOWER / CONFIG, config.get("mm_vision_tower"))
@@ -94,18 +93,17 @@ def read_layout(directory: Path) -> Layout:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The checkpoint's `config.json`, checked.  Raises `CheckpointError`."""
+    """Read and check the checkpoint's `config.json`.  Raises `CheckpointError`."""
     config = read_json(path)
-    if config.get("model_type") not in ("clip_t5", "t5"):
-        raise CheckpointError(f"{path}: model_type is {config.get('model_type')!r}, not 'clip_t5' or 't5'")
+    check_model_type(path, config, "clip_t5", "t5")
     if "scale_decoder_outputs" in config:
-        # transformers 5 writes this for what 4 means by tie_word_embeddings, and that as always true
+        # transformers 5 writes the tie_word_embeddings of 4 here, and that itself as always true
         config["tie_word_embeddings"] = config["scale_decoder_outputs"]
     for name in SIZES:
         check_size(path, config, name)
     check_fixed(path, {name: config.get(name) for name in STATED}, STATED)
     check_fixed(path, {name: value for name, value in config.items() if value is not None}, FIXED)
-    if config.get("image_aspect_ratio") not in tuple(PADS):  # which may be compared with anything
+    if config.get("image_aspect_ratio") not in tuple(PADS):  # a tuple, for a value that is not hashable
         raise CheckpointError(
             f"{path}: image_aspect_ratio is {config['image_aspect_ratio']!r}, not 'pad' or 'square'"
         )
@@ -114,7 +112,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def read_extra_ids(path: Path) -> int:
-    """How many sentinels `<extra_id_…>` the tokenizer adds to its pieces.  Raises `CheckpointError`."""
+    """Read the number of sentinels `<extra_id_…>` of the tokenizer.  Raises `CheckpointError`."""
     extra = read_json(path).get("extra_ids", 100) if path.is_file() else 100
     if type(extra) is not int or extra < 0:
         raise CheckpointError(f"{path}: extra_ids is {extra!r}, not a whole number")
@@ -125,7 +123,7 @@ def read_extra_ids(path: Path) -> int:
 
 
 def rename(name: str) -> str | None:
-    """The one name of a tensor of a published checkpoint; None for one that is not used."""
+    """Return the canonical name of a tensor of a published checkpoint; None for one that is not used."""
     name = name.removeprefix("module.").removeprefix("model.")
     if name.endswith(UNUSED):
         return None
@@ -140,7 +138,7 @@ def rename(name: str) -> str | None:
 
 def renamed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """
-    *tensors* by their one name.
+    Return *tensors* by their canonical names.
 
     Raises:
         CheckpointError: the names of the shared embedding hold different numbers.

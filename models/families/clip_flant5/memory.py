@@ -1,7 +1,6 @@
-"""The largest batches of a CLIP-FlanT5, and what they take of a device."""
+"""The largest batches of a CLIP-FlanT5, and their memory."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,16 +22,16 @@ from models.sizing.memory import full, predicted
 BEFORE, AFTER = 33, 30  # tokens of the fixed text ahead of the image, and of an ordinary question behind it
 ANSWER = (EOS, EOS)  # two tokens, as "Yes" and `</s>` are
 FEW = {"num_layers": 2, "num_decoder_layers": 2}
-FEW_OF_VISION = {"num_hidden_layers": 3}  # the last of which is not run where its input is what counts
+FEW_OF_VISION = {"num_hidden_layers": 3}  # the last is not run if its input is used
 
 Json = dict[str, Any]
 
 
 def memory_of(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Memory | None:
     """
-    What a network of T5's *config* and the *vision* tower's takes, with a full cache of features.
+    Predict the memory of a network with T5's *config* and a *vision* tower's, with a full cache of features.
 
-    Layers leave nothing behind, so activations are those of a network with few of them.
+    Layers free all their activations, so a network with few of them suffices for those.
     """
     whole = predicted(settings.device, lambda: scorer(config, vision, settings), lambda _: ())
     few = predicted(
@@ -45,16 +44,13 @@ def memory_of(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Memor
 
 
 def scorer(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Scorer:
-    """The part that runs on the device, without a tokenizer and without a cache."""
+    """Build the part that runs on the device, without tokenizer and cache."""
     device, dtype = torch.device(settings.device), DTYPES[settings.dtype]
     return Scorer(Forward(Network(config, vision), device=device, dtype=dtype), FeatureCache(0))
 
 
 def full_batches(vision: Json, batch: Batch) -> Iterator[list[Prepared]]:
-    """
-    Batches as large as they may be: of as many calls as they may hold, of the longest questions, and of the
-    longest answers.
-    """
+    """Yield the largest batches: with the most calls, the longest questions, and the longest answers."""
     ordinary = prepared(vision, AFTER, ANSWER).cost
     longer = max(0, batch.max_cost_tokens // batch.max_items - ordinary)
     for question, answer in (
@@ -62,18 +58,13 @@ def full_batches(vision: Json, batch: Batch) -> Iterator[list[Prepared]]:
         (CONTEXT_LENGTH - BEFORE - 1, ANSWER),
         (AFTER, (EOS,) * CONTEXT_LENGTH),
     ):
-        yield full(batch, prepared(vision, question, answer), distinct)
+        yield full(batch, prepared(vision, question, answer), "digest")
 
 
 def prepared(vision: Json, question: int, answer: tuple[int, ...]) -> Prepared:
-    """A call with so many tokens of text behind its image."""
+    """Return a call with that many tokens of question."""
     side, text = vision["image_size"], ((EOS,) * BEFORE, (EOS,) * question)
-    asked = AnswerQuery((answer,), tuple(enumerate(answer)), partial(choices, False, [len(answer)]))
+    query = AnswerQuery((answer,), tuple(enumerate(answer)), partial(choices, False, [len(answer)]))
     patches = (side // vision["patch_size"]) ** 2
-    pair = Pair("", torch.empty(3, side, side), text, asked)
+    pair = Pair("", torch.empty(3, side, side), text, query)
     return Prepared(BEFORE + patches + question + len(answer), pair)
-
-
-def distinct(number: int, pair: Pair) -> Pair:
-    """A pair with an image of its own."""
-    return replace(pair, digest=str(number))

@@ -4,16 +4,13 @@ Image-to-Text Generation", section 3 and appendix D).
 
     pixels -> CLIP vision tower, layer -2, no CLS -> MLP projector -> T5 encoder -> T5 decoder
 
-Reference implementation: t2v_metrics 3.0, `CLIPT5Model.forward`.  Its constants and its order of
-steps are kept to the letter, since published scores depend on them; each surprising one is named
-where it stands.
+Reference implementation: t2v_metrics 3.0, `CLIPT5Model.forward`.  Its constants and its order of steps are
+kept exactly, since published scores depend on them.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import PIL.Image
 import torch
 
 from models.checkpoints.info import info_of
@@ -21,16 +18,16 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.core.calls import LikelihoodCall
 from models.core.contract import QUESTION, ModelError, Prepared
+from models.core.known import grey
 from models.core.outcomes import CallResult
 from models.families.clip_flant5 import FAMILY, ClipFlanT5Settings
-from models.families.clip_flant5.answers import Answers, VqaCall
+from models.families.clip_flant5.answers import AnswerEncoder, VqaCall
 from models.families.clip_flant5.features import FeatureCache
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.layout import FILES, read_layout
 from models.families.clip_flant5.network import load_network
 from models.families.clip_flant5.scoring import Pair, Scorer
 from models.families.clip_flant5.tokenizer import EOS
-from models.images.image import Image
 
 
 class ClipFlanT5:
@@ -38,11 +35,11 @@ class ClipFlanT5:
     A loaded CLIP-FlanT5.
 
     Args:
-        directory: a checkpoint in the published layout; `vision_tower/` beside the weights may hold
-            another tower's `config.json` and `preprocessor_config.json`.
+        directory: a checkpoint in the published layout; `vision_tower/` in it may hold another tower's
+            `config.json` and `preprocessor_config.json`.
         dtype: "float32", or "bfloat16" for weights and matrix products.
         compile: run the network's blocks through `torch.compile`.
-        features_mb: memory for the features of images seen before, in MiB on the device.
+        features_mb: memory for cached image features, in MiB on the device.
 
     Raises:
         CheckpointError: a file is missing or unreadable, or the weights don't fit the configuration.
@@ -65,9 +62,8 @@ class ClipFlanT5:
         self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], compile=compile)
         self._scorer = Scorer(self.forward, FeatureCache(features_mb * 2**20))
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
-        self._answers = Answers(self.tokenizer)
-        about: dict[str, Any] = {"id": id, "revision": revision, "reentrant": True}
-        self.info = info_of(FAMILY, directory, FILES, dtype=dtype, device=device, **about)
+        self._answers = AnswerEncoder(self.tokenizer)
+        self.info = info_of(FAMILY, directory, FILES, dtype, device, id, revision, reentrant=True)
 
     def prepare(self, call: VqaCall) -> Prepared:
         """
@@ -78,23 +74,19 @@ class ClipFlanT5:
             ImageError: the image cannot be decoded.
         """
         before, after = self.tokenizer.around_image(call.question)
-        asked = self._answers.of(call, truncated=after[-1] != EOS)
+        query = self._answers.encode(call, truncated=after[-1] != EOS)
         pixels = call.image.once(self.pixels, self.pixels)
-        pair = Pair(call.image.digest, pixels, (tuple(before), tuple(after)), asked)
-        return Prepared(len(before) + self._patches + len(after) + asked.tokens, pair)
+        pair = Pair(call.image.digest, pixels, (tuple(before), tuple(after)), query)
+        return Prepared(len(before) + self._patches + len(after) + query.tokens, pair)
 
     def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:
-        """One vision pass per distinct image, one row of the encoder per distinct (image, question)."""
+        """Run the vision tower once per distinct image, the encoder once per distinct (image, question)."""
         return self._scorer.score(batch)
 
     def example(self) -> LikelihoodCall:
-        """A grey square."""
-        return LikelihoodCall(
-            Image.of(PIL.Image.new("RGB", (336, 336), (128, 128, 128)), "example"),
-            QUESTION.replace("{}", "a red circle"),
-        )
+        return LikelihoodCall(grey(336, 336), QUESTION.replace("{}", "a red circle"))
 
 
 def load(settings: ClipFlanT5Settings) -> ClipFlanT5:
-    """The CLIP-FlanT5 of a table.  Raises `CheckpointError`."""
+    """Load the CLIP-FlanT5 of a table.  Raises `CheckpointError`."""
     return ClipFlanT5(**model_arguments(settings), compile=settings.compile, features_mb=settings.features_mb)

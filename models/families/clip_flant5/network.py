@@ -1,4 +1,4 @@
-"""CLIP-FlanT5 of transformers' modules: what training changes, and what a checkpoint is loaded into."""
+"""CLIP-FlanT5 of transformers' modules, for training and for loading."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,23 +18,23 @@ from models.families.clip_flant5.layout import EMBEDDING, Layout, renamed
 from models.families.clip_flant5.tokenizer import IGNORE, PAD, Text
 from models.sizing.dry_run import is_dry
 
-# Names of the network that are `shared.weight` once more, and the tensors with a row for each piece.
+# Aliases of `shared.weight`, and the tensors with a row for each token.
 ALIASES = ("t5.encoder.embed_tokens.weight", "t5.decoder.embed_tokens.weight")
 CUT = (EMBEDDING, "lm_head.weight")
 
 
 class Network(nn.Module):
     """
-    The three parts, of transformers' modules, with the splice between them.
+    The three parts, of transformers' modules.
 
-    What training changes, and what `Forward`, which the service runs, is held against.
+    Used for training, and as the reference of `Forward`, which the service runs.
     """
 
     def __init__(self, config: dict[str, Any], vision: dict[str, Any]) -> None:
         super().__init__()
         width = config["d_model"]
-        # tie_word_embeddings is false for every FlanT5: lm_head has weights of its own and the
-        # decoder's output is not scaled by d_model ** -0.5.
+        # tie_word_embeddings is false for every FlanT5: lm_head has its own weights, and the decoder's output
+        # is not scaled by d_model ** -0.5.
         t5 = {**config, "model_type": "t5", "tie_word_embeddings": False}
         self.t5 = T5ForConditionalGeneration(T5Config(**t5))
         self.vision_tower = CLIPVisionModel(CLIPVisionConfig(**vision))
@@ -44,14 +44,14 @@ class Network(nn.Module):
         self.layer = config.get("mm_vision_select_layer", -2)
 
     def features(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Pixels (n, 3, size, size) to projected patch features (n, patches, d_model)."""
+        """Compute projected patch features (n, patches, d_model) of pixels (n, 3, size, size)."""
         seen = self.vision_tower(pixels, output_hidden_states=True)
         projected: torch.Tensor = self.mm_projector(seen.hidden_states[self.layer][:, 1:])
         return projected
 
     def splice(self, features: torch.Tensor, texts: Sequence[Text]) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        Put each row of *features* between the two halves of its text.
+        Insert each row of *features* between the two halves of its text.
 
         Args:
             features: (n, patches, d_model).
@@ -77,12 +77,12 @@ class Network(nn.Module):
         return spliced, mask.to(device)
 
     def encode(self, embedded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Encoder states (n, longest, d_model)."""
+        """Return encoder states (n, longest, d_model)."""
         states: torch.Tensor = self.t5.encoder(inputs_embeds=embedded, attention_mask=mask).last_hidden_state
         return states
 
     def decode(self, states: torch.Tensor, mask: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Logits (n, answer, vocabulary) of teacher-forced *labels* (n, answer; IGNORE pads)."""
+        """Return logits (n, answer, vocabulary) of teacher-forced *labels* (n, answer; IGNORE pads)."""
         logits: torch.Tensor = self.t5(
             encoder_outputs=BaseModelOutput(last_hidden_state=states),
             attention_mask=mask,
@@ -94,7 +94,7 @@ class Network(nn.Module):
 
     def log_probs(self, pixels: torch.Tensor, text: Text, answer: Sequence[int]) -> torch.Tensor:
         """
-        Score one pair as the reference does: by itself, the image seen for it alone.
+        Score one pair like the reference: without a batch.
 
         Returns:
             Log-probabilities (tokens of *answer*, vocabulary), float32.
@@ -105,7 +105,7 @@ class Network(nn.Module):
 
 
 def shift_right(labels: torch.Tensor) -> torch.Tensor:
-    """Decoder input: the start token (pad), then every label but the last."""
+    """Return the decoder input: the start token (pad), then every label but the last."""
     shifted = labels.roll(1, dims=1)
     shifted[:, 0] = PAD
     return shifted.masked_fill(shifted == IGNORE, PAD)
@@ -113,18 +113,18 @@ def shift_right(labels: torch.Tensor) -> torch.Tensor:
 
 def load_network(directory: Path, layout: Layout) -> Network:
     """
-    Build the network around the checkpoint's own tensors, every name and shape accounted for; in a dry run
-    without any.
+    Build the network with the checkpoint's own tensors, every name and shape checked; in a dry run without
+    any.
 
-    The reference cuts the embeddings to the tokenizer's length (32128 to 32100 rows), so its softmax
-    runs over that many; so does ours.
+    The reference cuts the embeddings to the tokenizer's length (32128 to 32100 rows), so its softmax runs
+    over that many; so does this one.
 
     Raises:
         CheckpointError: the configuration describes no network, or the weights don't fit it.
     """
     vocabulary = layout.tokenizer.size
     try:
-        with torch.device("meta"):  # no memory and no random numbers for weights about to be replaced
+        with torch.device("meta"):  # no memory and no random numbers for weights that are replaced
             network = Network({**layout.config, "vocab_size": vocabulary}, layout.vision)
     except Exception as exc:  # transformers raises many kinds
         raise CheckpointError(f"{directory}: the network cannot be built: {in_short(exc)}") from exc
@@ -141,7 +141,7 @@ def load_network(directory: Path, layout: Layout) -> Network:
     for name in CUT:
         weights[name] = weights[name][:vocabulary]
     found = {ours: weights[theirs] for theirs, ours in names.items()}
-    network.load_state_dict(found, strict=False, assign=True)  # the aliases come with the next line
+    network.load_state_dict(found, strict=False, assign=True)  # the next line sets the aliases
     network.t5.set_input_embeddings(network.t5.shared)
     embeddings = network.vision_tower.embeddings
     embeddings.position_ids = torch.arange(embeddings.num_positions)[None]  # a buffer, never saved

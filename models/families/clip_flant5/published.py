@@ -1,4 +1,4 @@
-"""The published CLIP-FlanT5s, which need not be here to be known."""
+"""Sizes of the published CLIP-FlanT5s, for a plan before a download."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +14,9 @@ FLAN_T5 = {
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """How many *numbers* a checkpoint holds, and its T5's *config*; the vision tower is the known one."""
+    """The size of a checkpoint and the configuration of its T5; all have the same vision tower."""
 
-    numbers: int
+    num_parameters: int
     config: dict[str, Any]
 
 

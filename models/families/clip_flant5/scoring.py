@@ -1,4 +1,4 @@
-"""What CLIP-FlanT5 does with a batch on its device."""
+"""The device part of CLIP-FlanT5: one batch to results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from models.families.clip_flant5.tokenizer import Text
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One image and one question about it, ready for the device, with the answers asked for."""
+    """One image and one question about it, ready for the device, with the answers."""
 
     digest: str
     pixels: torch.Tensor
     text: tuple[tuple[int, ...], tuple[int, ...]]
-    asked: AnswerQuery
+    query: AnswerQuery
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A distinct question about an image, and the *pairs* that ask it, by their numbers in the batch."""
+    """A distinct question about an image, and the answers for each of its pairs, by index in the batch."""
 
     digest: str
     text: Text
@@ -34,30 +34,30 @@ class Question:
 
     @property
     def answers(self) -> list[tuple[int, ...]]:
-        """Token ids of all its answers."""
-        return [answer for asked in self.pairs.values() for answer in asked.answers]
+        """Token ids of all answers."""
+        return [answer for query in self.pairs.values() for answer in query.answers]
 
     def size(self, patches: int) -> Size:
-        """What it takes of a batch, with an image of so many *patches*."""
+        """Return its size in a batch, with an image of *patches*."""
         answers = self.answers
         return Size(sum(map(len, self.text)) + patches, len(answers), max(map(len, answers)))
 
 
 class Scorer:
-    """Scores batches by a network's *forward* pass, and keeps the features of the images *seen*."""
+    """Scores batches by the *forward* pass of a network, with a cache of the *features* of images."""
 
-    def __init__(self, forward: Forward, seen: FeatureCache) -> None:
-        self._forward, self._seen = forward, seen
+    def __init__(self, forward: Forward, features: FeatureCache) -> None:
+        self._forward, self._features = forward, features
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:
-        """One vision pass per distinct image, one row of the encoder per distinct (image, question)."""
+        """Run the vision tower once per distinct image, the encoder once per distinct (image, question)."""
         pairs: list[Pair] = [prepared.data for prepared in batch]
-        features = self._seen.of({pair.digest: pair.pixels for pair in pairs}, self._forward.features)
+        features = self._features.of({pair.digest: pair.pixels for pair in pairs}, self._forward.features)
         questions: dict[tuple[str, Text], Question] = {}
         for number, pair in enumerate(pairs):
             question = Question(pair.digest, pair.text, {})
-            questions.setdefault((pair.digest, pair.text), question).pairs[number] = pair.asked
+            questions.setdefault((pair.digest, pair.text), question).pairs[number] = pair.query
 
         every = list(questions.values())
         outcomes: dict[int, CallResult | ModelError] = {}
@@ -68,9 +68,9 @@ class Scorer:
     def _answered(
         self, group: Sequence[Question], features: Mapping[str, torch.Tensor]
     ) -> dict[int, CallResult | ModelError]:
-        """The outcomes of the pairs that ask the questions of *group*, in one pass."""
+        """Return the results of the pairs of *group*, computed in one pass."""
         seen = torch.stack([features[question.digest] for question in group])
         states, padding = self._forward.encode(seen, [question.text for question in group])
         logits = self._forward.logits(states, padding, [question.answers for question in group])
-        asked = {number: one for question in group for number, one in question.pairs.items()}
-        return dict(zip(asked, outcomes_of(logits, list(asked.values())), strict=True))
+        queries = {number: query for question in group for number, query in question.pairs.items()}
+        return dict(zip(queries, outcomes_of(logits, list(queries.values())), strict=True))

@@ -1,8 +1,8 @@
 """
 T5's encoder and decoder for inference (Raffel et al. 2020, section 2.1; the gated variant of 1.1).
 
-The residual stream, norms, softmax and their statistics are float32; matrix products run in the
-weights' dtype.  Attention scores are not divided by sqrt(d_kv): T5 has that in its initialisation.
+The residual stream, norms, softmax and their statistics are float32; matrix products run in the weights'
+dtype. Attention scores are not divided by sqrt(d_kv): T5 has that in its initialisation.
 """
 
 import math
@@ -14,11 +14,11 @@ from transformers import T5Config
 
 from models.families.clip_flant5.tensors import Weights
 
-LENGTHS = 64  # for which the position bias of each distance is kept
+LENGTHS = 64  # in the cache of position biases
 
 
 class Norm:
-    """Root mean square norm, float32 in, the weights' dtype out."""
+    """Root mean square norm: float32 to the weights' dtype."""
 
     def __init__(self, weights: Weights, name: str, config: T5Config) -> None:
         self._scale = weights.take(f"{name}.weight", dtype=torch.float32)
@@ -29,7 +29,7 @@ class Norm:
 
 
 class PositionBias:
-    """T5's relative position bias: a number for each head and bucket of distances, for all layers."""
+    """T5's relative position bias, per head and bucket of distances, equal for all layers."""
 
     def __init__(self, weights: Weights, stack: str, config: T5Config, *, bidirectional: bool) -> None:
         self._table = weights.take(f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight")
@@ -38,23 +38,23 @@ class PositionBias:
         self._line = lru_cache(LENGTHS)(self._made_line)
 
     def __call__(self, length: int) -> torch.Tensor:
-        """Bias (heads, length, length) of each query for each key."""
+        """Return the bias (heads, length, length) of each query for each key."""
         # Row q of the square is the line from distance -q on: windows of the line, the last one first.
         return self._line(length).unfold(1, length, 1).flip(1)
 
     def _made_line(self, length: int) -> torch.Tensor:
-        """Bias (heads, 2 length - 1) for each distance, the most negative one first."""
+        """Return the bias (heads, 2 length - 1) for each distance, the most negative one first."""
         distances = torch.arange(1 - length, length, device=self._table.device)
         buckets = bucket(distances, len(self._table), self._furthest, self._bidirectional)
-        # Each head's numbers side by side in memory: fused kernels copy any other mask again in every layer.
+        # Contiguous per head: fused kernels would copy any other mask in every layer.
         return self._table.t().index_select(1, buckets)
 
 
 def bucket(distances: torch.Tensor, buckets: int, furthest: int, bidirectional: bool) -> torch.Tensor:
     """
-    The bucket of each distance (key minus query): one each for the near half, then logarithmic.
+    Return the bucket of each distance (key minus query): one each for the near half, then logarithmic.
 
-    Computed in float32 step by step as the reference does, since rounding decides at the edges.
+    Computed in float32 step by step like the reference, since rounding matters at the edges.
     """
     buckets = buckets // 2 if bidirectional else buckets
     far = distances.abs() if bidirectional else (-distances).clamp(min=0)
@@ -66,7 +66,7 @@ def bucket(distances: torch.Tensor, buckets: int, furthest: int, bidirectional: 
 
 
 class SelfAttention:
-    """Attention of a sequence to itself, with the norm before and the residual after."""
+    """Self-attention, with the norm before and the residual after."""
 
     def __init__(self, weights: Weights, name: str, config: T5Config) -> None:
         self._heads = config.num_heads
@@ -75,7 +75,7 @@ class SelfAttention:
         self._norm = Norm(weights, f"{name}.layer_norm", config)
 
     def __call__(self, states: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        """*states* (n, length, width), float32; *bias* (n or 1, heads, length, length)."""
+        """Attend within *states* (n, length, width), float32, with *bias* (n or 1, heads, length, length)."""
         rows, length, _ = states.shape
         qkv = F.linear(self._norm(states), self._qkv).view(rows, length, 3, self._heads, -1)
         query, key, value = qkv.permute(2, 0, 3, 1, 4)
@@ -99,12 +99,12 @@ class CrossAttention:
         self, answers: torch.Tensor, states: torch.Tensor, padding: torch.Tensor, few: bool
     ) -> torch.Tensor:
         """
-        *answers* (n, tokens, width), float32, read *states* (n, length, width) where *padding*
-        (n, length) is 0.
+        Attend from *answers* (n, tokens, width), float32, to *states* (n, length, width) at *padding* (n,
+        length) 0.
 
-        Keys and values of every state are most of a decoder's work, and "Yes" reads them twice.  For so
-        *few* tokens they are not computed: q . (K s) = (K^T q) . s, so the query is taken to the states'
-        own space, and what it saw there through V.  That is less work up to d_kv tokens.
+        Keys and values of every state are most of a decoder's work.  For *few* tokens they are not computed:
+        q . (K s) = (K^T q) . s, so the query is projected into the space of the states, and the attended
+        states by V. That is less work up to d_kv tokens.
         """
         rows, tokens, _ = answers.shape
         query = F.linear(self._norm(answers), self._query).view(rows, tokens, self._heads, self._head)
@@ -149,10 +149,10 @@ class FeedForward:
 
 
 def gelu_new(x: torch.Tensor) -> torch.Tensor:
-    """GELU by its tanh approximation: x / 2 * (1 + tanh(u)) with u = sqrt(2 / pi) * (x + 0.044715 x^3)."""
+    """Compute GELU by its tanh approximation: x / 2 (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715 x^3)."""
     if x.is_cuda or x.dtype != torch.float32:
         return F.gelu(x, approximate="tanh")
-    # x * sigmoid(2u) is the same and takes a CPU a third of the time.
+    # x * sigmoid(2u) is equal and takes a CPU a third of the time.
     twice, x = 2 * math.sqrt(2 / math.pi), x.contiguous()
     return (x * x).mul_(0.044715 * twice).add_(twice).mul_(x).sigmoid_().mul_(x)
 
@@ -179,7 +179,7 @@ class Encoder:
         self.run = EncoderBlock.__call__  # one function for all blocks, so that it is compiled once
 
     def __call__(self, states: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
-        """*states* (n, length, width), float32, and *padding* (n, length), 0 or -inf, to such states."""
+        """Encode *states* (n, length, width), float32, with *padding* (n, length), 0 or -inf."""
         bias = self._bias(states.shape[1]) + padding[:, None, None]
         for block in self._blocks:
             states = self.run(block, states, bias)
@@ -208,7 +208,7 @@ class DecoderBlock:
 
 
 class Decoder:
-    """Teacher-forced answers to the states that the head reads."""
+    """Teacher-forced decoder, up to the input of the head."""
 
     def __init__(self, weights: Weights, name: str, config: T5Config) -> None:
         self._bias = PositionBias(weights, name, config, bidirectional=False)
@@ -220,6 +220,8 @@ class Decoder:
 
     def __call__(self, answers: torch.Tensor, states: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
         """
+        Decode the answers to n questions.
+
         Args:
             answers: embeddings (n * answers of a question, tokens, width), float32, padded on the right.
             states: the encoder's (n, length, width), once for all answers to a question.

@@ -1,4 +1,4 @@
-"""A module's tensors on their way into another."""
+"""Tensors that move from one module to another."""
 
 import torch
 from torch import nn
@@ -6,14 +6,14 @@ from torch import nn
 
 class Weights:
     """
-    Tensors by name, each taken once and then no longer held here.
+    Tensors by name, each released when it is taken.
 
-    So a network built from them needs no memory for a second copy, not even where it joins several
-    tensors into one or keeps them in another dtype.
+    So a network built from them needs no memory for a second copy, even if it joins several tensors into one
+    or converts them.
 
     Args:
-        module: where they come from; left without them.
-        device, dtype: what they are taken as.
+        module: source of the tensors, which loses them.
+        device, dtype: of the taken tensors.
     """
 
     def __init__(self, module: nn.Module, *, device: torch.device, dtype: torch.dtype) -> None:
@@ -22,6 +22,6 @@ class Weights:
         self.device, self.dtype = device, dtype
 
     def take(self, *names: str, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """The tensors called *names*, joined along the first dimension."""
+        """Return the tensors *names*, joined along the first dimension."""
         parts = [self._tensors.pop(name).to(self.device, dtype or self.dtype) for name in names]
         return parts[0] if len(parts) == 1 else torch.cat(parts)

@@ -1,4 +1,4 @@
-"""CLIP-FlanT5's text: the T5 pieces on both sides of the image slot."""
+"""CLIP-FlanT5's tokenizer: T5's pieces on both sides of the image slot."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -14,16 +14,16 @@ SYSTEM = (
 )
 CONTEXT_LENGTH = 2048  # text tokens, counted before the image is spliced in
 PAD, EOS, IGNORE = 0, 1, -100
-KEPT = 1024  # texts, of which each is encoded once
+KEPT = 1024  # texts in the cache
 
 Text = tuple[Sequence[int], Sequence[int]]  # token ids before and after the image
 
 
 class Tokenizer:
     """
-    The T5 pieces of the text around the image slot.
+    T5's pieces of the text around the image slot.
 
-    SentencePiece is used directly: `</s>`, `<pad>` or `<image>` in a prompt stay text.
+    SentencePiece is used directly: `</s>`, `<pad>` or `<image>` in a prompt remain text.
 
     Raises:
         CheckpointError: *path* holds no pieces, or those of another kind of model.
@@ -44,15 +44,19 @@ class Tokenizer:
         if self._pieces.unk_id() in first or first[0] == first[1]:
             raise CheckpointError(f'{path}: the tokens "Yes" and "No" begin with the same piece')
         self._encoded = lru_cache(KEPT)(self._pieces.encode)  # many pictures have the same prompt
-        self.space: int = self._pieces.piece_to_id("\u2581")  # alone, before what has no piece of its own
+        self.space: int = self._pieces.piece_to_id(
+            "\u2581"
+        )  # alone, before a word without a piece of its own
         self.size: int = self._pieces.vocab_size() + extra_ids
 
     def encode(self, text: str) -> list[int]:
-        """Ids of *text* with the `</s>` that the reference puts after every chunk."""
+        """Return ids of *text* with the `</s>` that the reference puts after every chunk."""
         return [*self._encoded(text), EOS]
 
     def around_image(self, question: str) -> tuple[list[int], list[int]]:
-        """Ids before and after the image slot, cut at the context length counting the slot as one."""
+        """
+        Return ids before and after the image slot, cut at the context length with the slot as one token.
+        """
         before = self.encode(f"{SYSTEM} USER: ")
         after = self.encode(f"\n{question} ASSISTANT: ")
         return before, after[: CONTEXT_LENGTH - len(before) - 1]

@@ -1,4 +1,4 @@
-"""CLIP-FlanT5's vision tower: its sizes, and the pixels it wants."""
+"""The configuration of CLIP-FlanT5's vision tower, and its image processor."""
 
 import math
 from collections.abc import Mapping
@@ -11,8 +11,7 @@ from models.checkpoints.configuration import built, check_fixed, check_size, rea
 from models.core.contract import CheckpointError
 from models.images.pixels import CLIP_MEAN, CLIP_STD, Pixels
 
-# The tower of every published checkpoint.  Its weights are inside the checkpoint; only these
-# constants would have to be fetched.
+# The tower of every published checkpoint, which holds its weights, but not these constants.
 KNOWN_TOWER = "clip-vit-large-patch14-336"
 VIT_L_14_336 = {
     "hidden_size": 1024,
@@ -35,7 +34,7 @@ FIXED_STEPS = {
 
 
 def read_tower(path: Path, named: str | None) -> dict[str, Any]:
-    """The vision tower's configuration: in *path*, or the published one's.  Raises `CheckpointError`."""
+    """Read the vision tower's configuration, by default the published one.  Raises `CheckpointError`."""
     if path.is_file():
         given = read_json(path)
         given = given.get("vision_config", given)
@@ -54,10 +53,10 @@ def read_tower(path: Path, named: str | None) -> dict[str, Any]:
 
 def read_pixels(path: Path, image_size: int, pad: bool) -> Pixels:
     """
-    How the tower wants its pixels: the CLIP processor's steps, with the mean and deviation given.
+    Read the image processor: the CLIP processor's steps, with the given mean and deviation.
 
     Raises:
-        CheckpointError: the processor does other steps than these.
+        CheckpointError: the processor has other steps.
     """
     if not path.is_file():
         return Pixels(image_size, pad=pad)
@@ -77,16 +76,16 @@ def read_pixels(path: Path, image_size: int, pad: bool) -> Pixels:
 
 
 def sized(steps: Mapping[str, Any], side: int, pad: bool) -> bool:
-    """Whether resizing and cropping end in the tower's square, with no step between the two lost."""
+    """Return True if resizing and cropping result in the tower's square."""
     square = {"height": side, "width": side}
     size, crop = steps.get("size", 224), steps.get("crop_size", 224)
-    # A padded picture is a square already: whatever its form, the size then means the same.
+    # A padded picture is a square already, so all forms of the size are equivalent.
     resized = size in (side, {"shortest_edge": side}) or (pad and size == square)
     return resized and (crop in (side, square) if steps.get("do_center_crop", True) else pad)
 
 
 def triple(path: Path, steps: Mapping[str, Any], name: str) -> tuple[float, ...]:
-    """Three numbers, one for each colour.  Raises `CheckpointError`."""
+    """Read three numbers, one for each colour.  Raises `CheckpointError`."""
     default = CLIP_MEAN if name == "image_mean" else CLIP_STD
     values = steps.get(name, default)
     sound = isinstance(values, list | tuple) and all(isinstance(v, int | float) for v in values)

@@ -1,4 +1,4 @@
-"""CLIP's vision tower for inference, up to the layer that is looked at."""
+"""CLIP's vision tower for inference, up to the layer whose output is used."""
 
 import torch
 from torch.nn import functional as F
@@ -21,7 +21,7 @@ class Norm:
 
 
 class Linear:
-    """A projection with a bias, in the weights' dtype; several names are one input's, made together."""
+    """A projection with a bias, in the weights' dtype; several names are projections of one input."""
 
     def __init__(self, weights: Weights, *names: str) -> None:
         self._weight = weights.take(*(f"{name}.weight" for name in names))
@@ -56,7 +56,7 @@ class VisionTower:
     Pixels to patch features.
 
     Args:
-        layers: how many layers to run; the ones behind them are neither run nor kept.
+        layers: number of layers to run; later ones are not loaded.
     """
 
     def __init__(self, weights: Weights, name: str, config: CLIPVisionConfig, layers: int) -> None:
@@ -70,7 +70,7 @@ class VisionTower:
         self.run = Block.__call__  # one function for all blocks, so that it is compiled once
 
     def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Pixels (n, channels, size, size), in the weights' dtype, to (n, patches, width), float32."""
+        """Return patch features (n, patches, width), float32, of pixels (n, channels, size, size)."""
         patches = F.conv2d(pixels, self._patch, stride=self._patch.shape[-1]).flatten(2).transpose(1, 2)
         states = torch.cat([self._class.expand(len(pixels), 1, -1), patches.float()], 1)
         states = self._norm(states + self._positions)

@@ -1,8 +1,7 @@
 """
-What a network of queries says of a picture, as objects with scores, masks and boxes.
+Detections from the queries of a segmentation network.
 
-The arithmetic is that of transformers' `post_process_instance_segmentation`, so scores and masks are the
-ones that its users get.
+The arithmetic is that of transformers' `post_process_instance_segmentation`, so scores and masks are equal.
 """
 
 from dataclasses import dataclass
@@ -20,11 +19,11 @@ SIDE = 384  # of the square on which masks are compared and scored
 @dataclass(frozen=True, slots=True)
 class Instances:
     """
-    What may be objects in one picture, Q of them.
+    Q candidates for objects in one picture.
 
     Attributes:
         scores: (Q,): the class's probability times the mean probability of the mask's pixels.
-        labels: (Q,): numbers of classes.
+        labels: (Q,): class indices.
         masks: (Q, 384, 384) of booleans, stretched over the picture.
     """
 
@@ -35,7 +34,9 @@ class Instances:
     def detections(
         self, labels: tuple[str, ...], size: tuple[int, int], threshold: float
     ) -> Detections | ModelError:
-        """Those that score more than *threshold*, the surest first, on a picture of that width and height."""
+        """
+        Return those that score more than *threshold*, the highest score first, on a picture of that *size*.
+        """
         if not np.isfinite(self.scores).all():
             return ModelError("the model's output is not finite")
         order = np.argsort(-self.scores, kind="stable")
@@ -52,14 +53,14 @@ class Instances:
 
 def instances_of(classes: torch.Tensor, masks: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """
-    The likeliest pairs of a query and a class, as many as there are queries.
+    Return the likeliest pairs of a query and a class, as many as there are queries.
 
     Args:
         classes: logits (N, Q, C+1), the last of no object.
         masks: logits (N, Q, h, w).
 
     Returns:
-        Scores (N, Q), numbers of classes (N, Q) and masks (N, Q, 384, 384) of booleans.
+        Scores (N, Q), class indices (N, Q) and masks (N, Q, 384, 384) of booleans.
     """
     queries, count = classes.shape[1], classes.shape[2] - 1
     shares = classes.softmax(-1)[..., :-1].flatten(1)
@@ -74,7 +75,7 @@ def instances_of(classes: torch.Tensor, masks: torch.Tensor) -> tuple[torch.Tens
 
 
 def stretched(mask: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """A mask (384, 384) over a picture of that width and height, pixel by nearest pixel."""
+    """Resize a mask (384, 384) to a picture of that width and height, by nearest pixel."""
     width, height = size
     square = torch.from_numpy(np.asarray(mask, np.uint8))[None, None]
     whole: np.ndarray = F.interpolate(square, size=(height, width), mode="nearest")[0, 0].bool().numpy()
@@ -82,7 +83,7 @@ def stretched(mask: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def box_of(mask: np.ndarray) -> Box | None:
-    """Left, top, right and bottom around a mask's pixels; None where it has none."""
+    """Return left, top, right and bottom around a mask's pixels; None for an empty mask."""
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     if not len(rows):
         return None

@@ -1,8 +1,8 @@
 """
-Mask2Former (Cheng et al. 2022, "Masked-attention Mask Transformer") as transformers has it.
+Mask2Former (Cheng et al. 2022, "Masked-attention Mask Transformer") of transformers.
 
-A fixed number of queries each draw one mask and name a class.  Trained for instance segmentation, it finds
-the objects of its classes with their pixels.
+A fixed number of queries each return one mask and a class.  Trained for instance segmentation, it finds
+objects of its classes with their pixels.
 """
 
 import logging
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import PIL.Image
 import torch
 from transformers import (
     Mask2FormerConfig,
@@ -23,21 +22,20 @@ from transformers import (
 from models.checkpoints.files import CONFIG, PREPROCESSOR
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.pretrained import load_processor
+from models.checkpoints.pretrained import load_pretrained, load_processor
 from models.checkpoints.weights import DTYPES
 from models.core.calls import DetectCall
 from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.known import grey
 from models.core.outcomes import Detections
 from models.core.settings import LocalSettings
 from models.families.detector import MASK2FORMER
 from models.families.detector.instances import Instances, instances_of
-from models.families.detector.loading import load_network
 from models.families.detector.picture import Picture, by_shape, picture_of
-from models.images.image import Image
 
 MODEL_TYPE = "mask2former"
 
-# It warns at every start of backbones other than Swin.  They work, and the demo's is one.
+# It warns at every start of backbones other than Swin, such as the demo's.  They work.
 logging.getLogger("transformers.models.mask2former.configuration_mask2former").setLevel(logging.ERROR)
 
 
@@ -53,56 +51,38 @@ class Network(Mask2FormerPreTrainedModel):  # type: ignore[misc]  # transformers
         self.post_init()
 
     def forward(self, pixel_values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits of each query: of all classes and of none (N, Q, C+1), and of its mask (N, Q, h, w)."""
+        """
+        Return logits of each query: of all classes and of none (N, Q, C+1), and of its mask (N, Q, h, w).
+        """
         found = self.model(pixel_values=pixel_values, output_hidden_states=True)
         last = found.transformer_decoder_intermediate_states[-1].transpose(0, 1)
         return self.class_predictor(last), found.masks_queries_logits[-1]
 
 
 class Mask2Former:
-    """
-    A loaded Mask2Former.
-
-    Args:
-        directory: a checkpoint as transformers saves it, weights in safetensors.
-        dtype: "float32" or "bfloat16".
-        device: where PyTorch puts it: "cpu", "cuda:0".
-        id, revision: what scores are labelled with; by default the directory's name and a digest.
-
-    Raises:
-        CheckpointError: naming the file that is missing or cannot be used.
-    """
+    """A loaded Mask2Former.  Args as in `ModelArguments`; raises `CheckpointError`."""
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
-        self._network = load_network(Network, MODEL_TYPE, directory, DTYPES[dtype]).to(device).eval()
+        self._network = load_pretrained(Network, directory, DTYPES[dtype], MODEL_TYPE).to(device).eval()
         self._processor = load_processor(Mask2FormerImageProcessor, directory / PREPROCESSOR)
         self._device, self._dtype = device, DTYPES[dtype]
         self._labels = labels_of(directory / CONFIG, self._network.config)
-        self.info = info_of(
-            MASK2FORMER,
-            directory,
-            (CONFIG, PREPROCESSOR),
-            dtype=dtype,
-            device=device,
-            id=id,
-            revision=revision,
-            labels=self._labels,
-            masks=True,
-        )
+        files, more = (CONFIG, PREPROCESSOR), {"labels": self._labels, "masks": True}
+        self.info = info_of(MASK2FORMER, directory, files, dtype, device, id, revision, **more)
 
     def prepare(self, call: DetectCall) -> Prepared:
-        """The picture as a tensor."""
+        """Preprocess the picture."""
         if call.labels:
-            raise ModelError("the detector looks for the classes that it was trained for, and for no others")
+            raise ModelError("the detector finds only the classes that it was trained on")
         return self.ready(picture_of(call, self._processor))
 
     def ready(self, picture: Picture) -> Prepared:
-        """The cost is the picture's pieces of 32 x 32 pixels."""
+        """Wrap a picture; the cost is its number of 32 x 32 squares."""
         return Prepared(picture.pieces, picture)
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Detections | ModelError]:
-        """One pass for all pictures of the same shape: none is padded for another's sake."""
+        """Run all pictures of equal shape in one pass, without padding."""
         outcomes: dict[int, Detections | ModelError] = {}
         groups = [*by_shape([prepared.data for prepared in batch])]
         queued = [(places, pictures, self._instances(pictures)) for places, pictures in groups]
@@ -117,19 +97,18 @@ class Mask2Former:
         return instances_of(classes.float(), masks.float())
 
     def example(self) -> DetectCall:
-        """A grey picture of a usual size."""
-        return DetectCall(Image.of(PIL.Image.new("RGB", (512, 512), (128, 128, 128)), "example"))
+        return DetectCall(grey(512, 512))
 
 
 def on_the_cpu(found: tuple[torch.Tensor, ...]) -> Iterator[Instances]:
-    """The instances of one picture after the other."""
+    """Yield the instances of each picture."""
     arrays: list[np.ndarray] = [tensor.cpu().numpy() for tensor in found]
     for scores, labels, masks in zip(*arrays, strict=True):
         yield Instances(scores, labels, masks)
 
 
 def labels_of(path: Path, config: Any) -> tuple[str, ...]:
-    """The classes by number.  Raises `CheckpointError` where one has no name."""
+    """Return the class names.  Raises `CheckpointError` if one is missing."""
     names = {int(number): str(name) for number, name in config.id2label.items()}
     if sorted(names) != [*range(len(names))]:
         raise CheckpointError(f"{path}: id2label must name all classes, from 0")
@@ -137,5 +116,5 @@ def labels_of(path: Path, config: Any) -> tuple[str, ...]:
 
 
 def load(settings: LocalSettings) -> Mask2Former:
-    """The detector of a table.  Raises `CheckpointError`."""
+    """Load the detector of a table.  Raises `CheckpointError`."""
     return Mask2Former(**model_arguments(settings))

@@ -1,8 +1,8 @@
 """
-OWLv2 (Minderer et al. 2023, "Scaling Open-Vocabulary Object Detection") as transformers has it.
+OWLv2 (Minderer et al. 2023, "Scaling Open-Vocabulary Object Detection") of transformers.
 
-Each patch of a picture gives one box, and says how well it fits each of the labels that a call names.  It
-draws no masks.
+Each patch of a picture gives one box, and its similarity to each of the labels of a call.  It returns no
+masks.
 """
 
 from collections.abc import Sequence
@@ -11,42 +11,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import PIL.Image
 import torch
 from torchvision.ops import batched_nms
 from transformers import Owlv2ForObjectDetection, Owlv2ImageProcessor
 
-from models.checkpoints.files import CLIP_WORDS, CONFIG, PREPROCESSOR, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.files import CLIP_VOCABULARY, CONFIG, PREPROCESSOR, TOKENIZER, TOKENIZER_CONFIG
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.pretrained import load_processor, load_words
+from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained, load_processor
 from models.checkpoints.weights import DTYPES
 from models.core.calls import DetectCall
 from models.core.contract import ModelError, Prepared
+from models.core.known import grey
 from models.core.outcomes import Detection, Detections
 from models.families.detector import OWLV2, Owlv2Settings
-from models.families.detector.loading import load_network
 from models.families.detector.picture import Picture, picture_of
-from models.images.image import Image
 
 MODEL_TYPE = "owlv2"
-TEXT = "a photo of a {}"  # how a label is asked for, as in training
-KEPT = 8  # sets of labels whose embeddings are kept
+TEXT = "a photo of a {}"  # the prompt of a label in training
+KEPT = 8  # sets of labels whose embeddings are cached
 
 
 class Owlv2:
     """
-    A loaded OWLv2.
+    A loaded OWLv2.  Args as in `ModelArguments`; raises `CheckpointError`.
 
     Args:
-        directory: a checkpoint as transformers saves it, weights in safetensors.
-        dtype: "float32" or "bfloat16".
-        device: where PyTorch puts it: "cpu", "cuda:0".
-        max_overlap: of boxes of one label whose IoU is larger, the surest stays.
-        id, revision: what scores are labelled with; by default the directory's name and a digest.
-
-    Raises:
-        CheckpointError: naming the file that is missing or cannot be used.
+        max_overlap: of boxes of one label with a larger IoU, only the one with the highest score is kept.
     """
 
     def __init__(
@@ -59,44 +50,37 @@ class Owlv2:
         id: str = "",
         revision: str = "",
     ) -> None:
-        network = load_network(Owlv2ForObjectDetection, MODEL_TYPE, directory, DTYPES[dtype])
+        network = load_pretrained(Owlv2ForObjectDetection, directory, DTYPES[dtype], MODEL_TYPE)
         self._network = network.to(device).eval()
         self._processor = load_processor(Owlv2ImageProcessor, directory / PREPROCESSOR)
-        self._words, _ = load_words(directory)
+        self._tokenizer, _ = load_fast_tokenizer(directory)
         length = network.config.text_config.max_position_embeddings
-        self._words.enable_truncation(length)
-        self._words.enable_padding(length=length)
+        self._tokenizer.enable_truncation(length)
+        self._tokenizer.enable_padding(length=length)
         self._device, self._dtype, self._max_overlap = device, DTYPES[dtype], max_overlap
         self._embedded = lru_cache(KEPT)(self._embed)
-        self.info = info_of(
-            OWLV2,
-            directory,
-            (CONFIG, PREPROCESSOR, TOKENIZER, TOKENIZER_CONFIG, CLIP_WORDS),
-            dtype=dtype,
-            device=device,
-            id=id,
-            revision=revision,
-        )
+        files = (CONFIG, PREPROCESSOR, TOKENIZER, TOKENIZER_CONFIG, CLIP_VOCABULARY)
+        self.info = info_of(OWLV2, directory, files, dtype, device, id, revision)
 
     def prepare(self, call: DetectCall) -> Prepared:
-        """The picture as a tensor."""
+        """Preprocess the picture."""
         if not call.labels:
-            raise ModelError("the detector finds what it is told to look for, and was told nothing")
+            raise ModelError("the detector needs labels, and the call has none")
         return self.ready(picture_of(call, self._processor))
 
     def ready(self, picture: Picture) -> Prepared:
-        """The cost is the picture's patches."""
+        """Wrap a picture; the cost is its number of patches."""
         return Prepared(self._network.num_patches_height * self._network.num_patches_width, picture)
 
     @property
     def side(self) -> int:
-        """Of every picture that the network is given, in pixels."""
+        """Side of the network's input, in pixels."""
         side: int = self._network.config.vision_config.image_size
         return side
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Detections | ModelError]:
-        """One pass of the vision tower; labels that were asked for lately are not embedded again."""
+        """Run the vision tower once; embeddings of recent labels are cached."""
         pictures: list[Picture] = [prepared.data for prepared in batch]
         pixels = torch.stack([picture.pixels for picture in pictures]).to(self._device, self._dtype)
         places, _ = self._network.image_embedder(pixel_values=pixels)
@@ -114,8 +98,8 @@ class Owlv2:
         ]
 
     def _embed(self, labels: tuple[str, ...]) -> torch.Tensor:
-        """(labels, width), on the device."""
-        texts = self._words.encode_batch([TEXT.format(label) for label in labels])
+        """Return embeddings (labels, width), on the device."""
+        texts = self._tokenizer.encode_batch([TEXT.format(label) for label in labels])
         ids = torch.tensor([text.ids for text in texts], device=self._device)
         mask = torch.tensor([text.attention_mask for text in texts], device=self._device)
         inner: Any = self._network.owlv2
@@ -126,7 +110,7 @@ class Owlv2:
     def _detections(
         self, picture: Picture, boxes: torch.Tensor, scores: torch.Tensor, labels: torch.Tensor
     ) -> Detections | ModelError:
-        """Those that score more than the threshold, the surest first, within the picture."""
+        """Return those that score more than the threshold, the highest score first, within the picture."""
         if not np.isfinite(scores.numpy()).all():
             return ModelError("the model's output is not finite")
         kept = np.flatnonzero(scores.numpy() > picture.threshold)
@@ -141,17 +125,15 @@ class Owlv2:
         return Detections(tuple(found))
 
     def example(self) -> DetectCall:
-        """A grey picture, and something to look for."""
-        picture = Image.of(PIL.Image.new("RGB", (512, 512), (128, 128, 128)), "example")
-        return DetectCall(picture, ("dog",))
+        return DetectCall(grey(512, 512), ("dog",))
 
 
 def corners(boxes: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
     """
-    Left, top, right and bottom in pixels, none outside of the picture.
+    Return left, top, right and bottom in pixels, clipped to the picture.
 
     Args:
-        boxes: middle, width and height as shares of the square that the picture was padded to, (N, 4).
+        boxes: centre, width and height relative to the square that the picture was padded to, (N, 4).
     """
     width, height = size
     middle, half = boxes[:, :2], boxes[:, 2:] / 2
@@ -160,5 +142,5 @@ def corners(boxes: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
 
 
 def load(settings: Owlv2Settings) -> Owlv2:
-    """The detector of a table.  Raises `CheckpointError`."""
+    """Load the detector of a table.  Raises `CheckpointError`."""
     return Owlv2(**model_arguments(settings), max_overlap=settings.max_overlap)

@@ -1,4 +1,4 @@
-"""A picture as a detector takes it."""
+"""A picture as the input of a detector."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,18 +13,20 @@ from models.core.calls import DetectCall
 from models.core.contract import ModelError
 
 MAX_SIDE = 2048  # larger pictures are scaled down first; detectors see 1,333 pixels at most
-MAX_ASPECT = 16  # longer side over shorter; what a detector pads or stretches would take gigabytes
-PIECE = 32  # side of the pieces that the cost counts
+MAX_ASPECT = 16  # longer side over shorter; padding would take gigabytes
+PIECE = 32  # side of the squares that the cost counts
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     """
+    A preprocessed picture.
+
     Attributes:
-        pixels: what the network is given, float32 (3, height, width).
+        pixels: input of the network, float32 (3, height, width).
         size: width and height of the picture itself.
-        threshold: an object is found if its score is larger.
-        labels: what is looked for; empty: all that the model knows.
+        threshold: lowest score of an object, exclusive.
+        labels: objects to find; empty for a model with a fixed set.
     """
 
     pixels: torch.Tensor
@@ -34,13 +36,13 @@ class Picture:
 
     @property
     def pieces(self) -> int:
-        """How many pieces of 32 x 32 pixels the network is given."""
+        """The number of 32 x 32 squares in the network's input."""
         height, width = self.pixels.shape[-2:]
         return ceil(height / PIECE) * ceil(width / PIECE)
 
 
 def picture_of(call: DetectCall, processor: Any) -> Picture:
-    """The call's picture through a processor of transformers.  Raises `ModelError` for a strip."""
+    """Run the call's picture through a processor of transformers.  Raises `ModelError` for a strip."""
     rgb = call.image.rgb
     if max(rgb.size) > MAX_ASPECT * min(rgb.size):
         raise ModelError(f"the image is more than {MAX_ASPECT} times as long as it is wide")
@@ -49,7 +51,7 @@ def picture_of(call: DetectCall, processor: Any) -> Picture:
 
 
 def smaller(rgb: PIL.Image.Image) -> PIL.Image.Image:
-    """*rgb* with sides of `MAX_SIDE` at most."""
+    """Scale *rgb* down to sides of `MAX_SIDE` at most."""
     scale = MAX_SIDE / max(rgb.size)
     if scale >= 1:
         return rgb
@@ -58,7 +60,7 @@ def smaller(rgb: PIL.Image.Image) -> PIL.Image.Image:
 
 
 def by_shape(pictures: Sequence[Picture]) -> Iterator[tuple[list[int], list[Picture]]]:
-    """Those whose tensors have the same shape, with their places among all."""
+    """Group pictures by the shape of their tensors, with their indices."""
     groups = defaultdict[torch.Size, list[int]](list)
     for place, picture in enumerate(pictures):
         groups[picture.pixels.shape].append(place)

@@ -1,8 +1,8 @@
 """
 The files of an ImageReward, and the names of its tensors.
 
-It is published as `ImageReward.pt` and `med_config.json`.  The words of bert-base-uncased, which it was
-trained with, are elsewhere, and must lie beside them.
+It is published as `ImageReward.pt` and `med_config.json`.  The tokenizer, that of bert-base-uncased, is not
+part of it and must be copied into the directory.
 """
 
 import re
@@ -14,13 +14,13 @@ from transformers import BlipTextConfig, BlipVisionConfig
 
 from models.checkpoints.configuration import built, check_fixed, check_size, read_json
 from models.checkpoints.files import TOKENIZER
-from models.checkpoints.locate import Located, local
+from models.checkpoints.locate import local
 from models.core.contract import CheckpointError
 
 MED_CONFIG = "med_config.json"
-WEIGHTS = ("ImageReward.safetensors", "ImageReward.pt")  # the first that is there is read
-WORDS = (TOKENIZER, "vocab.txt")
-FILES = (MED_CONFIG, *WEIGHTS, *WORDS)  # what the revision of a directory is made from
+WEIGHTS = ("ImageReward.safetensors", "ImageReward.pt")  # the first that exists is read
+VOCABULARY = (TOKENIZER, "vocab.txt")
+FILES = (MED_CONFIG, *WEIGHTS, *VOCABULARY)  # the revision of a directory is a digest of these
 
 HEAD = 64  # numbers of a head of the vision tower, in each of BLIP's sizes
 EPSILON = 1e-6  # of the vision tower's layer norms
@@ -36,7 +36,7 @@ FIXED = {"add_cross_attention": True, "position_embedding_type": "absolute"}
 TEXT = (*SIZES, "hidden_act", "layer_norm_eps", "pad_token_id")
 
 VISION = "blip.visual_encoder."
-# The names of `Network` to those of the file; what else it names is the same.
+# The names of `Network` to those of the file; all others are equal.
 NAMES = (
     (r"^text\.", "blip.text_encoder."),
     (r"^vision\.embeddings\.class_embedding$", f"{VISION}cls_token"),
@@ -52,18 +52,16 @@ NAMES = (
 UNUSED = re.compile(r".*\.position_ids|blip\.(vision|text)_proj\.(weight|bias)")
 
 
-def find(checkpoint: str) -> Located:
-    """Where a checkpoint lies.  Raises `CheckpointError` where that is no directory."""
-    found = local(checkpoint)
-    if found is None:
+def check_local(checkpoint: str) -> None:
+    """Raise `CheckpointError` if *checkpoint* is not a directory."""
+    if local(checkpoint) is None:
         raise CheckpointError(
             f"{checkpoint}: not a directory; an ImageReward is not downloaded, since its words are elsewhere"
         )
-    return found
 
 
 def weights_file(directory: Path) -> Path:
-    """The file of the weights.  Raises `CheckpointError`."""
+    """Return the file with the weights.  Raises `CheckpointError`."""
     for name in WEIGHTS:
         if (directory / name).is_file():
             return directory / name
@@ -71,14 +69,14 @@ def weights_file(directory: Path) -> Path:
 
 
 def name_in_file(name: str) -> str:
-    """What the file calls the tensor that `Network` calls *name*."""
+    """Return the file's name of the tensor *name* of `Network`."""
     for pattern, replacement in NAMES:
         name = re.sub(pattern, replacement, name)
     return name
 
 
 def vision_config(path: Path, shapes: Mapping[str, torch.Tensor]) -> BlipVisionConfig:
-    """The vision tower that tensors of these shapes belong to.  Raises `CheckpointError`."""
+    """Derive the vision tower's configuration from the shapes of its tensors.  Raises `CheckpointError`."""
     try:
         _, positions, width = shapes[f"{VISION}pos_embed"].shape
         patch = shapes[f"{VISION}patch_embed.proj.weight"].shape[-1]
@@ -103,7 +101,7 @@ def vision_config(path: Path, shapes: Mapping[str, torch.Tensor]) -> BlipVisionC
 
 
 def text_config(directory: Path, vision_width: int) -> BlipTextConfig:
-    """The text tower that `med_config.json` describes.  Raises `CheckpointError`."""
+    """Read the text tower's configuration from `med_config.json`.  Raises `CheckpointError`."""
     path = directory / MED_CONFIG
     given = read_json(path)
     for name in SIZES:

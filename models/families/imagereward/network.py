@@ -1,4 +1,4 @@
-"""ImageReward's network: BLIP's two towers as transformers has them, and a head."""
+"""ImageReward's network: BLIP's two towers of transformers, and a head."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from models.families.imagereward.layout import (
 from models.families.linear_head import linear_head, width_of
 from models.sizing.dry_run import is_dry
 
-# What the rewards of the training data have; of the released code.
+# Of the rewards of the training data; from the released code.
 MEAN, DEVIATION = 0.16717362830052426, 1.0333394966054072
 MLP = "mlp."
 
@@ -37,10 +37,12 @@ class Network(nn.Module):
         self, pixels: torch.Tensor, places: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         """
+        Compute rewards.
+
         Args:
             pixels: (P, 3, side, side) of distinct pictures.
-            places: (N) which of them each text is about.
-            ids, mask: (N, T) tokens, and 1 where there is one.
+            places: (N) index of the picture of each text.
+            ids, mask: (N, T) tokens, and 1 at each token, 0 at padding.
 
         Returns:
             (N) rewards, float32.
@@ -53,10 +55,10 @@ class Network(nn.Module):
 
 def load_network(directory: Path, dtype: torch.dtype) -> Network:
     """
-    The network of *directory* with every weight; the head stays in float32.
+    Load the network of *directory* with every weight; the head stays in float32.
 
     Raises:
-        CheckpointError: a file is missing or broken, or the weights don't fit, listed.
+        CheckpointError: a file is missing or broken, or the weights don't fit.
     """
     path = weights_file(directory)
     held = read_file(path, "meta" if is_dry() else "cpu", mapped=True)

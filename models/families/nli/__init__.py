@@ -1,4 +1,4 @@
-"""Models that say whether one text follows from another (NLI), in the role `nli`."""
+"""Models that predict whether one text follows from another (NLI), in the role `nli`."""
 
 from models.core.family import Family
 from models.core.settings import LocalSettings

@@ -12,7 +12,7 @@ class Text:
 
     Attributes:
         ids: tokens of both texts.
-        parts: of each token 0 for the premise and 1 for the hypothesis, where the network is told that.
+        parts: token type ids: 0 for the premise, 1 for the hypothesis; empty if the network has none.
         truncated: the pair was cut at the model's length.
     """
 

@@ -1,8 +1,8 @@
 """
-PP-OCR through the package `rapidocr`: lines of text are found in an image, cut out and read.
+PP-OCR through the package `rapidocr`: lines of text are detected in an image and recognised.
 
 Two networks of PP-OCRv6 (Apache-2.0), inside the package's wheel, run in onnxruntime on the CPU.  As in the
-OCR rewards of trainers, no third one looks for lines that are upside down.
+OCR rewards of trainers, the network for lines that are upside down is not used.
 """
 
 import os
@@ -24,7 +24,7 @@ from models.families.ocr.package import NAME, Package, installed
 from models.families.ocr.page import Page, page_of
 from models.images.image import Image
 
-LEAST_CONFIDENCE = 0.5  # of a line that counts as read; PaddleOCR drops the others, too
+LEAST_CONFIDENCE = 0.5  # of a line in the result; PaddleOCR drops the others, too
 
 
 class RapidOcr:
@@ -32,16 +32,16 @@ class RapidOcr:
     The models of the package.
 
     Args:
-        threads: that read one image, at most one for each core.
-        id, revision: what scores are labelled with; by default the weights' name and the package's version.
+        threads: per image, at most one for each core.
+        id, revision: label of the scores; by default the weights' name and the package's version.
 
     Raises:
-        CheckpointError: the package is not there, or lacks a file of weights.
+        CheckpointError: the package is not installed, or lacks a file of weights.
     """
 
     def __init__(self, *, threads: int = 1, id: str = "", revision: str = "") -> None:
         package = installed()
-        cv2.setNumThreads(1)  # its own would stand beside onnxruntime's
+        cv2.setNumThreads(1)  # onnxruntime has its own threads
         self._engine = RapidOCR(params=parameters(package, threads))
         self.info = ModelInfo(
             role=FAMILY.role,
@@ -53,12 +53,12 @@ class RapidOcr:
         )
 
     def prepare(self, call: ReadCall) -> Prepared:
-        """The picture as a page; the cost is its pieces."""
+        """Make a page of the picture; the cost is its number of squares."""
         page = page_of(call.image.rgb)
         return Prepared(page.cost, page)
 
     def score(self, batch: Sequence[Prepared]) -> list[Reading]:
-        """One picture after the other."""
+        """Read one picture after the other."""
         return [self._read(prepared.data) for prepared in batch]
 
     def _read(self, page: Page) -> Reading:
@@ -72,7 +72,7 @@ class RapidOcr:
         return Reading(in_reading_order(lines))
 
     def example(self) -> ReadCall:
-        """A sign, so that both networks have been used before the first request."""
+        """Return a sign, so that both networks are warmed up."""
         picture = PIL.Image.new("RGB", (512, 512), "white")
         font = PIL.ImageFont.load_default(64)
         PIL.ImageDraw.Draw(picture).text((120, 220), "Example", fill="black", font=font)
@@ -80,7 +80,9 @@ class RapidOcr:
 
 
 def parameters(package: Package, threads: int) -> dict[str, Any]:
-    """Files that are there, so that none is downloaded; pages are made here, and the log is ours."""
+    """
+    Return parameters with local files, so that none is downloaded; pages are made here, and its log is off.
+    """
     return {
         "Global.log_level": "critical",
         "Global.text_score": LEAST_CONFIDENCE,
@@ -95,5 +97,5 @@ def parameters(package: Package, threads: int) -> dict[str, Any]:
 
 
 def load(settings: RapidOcrSettings) -> RapidOcr:
-    """The reader of a table.  Raises `CheckpointError`."""
+    """Load the OCR model of a table.  Raises `CheckpointError`."""
     return RapidOcr(threads=settings.threads, id=settings.id, revision=settings.revision)

@@ -1,4 +1,4 @@
-"""The order in which lines of text are read."""
+"""Reading order of lines of text."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from models.core.outcomes import Line
 
 def in_reading_order(lines: Iterable[Line]) -> tuple[Line, ...]:
     """
-    From top to bottom, and from left to right in each row.
+    Sort lines from top to bottom, and from left to right in each row.
 
     A line belongs to the row above it if its middle is not below the bottom of the row's first line.
     """
@@ -22,10 +22,10 @@ def in_reading_order(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 
 def middle(line: Line) -> float:
-    """How far its middle is from the top."""
+    """Return the vertical distance of a line's middle from the top."""
     return sum(y for _, y in line.box) / len(line.box)
 
 
 def left(line: Line) -> float:
-    """Where it begins."""
+    """Return the left end of a line."""
     return min(x for x, _ in line.box)

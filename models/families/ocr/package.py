@@ -1,4 +1,4 @@
-"""Where the package `rapidocr` is, and the weights that its wheel brings."""
+"""The installed package `rapidocr` and the weights in its wheel."""
 
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -8,13 +8,13 @@ from pathlib import Path
 from models.core.contract import CheckpointError
 
 PACKAGE = "rapidocr"
-NAME = "PP-OCRv6-small"  # what the weights are called
+NAME = "PP-OCRv6-small"  # of the weights
 DETECTOR, RECOGNISER = "PP-OCRv6_det_small.onnx", "PP-OCRv6_rec_small.onnx"
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """The installed package, with its files of weights: one finds lines of text, the other reads them."""
+    """The version of the installed package and its files of weights."""
 
     version: str
     detector: Path
@@ -22,7 +22,7 @@ class Package:
 
 
 def installed() -> Package:
-    """The package; nothing of it is imported.  Raises `CheckpointError` where it is not of use."""
+    """Find the package without importing it.  Raises `CheckpointError` if it is not usable."""
     spec, found = find_spec(PACKAGE), version_of(PACKAGE)
     if spec is None or spec.origin is None or not found or find_spec("onnxruntime") is None:
         raise CheckpointError("needs the package rapidocr: pip install '.[ocr]' in the repository's folder")
@@ -34,7 +34,7 @@ def installed() -> Package:
 
 
 def version_of(package: str) -> str:
-    """Its version; empty where it is not installed."""
+    """Return a package's version; empty if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

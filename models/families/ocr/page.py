@@ -1,5 +1,5 @@
 """
-A picture as the detector takes it, and the way back to the picture's own pixels.
+A picture as the detector's input, and its coordinates.
 
 The detector enlarges any page until its shorter side has 736 pixels.  A strip would take gigabytes then, so
 strips are padded, and large pictures scaled down.
@@ -15,12 +15,14 @@ MAX_SIDE = 1280  # longest side of a page; smaller pictures are not scaled
 MIN_SIDE = 32
 MAX_ASPECT = 3  # longer side over shorter; black fills the rest
 DETECTED_SIDE = 736  # what the detector enlarges the shorter side to
-PIECE = 32  # side of the pieces that the cost counts
+PIECE = 32  # side of the squares that the cost counts
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """
+    The input of the detector.
+
     Attributes:
         pixels: uint8 (height, width, 3), in the order blue, green, red.
         place: left, top, right and bottom of the picture on the page.
@@ -33,14 +35,14 @@ class Page:
 
     @property
     def cost(self) -> int:
-        """Pieces of 32x32 pixels that the detector looks at."""
+        """The number of 32x32 squares in the detector's input."""
         height, width = self.pixels.shape[:2]
         larger = max(1.0, DETECTED_SIDE / min(height, width))
         pieces: int = ceil(height * larger / PIECE) * ceil(width * larger / PIECE)
         return pieces
 
     def in_picture(self, corners: np.ndarray) -> tuple[tuple[float, float], ...]:
-        """Corners (4, 2) on the page as pixels of the picture, none outside of it."""
+        """Convert corners (4, 2) on the page to pixels of the picture, clipped."""
         place, size = np.array(self.place, float), np.array(self.size, float)
         scale = size / (place[2:] - place[:2])
         found = np.clip((corners - place[:2]) * scale, 0, size)
@@ -48,7 +50,7 @@ class Page:
 
 
 def page_of(rgb: PIL.Image.Image) -> Page:
-    """*rgb*, scaled down where it is larger than a page may be, in the middle of one that is no strip."""
+    """Scale *rgb* down to a page's size, and centre it on a page that is no strip."""
     scale = min(1.0, MAX_SIDE / max(rgb.size))
     width, height = (max(1, round(side * scale)) for side in rgb.size)
     picture = rgb.resize((width, height), PIL.Image.Resampling.BICUBIC) if scale < 1 else rgb

@@ -13,7 +13,7 @@ class LlmSettings(RemoteSettings):
     max_tokens: int = Field(
         1024,
         ge=64,
-        description="Most tokens of an answer; the server's context holds the prompt beside them.",
+        description="Most tokens of an answer; the server's context holds the prompt as well.",
     )
 
 
@@ -23,7 +23,7 @@ class VlmSettings(RemoteSettings):
     question: str = Field(
         QUESTION,
         pattern=r"^[^{}]*\{\}[^{}]*$",
-        description="How it is asked whether it sees a text, `{}`.",
+        description="Template of the question whether it sees a text, `{}`.",
     )
 
 

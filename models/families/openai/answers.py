@@ -1,4 +1,4 @@
-"""What a VLM is asked of the answers to one question, and how its first token's log-probabilities tell it."""
+"""The answers to one question, as labels for a VLM and from log-probabilities of its first token."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class Answers:
     The answers to one question.
 
     Attributes:
-        question: as the model is asked.
-        labels: texts whose log-probabilities are needed, in the place of the first token.
-        whole: whether a label must be one token; if not, its first one stands for it.
-        outcome: made of the labels' log-probabilities and of their tokens.
+        question: the text of the prompt.
+        labels: texts whose log-probabilities as the first token are needed.
+        whole: each label must be one token; if False, its first one represents it.
+        outcome: makes the result of the labels' log-probabilities and tokens.
     """
 
     question: str
@@ -32,7 +32,7 @@ class Answers:
 
 
 def answers_of(call: VlmCall) -> Answers:
-    """What *call* asks.  Raises `ModelError` for an empty answer, or more choices than letters."""
+    """Translate *call*.  Raises `ModelError` for an empty answer, or more choices than letters."""
     match call:
         case LikelihoodCall(_, question, answer):
             filled([answer])
@@ -53,26 +53,26 @@ def answers_of(call: VlmCall) -> Answers:
 
 
 def filled(answers: Sequence[str]) -> None:
-    """Raises `ModelError` where one of them is empty."""
+    """Raise `ModelError` if one of *answers* is empty."""
     if not answers or not all(answer.strip() for answer in answers):
         raise ModelError("the answer is empty")
 
 
 def lettered(question: str, choices: Sequence[str]) -> str:
-    """A question with a line for each choice, and how to answer."""
+    """Return a question with a line for each choice, and an instruction to answer by letter."""
     options = zip(ascii_uppercase, choices, strict=False)
     lines = [f"{letter}. {' '.join(choice.split())}" for letter, choice in options]
     return "\n".join([question, *lines, BY_LETTER])
 
 
 def likelihood(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Likelihood:
-    """Of the answer, "Yes" and "No"."""
+    """Build a result from the answer, "Yes" and "No"."""
     answer, yes, no = log_probs
     return Likelihood((answer,), yes, no)
 
 
 def one_token_each(log_probs: Sequence[float], tokens: Sequence[int | None]) -> Choices:
-    """Of each choice's letter, or of each label.  Raises `ModelError` where two are the same token."""
+    """Build a result from letters or labels.  Raises `ModelError` if two are the same token."""
     known = [token for token in tokens if token is not None]
     if len(set(known)) < len(known):
         raise ModelError("two labels are the same token of this model")
@@ -80,5 +80,5 @@ def one_token_each(log_probs: Sequence[float], tokens: Sequence[int | None]) -> 
 
 
 def first_token(log_probs: Sequence[float], tokens: Sequence[int | None]) -> FirstToken:
-    """Of each answer's first token."""
+    """Build a result from the first token of each answer."""
     return FirstToken(tuple(log_probs), tuple(token for token in tokens if token is not None))

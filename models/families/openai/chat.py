@@ -1,4 +1,4 @@
-"""What every answer of a chat API looks like."""
+"""Responses of a chat API."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from models.core.contract import UpstreamError
 
 
 def first_choice(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The one choice of a chat completion.  Raises `UpstreamError`."""
+    """Return the one choice of a chat completion.  Raises `UpstreamError`."""
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise UpstreamError("returned no choices")

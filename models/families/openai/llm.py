@@ -1,8 +1,7 @@
 """
 A question LLM behind an OpenAI-compatible HTTP API, such as vLLM's.
 
-Answers are bound to a JSON schema by `response_format`.  (`guided_json` is ignored without a word by
-newer vLLM servers.)
+`response_format` constrains answers to a JSON schema.  (Newer vLLM servers ignore `guided_json` silently.)
 """
 
 from collections.abc import Mapping
@@ -20,10 +19,10 @@ class OpenAiLLM(RemoteModel):
     A chat model of that API.
 
     Args:
-        model: the name that the server knows it by.
+        model: its name on the server.
         extra_body: fields added to every request.
         max_tokens: of an answer, at most.
-        id, revision: what scores are labelled with.
+        id, revision: label of the scores.
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class OpenAiLLM(RemoteModel):
         self.info = ModelInfo(LLM.role, LLM.name, id or model, revision, "", "remote", generates=True)
 
     def prepare(self, call: GenerateCall) -> Prepared:
-        """The request's body."""
+        """Build the request's body."""
         max_tokens = min(call.max_tokens, self._max_tokens)
         body = {
             **self._extra,
@@ -58,7 +57,7 @@ class OpenAiLLM(RemoteModel):
         return Prepared(max_tokens, body)
 
     async def answer(self, prepared: Prepared, post: Post) -> Text:
-        """What the model wrote.  Raises `UpstreamError` where it was cut short or is not text."""
+        """Return the text.  Raises `UpstreamError` if it was cut short or is missing."""
         choice = first_choice(await post("chat/completions", prepared.data))
         text = choice.get("message", {}).get("content")
         if choice.get("finish_reason") != "stop" or not isinstance(text, str):
@@ -67,7 +66,7 @@ class OpenAiLLM(RemoteModel):
 
 
 def load(settings: LlmSettings) -> OpenAiLLM:
-    """The model of a table; its server is not asked."""
+    """Return the model of a table, without a request."""
     return OpenAiLLM(
         settings.model,
         extra_body=settings.extra_body,

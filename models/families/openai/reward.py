@@ -1,8 +1,8 @@
 """
-A reward model behind vLLM's pooling API, with a head of one or a few numbers, such as the HPSv3 family's.
+A reward model behind vLLM's pooling API, with a head of one or a few outputs, such as the HPSv3 family's.
 
-vLLM's `/classify` takes a chat with images and gives what the head says of its last token.  With
-`use_activation` false these are the numbers themselves, where it would apply a sigmoid or a softmax.
+vLLM's `/classify` takes a chat with images and returns the head's outputs for the last
+token.  `use_activation` false turns off the sigmoid or softmax.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ class OpenAiReward(RemoteModel):
     A reward model of that API.
 
     Args:
-        model: the name that the server knows it by.
+        model: its name on the server.
         template: the text that follows the image; `{}` is the prompt.
-        output: which of the head's outputs is the reward.
+        output: index of the reward in the head's outputs.
         extra_body: fields added to every request.
-        id, revision: what scores are labelled with.
+        id, revision: label of the scores.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class OpenAiReward(RemoteModel):
         self.info = ModelInfo(REWARD.role, REWARD.name, id or model, revision, "", "remote")
 
     def prepare(self, call: RewardCall) -> Prepared:
-        """The request's body, with the image as a `data:` URI."""
+        """Build the request's body, with the image as a `data:` URI."""
         content = [part(call.image), part(self._template.replace("{}", call.prompt))]
         body = {
             **self._extra,
@@ -56,11 +56,11 @@ class OpenAiReward(RemoteModel):
         return Prepared(IMAGE_COST, body)
 
     def opposites(self) -> tuple[RewardCall, ...]:
-        """How good a red picture is for what it shows, and for what it does not."""
+        """Return calls for a red picture with a right and a wrong prompt."""
         return tuple(RewardCall(PICTURE, text) for text in TEXTS)
 
     async def answer(self, prepared: Prepared, post: Post) -> Reward:
-        """What the head says.  Raises `UpstreamError` where that is something else than numbers."""
+        """Return the head's outputs.  Raises `UpstreamError` if they are not numbers."""
         outputs = outputs_of(await post("../classify", prepared.data))
         if self._output >= len(outputs):
             raise UpstreamError(f"returned {len(outputs)} outputs, so there is no output {self._output}")
@@ -68,7 +68,7 @@ class OpenAiReward(RemoteModel):
 
 
 def load(settings: RewardSettings) -> OpenAiReward:
-    """The model of a table; its server is not asked."""
+    """Return the model of a table, without a request."""
     return OpenAiReward(
         settings.model,
         template=settings.template,
@@ -80,7 +80,7 @@ def load(settings: RewardSettings) -> OpenAiReward:
 
 
 def outputs_of(answer: Mapping[str, Any]) -> tuple[float, ...]:
-    """The numbers of the one chat that was sent.  Raises `UpstreamError`, which names what came instead."""
+    """Return the outputs for the one chat of a request.  Raises `UpstreamError` for anything else."""
     match answer:
         case {"data": [{"probs": [_, *_] as outputs}]}:  # vLLM's name for them, with any activation
             odd = {KINDS.get(type(each), "a number") for each in outputs} - {"a number"}

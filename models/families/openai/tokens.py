@@ -1,16 +1,16 @@
-"""The tokens of answers, as the server of a VLM tells them."""
+"""The tokens of answers, from the server of a VLM."""
 
 from dataclasses import dataclass
 
 from models.core.contract import ModelError, Post, UpstreamError
 
-MAX_KNOWN = 10_000  # texts whose tokens are remembered
-BLANK = " \n\t▁ĠĊ"  # what a token that is nothing but space is written with
+MAX_KNOWN = 10_000  # texts in the cache
+BLANK = " \n\t▁ĠĊ"  # characters of a token that is only space
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A text's token ids, and the first of them that is more than a space, None where all are spaces."""
+    """A text's token ids, and the first of them that is more than a space; None if all are spaces."""
 
     ids: tuple[int, ...]
     first: int | None
@@ -18,10 +18,10 @@ class Tokens:
 
 class ServerTokens:
     """
-    Tokens of texts; the server is asked once for each.
+    A cache of texts' tokens, with one request for each text.
 
     Args:
-        model: the name that the server knows the model by.
+        model: its name on the server.
     """
 
     def __init__(self, model: str) -> None:
@@ -30,14 +30,15 @@ class ServerTokens:
 
     async def of(self, label: str, whole: bool, post: Post) -> int | None:
         """
-        The token that stands for *label*; None where the server doesn't tell, and its text must do.
+        Return the token that represents *label*; None if the server cannot tokenise, so that its text is
+        used.
 
         Raises:
-            ModelError: *label* is to be one token *whole*, and is not.
-            UpstreamError: the server doesn't tell, and a text would not show how *label* begins.
+            ModelError: *label* must be one token *whole*, and is not.
+            UpstreamError: the server cannot tokenise, and the first token is needed.
         """
         if label not in self._known:
-            tokens = await self._ask(label, post)
+            tokens = await self._request(label, post)
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
             self._known[label] = tokens
@@ -51,19 +52,19 @@ class ServerTokens:
             raise ModelError(f"the answer has {len(tokens.ids)} tokens in this model; it must have one")
         return tokens.ids[0] if whole else tokens.first
 
-    async def _ask(self, label: str, post: Post) -> Tokens | None:
-        """The tokens of *label*; None where the server has no such route."""
+    async def _request(self, label: str, post: Post) -> Tokens | None:
+        """Request the tokens of *label*; None if the server has no such route."""
         body = {"model": self._model, "prompt": label, "add_special_tokens": False, "return_token_strs": True}
         try:
-            told = await post("../tokenize", body)
+            answer = await post("../tokenize", body)
         except UpstreamError as error:
             if error.status not in (404, 405):
                 raise
             return None
-        ids, texts = told.get("tokens"), told.get("token_strs")
+        ids, texts = answer.get("tokens"), answer.get("token_strs")
         if not isinstance(ids, list) or any(type(id) is not int for id in ids):
             raise UpstreamError("returned no tokens")
         if not isinstance(texts, list) or len(texts) != len(ids):
-            texts = ids  # an older server, which writes no tokens: none of them is known to be a space
-        said = [id for id, text in zip(ids, texts, strict=True) if str(text).strip(BLANK)]
-        return Tokens(tuple(ids), next(iter(said), None))
+            texts = ids  # an older server without texts: no token counts as a space
+        visible = [id for id, text in zip(ids, texts, strict=True) if str(text).strip(BLANK)]
+        return Tokens(tuple(ids), next(iter(visible), None))

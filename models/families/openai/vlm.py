@@ -3,13 +3,13 @@ A decoder VLM behind vLLM's OpenAI-compatible API, in the role of a VQA model.
 
     P(label | image, question) = softmax of the first token's logits, at the label's token
 
-The image stands before the text, so that all questions about it share its prefix in the server's
-cache.  Other images of a call, with the texts that introduce them, stand before both.
+The image is before the text, so that all questions about it share a prefix in the server's cache.  Other
+images of a call, with their texts, are before both.
 
-vLLM gives the log-probabilities of named tokens (`logprob_token_ids`); where a server has none of that,
-its twenty likeliest tokens must hold every label, or there is no answer.
+vLLM returns the log-probabilities of requested tokens (`logprob_token_ids`); of a server without that, the
+twenty likeliest tokens must include every label.
 
-Choices stand below the question as "A. red", and their labels are the letters.
+Choices are listed below the question as "A. red", and the letters are their labels.
 """
 
 import base64
@@ -31,14 +31,14 @@ from models.families.openai.chat import first_choice
 from models.families.openai.tokens import ServerTokens
 from models.images.image import Image
 
-MAX_TOP_LOGPROBS = 20  # that an OpenAI-compatible server gives
-FLOOR = -9999.0  # what vLLM writes for minus infinity
-IMAGE_COST = 1000  # tokens, for admission; the server knows better
+MAX_TOP_LOGPROBS = 20  # limit of an OpenAI-compatible server
+FLOOR = -9999.0  # vLLM's value for minus infinity
+IMAGE_COST = 1000  # tokens, for admission only
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerQuery:
-    """One message: its *parts* are texts and images, as the API writes them, with the question last."""
+class Message:
+    """One message: its *parts* are texts and images in the API's format, with the question last."""
 
     parts: Sequence[dict[str, Any]]
     answers: Answers
@@ -48,14 +48,14 @@ class OpenAiVlm(RemoteModel):
     """
     A vision-language model of that API.
 
-    The answer asked for must be one token of the model's ("Yes" is); its likelihood is that token's
-    probability alone, without an end-of-sequence token.
+    An answer must be one token of the model ("Yes" is); its likelihood is the probability of that token,
+    without an end-of-sequence token.
 
     Args:
-        model: the name that the server knows it by.
-        question: how it is best asked whether it sees a text; `{}` is the text.
+        model: its name on the server.
+        question: template of the question whether it sees a text; `{}` is the text.
         extra_body: fields added to every request.
-        id, revision: what scores are labelled with.
+        id, revision: label of the scores.
     """
 
     def __init__(
@@ -81,38 +81,38 @@ class OpenAiVlm(RemoteModel):
         )
 
     def prepare(self, call: VlmCall) -> Prepared:
-        """Each image as a `data:` URI, made once for all its questions.  Raises `ModelError`."""
+        """Build the message; each image is encoded once for all its questions.  Raises `ModelError`."""
         answers = answers_of(call)
         before = call.before if isinstance(call, LabelCall) else ()
         parts = [part(each) for each in (*before, call.image, answers.question)]
         images = sum(each["type"] == "image_url" for each in parts)
-        return Prepared(IMAGE_COST * images, AnswerQuery(parts, answers))
+        return Prepared(IMAGE_COST * images, Message(parts, answers))
 
     def opposites(self) -> tuple[LikelihoodCall, ...]:
-        """Whether a red picture is red, and whether it is blue, in the model's own words."""
+        """Return the questions whether a red picture is red, and whether it is blue."""
         return tuple(LikelihoodCall(PICTURE, self.info.question.replace("{}", text)) for text in TEXTS)
 
     async def answer(self, prepared: Prepared, post: Post) -> CallResult:
         """
-        What the log-probabilities of the labels say, all from one request.
+        Return the result from the log-probabilities of the labels, with one request.
 
         Raises:
             ModelError: an answer that must be one token is not.
-            UpstreamError: a label has no finite log-probability, or the server doesn't tell its token.
+            UpstreamError: a label has no finite log-probability, or its token is unknown.
         """
-        asked: AnswerQuery = prepared.data
-        labels, whole = asked.answers.labels, asked.answers.whole
+        message: Message = prepared.data
+        labels, whole = message.answers.labels, message.answers.whole
         tokens = [await self._tokens.of(label, whole, post) for label in labels]
-        said = logprobs(await post("chat/completions", self._body(asked, tokens)))
-        found = [pick(said, label, token, whole) for label, token in zip(labels, tokens, strict=True)]
-        return asked.answers.outcome(found, tokens)
+        found = logprobs(await post("chat/completions", self._body(message, tokens)))
+        picked = [pick(found, label, token, whole) for label, token in zip(labels, tokens, strict=True)]
+        return message.answers.outcome(picked, tokens)
 
-    def _body(self, asked: AnswerQuery, tokens: Sequence[int | None]) -> dict[str, Any]:
+    def _body(self, message: Message, tokens: Sequence[int | None]) -> dict[str, Any]:
         named = {"logprob_token_ids": [*dict.fromkeys(tokens)], "return_tokens_as_token_ids": True}
         return {
             **self._extra,
             "model": self._model,
-            "messages": [{"role": "user", "content": [*asked.parts]}],
+            "messages": [{"role": "user", "content": [*message.parts]}],
             "temperature": 0,
             "max_tokens": 1,
             "logprobs": True,
@@ -122,7 +122,7 @@ class OpenAiVlm(RemoteModel):
 
 
 def load(settings: VlmSettings) -> OpenAiVlm:
-    """The model of a table; its server is not asked."""
+    """Return the model of a table, without a request."""
     return OpenAiVlm(
         settings.model,
         question=settings.question,
@@ -133,21 +133,21 @@ def load(settings: VlmSettings) -> OpenAiVlm:
 
 
 def part(shown: str | Image) -> dict[str, Any]:
-    """A text or an image as a part of a message."""
+    """Convert a text or an image to a part of a message."""
     if isinstance(shown, str):
         return {"type": "text", "text": shown}
     return {"type": "image_url", "image_url": {"url": shown.once(data_uri, data_uri)}}
 
 
 def data_uri(rgb: PIL.Image.Image) -> str:
-    """The pixels, lossless."""
+    """Encode the pixels losslessly."""
     buffer = io.BytesIO()
     rgb.save(buffer, "PNG", compress_level=1)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
 def logprobs(answer: Mapping[str, Any]) -> dict[str, float]:
-    """Log-probabilities of the first token's candidates, by what the server calls them, likeliest first."""
+    """Return log-probabilities of the first token's candidates by the server's names, likeliest first."""
     try:
         entries = first_choice(answer)["logprobs"]["content"][0]["top_logprobs"]
         said = {str(entry["token"]): float(entry["logprob"]) for entry in reversed(entries)}
@@ -158,11 +158,10 @@ def logprobs(answer: Mapping[str, Any]) -> dict[str, float]:
 
 def pick(said: Mapping[str, float], label: str, token: int | None, by_text: bool) -> float:
     """
-    The label's log-probability.
+    Return the label's log-probability.
 
     Args:
-        by_text: whether a token may be told by its text, with or without a space before, where the server
-            names none by id.
+        by_text: find the token by its text, with or without a space before, if the server returns no ids.
 
     Raises:
         UpstreamError: there is none, or it is not finite.

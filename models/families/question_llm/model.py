@@ -1,13 +1,11 @@
 """
 A causal language model that writes question sets, run through transformers.
 
-Any checkpoint will do that `AutoModelForCausalLM` loads without code of its own and whose tokenizer
-is a fast one with a chat template.  Real ones are better served by vLLM in a process of their own;
-this is the embedded default, which carries the demo's tiny Llama.
+Any checkpoint is supported that `AutoModelForCausalLM` loads without code of its own and whose tokenizer is a
+fast one with a chat template.  It is the default for the demo's tiny Llama; use vLLM for larger models.
 
-Decoding is greedy and one call at a time: padding would change the last bits of the logits, and now
-and then a word, with the company a call happens to be in.  Where a call brings a JSON schema, tokens
-that would leave it are masked (llguidance, which vLLM uses for the same).
+Decoding is greedy and one call at a time: padding would change the last bits of the logits, and sometimes a
+word. If a call has a JSON schema, tokens that would violate it are masked (llguidance, as in vLLM).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,17 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import AutoModelForCausalLM
 
-from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, weight_files
+from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
+from models.checkpoints.pretrained import load_pretrained
 from models.checkpoints.weights import DTYPES
 from models.core.calls import GenerateCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.outcomes import Text
 from models.families.question_llm import FAMILY, QuestionLLMSettings
-from models.families.question_llm.grammar import Allowed, load_grammar_words
-from models.families.question_llm.network import end_tokens, load_network
+from models.families.question_llm.grammar import Allowed, load_grammar_tokenizer
 from models.families.question_llm.prompt import user_message
 from models.families.question_llm.tokenizer import ChatTokenizer
 
@@ -41,49 +40,31 @@ ROOM = 1024  # tokens that an answer needs, at least
 
 
 class QuestionLLM:
-    """
-    A chat model on one device.
-
-    Args:
-        directory: a checkpoint as transformers saves it, weights in safetensors.
-        dtype: "float32" or "bfloat16".
-        device: where PyTorch puts it: "cpu", "cuda:0".
-        id, revision: what scores are labelled with; by default the directory's name and a digest.
-
-    Raises:
-        CheckpointError: naming the file that is missing or cannot be used.
-    """
+    """A chat model on one device.  Args as in `ModelArguments`; raises `CheckpointError`."""
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         for name in FILES:
             if not (directory / name).is_file():
                 raise CheckpointError(f"{directory / name}: missing")
-        weight_files(directory)
         self._tokenizer = ChatTokenizer(directory)
-        self._network = load_network(directory, DTYPES[dtype]).to(device).eval()
+        self._network = load_pretrained(AutoModelForCausalLM, directory, DTYPES[dtype])
+        self._network.to(device).eval()
         self._context: int = self._network.config.max_position_embeddings
         self._ends = end_tokens(self._network, self._tokenizer.loaded)
-        self._grammar_words = load_grammar_words(self._tokenizer.loaded, self._network.config.vocab_size)
-        self.info = info_of(
-            FAMILY,
-            directory,
-            FILES,
-            dtype=dtype,
-            device=device,
-            id=id,
-            revision=revision,
-            generates=True,
-            repeatable=True,
+        self._grammar_tokenizer = load_grammar_tokenizer(
+            self._tokenizer.loaded, self._network.config.vocab_size
         )
+        more = {"generates": True, "repeatable": True}
+        self.info = info_of(FAMILY, directory, FILES, dtype, device, id, revision, **more)
 
     def prepare(self, call: GenerateCall) -> Prepared:
         """
-        Token ids of the chat; `data` is (ids, tokens of answer, schema), and `cost` counts the first two.
+        Tokenise the chat; `data` is (ids, tokens of answer, schema), and `cost` counts the first two.
 
-        The answer may take what the context leaves, at most `max_tokens`.
+        The answer gets the rest of the context, at most `max_tokens`.
 
         Raises:
-            ModelError: the context leaves fewer than an answer needs.
+            ModelError: the rest of the context is too small.
         """
         ids = self._tokenizer.encode(call.system, call.user)
         room = min(call.max_tokens, self._context - len(ids))
@@ -96,12 +77,12 @@ class QuestionLLM:
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Text | ModelError]:
-        """Each answer, or the error that takes its place."""
+        """Return each answer, or the error that takes its place."""
         return [self._answer(*prepared.data) for prepared in batch]
 
     def _answer(self, ids: list[int], max_tokens: int, schema: Mapping[str, Any] | None) -> Text | ModelError:
-        """The likeliest token that the schema allows, one after another."""
-        allowed = Allowed(self._grammar_words, schema) if schema is not None else None
+        """Decode greedily the tokens that the schema allows."""
+        allowed = Allowed(self._grammar_tokenizer, schema) if schema is not None else None
         written: list[int] = []
         fresh, cache = ids, None
         while len(written) < max_tokens:
@@ -118,11 +99,19 @@ class QuestionLLM:
         return ModelError(f"the answer was longer than {max_tokens} tokens")
 
     def example(self) -> GenerateCall:
-        """A short prompt of the usual form, of no style in particular, and an answer of ordinary length."""
+        """Return a short prompt of the usual form, without a style, and an answer of ordinary length."""
         user = user_message("", "a red circle left of a blue square")
         return GenerateCall("Write about the prompt as JSON.", user, schema=EXAMPLE)
 
 
+def end_tokens(network: Any, tokenizer: Any) -> frozenset[int]:
+    """Return the ids that end an answer: chat models may have several."""
+    ends = network.generation_config.eos_token_id
+    if ends is None:
+        ends = tokenizer.eos_token_id
+    return frozenset(ends if isinstance(ends, list) else [ends])
+
+
 def load(settings: QuestionLLMSettings) -> QuestionLLM:
-    """The question LLM of a table.  Raises `CheckpointError`."""
+    """Load the question LLM of a table.  Raises `CheckpointError`."""
     return QuestionLLM(**model_arguments(settings))

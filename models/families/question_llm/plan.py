@@ -1,10 +1,9 @@
-"""What `--check` says of a question LLM that runs through transformers."""
+"""The plan of a question LLM for `--check`."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from models.checkpoints.files import weight_files
-from models.checkpoints.plan import plan_model, total
+from models.checkpoints.files import safetensors_files
+from models.checkpoints.plan import plan_model
 from models.core.contract import Prepared
 from models.core.family import Plan
 from models.families.question_llm import QuestionLLMSettings
@@ -12,20 +11,15 @@ from models.families.question_llm.model import QuestionLLM, load
 
 
 def plan(settings: QuestionLLMSettings) -> Plan:
-    """What would be loaded.  Raises what `plan_model` does."""
-    return plan_model(settings, count, load, lambda llm, _: largest(llm))
+    """Return the plan of a question LLM.  Same errors as `plan_model`."""
+    return plan_model(settings, safetensors_files, load, lambda llm, _: largest(llm))
 
 
 def largest(llm: QuestionLLM) -> Iterator[list[Prepared]]:
     """
-    A chat as long as the example's and the longest answer together, and one token of answer.
+    Yield a chat as long as the example's and the longest answer together, and one token of answer.
 
     That holds as many keys and values as the end of such an answer, and activations of more tokens.
     """
     cost = llm.prepare(llm.example()).cost
     yield [Prepared(cost, ([0] * cost, 1, None))]
-
-
-def count(directory: Path) -> int:
-    """How many numbers the weights hold."""
-    return total(weight_files(directory))

@@ -1,6 +1,6 @@
-"""How every question LLM is asked; the demo's was taught this form."""
+"""The form of the user message of every question LLM, on which the demo's was trained."""
 
 
 def user_message(style: str, prompt: str) -> str:
-    """The user message, below the system message that explains the *style* of the questions."""
+    """Return the user message; the system message explains the *style* of the questions."""
     return f"style: {style}\nprompt: {prompt}"

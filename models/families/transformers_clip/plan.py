@@ -1,30 +1,21 @@
-"""What `--check` says of a CLIP of transformers."""
+"""The plan of a CLIP of transformers for `--check`."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from models.checkpoints.plan import plan_model, total
-from models.core.calls import TextCall
-from models.core.contract import Prepared
+from models.checkpoints.files import safetensors_files
+from models.checkpoints.plan import plan_model
 from models.core.family import Plan
-from models.core.settings import Batch, LocalSettings
-from models.families.transformers_clip.loading import weights_of
-from models.families.transformers_clip.model import TransformersClip, load
-from models.sizing.memory import full
+from models.core.settings import LocalSettings
+from models.families.clip.towers import full_batches
+from models.families.transformers_clip.kinds import KINDS
+from models.families.transformers_clip.model import load
 
 
 def plan(settings: LocalSettings) -> Plan:
-    """What would be loaded.  Raises what `plan_model` does."""
-    return plan_model(settings, count, load, full_batches)
+    """Return the plan of a CLIP.  Same errors as `plan_model`."""
+    return plan_model(settings, weight_files, load, full_batches)
 
 
-def full_batches(clip: TransformersClip, batch: Batch) -> Iterator[list[Prepared]]:
-    """As many images as a batch may hold, and as many texts."""
-    for call in (clip.example(), TextCall("a red circle")):
-        yield full(batch, clip.prepare(call), lambda number, input: replace(input, key=str(number)))
-
-
-def count(directory: Path) -> int:
-    """How many numbers the weights hold."""
-    return total(weights_of(directory))
+def weight_files(directory: Path) -> list[Path]:
+    """Return the files with the weights.  Raises `CheckpointError`."""
+    return safetensors_files(directory, *KINDS)

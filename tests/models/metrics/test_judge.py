@@ -49,7 +49,7 @@ async def test_clip_flant5_grades_by_the_probabilities_that_each_label_has_alone
     ("model", "more", "told"),
     [
         (CLIP_FLANT5, {"labels": "1-5"}, "label 4 of 5 has 2 tokens"),
-        (CLIP_FLANT5, {"labels": "A-E", "template": "editing"}, "looks at one image, and is shown several"),
+        (CLIP_FLANT5, {"labels": "A-E", "template": "editing"}, "takes one image, and the call has several"),
     ],
 )
 async def test_a_model_that_cannot_grade_says_so(serve, fakes, model, more, told):

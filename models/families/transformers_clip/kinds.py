@@ -1,4 +1,4 @@
-"""Load a CLIP of transformers: which kinds there are, the network with every weight, the image processor."""
+"""The supported kinds of CLIPs of transformers, with their settings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,10 +15,9 @@ from transformers import (
     SiglipModel,
 )
 
-from models.checkpoints.configuration import read_json
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, safetensors_files
-from models.checkpoints.pretrained import load_pretrained, load_processor
-from models.core.contract import CheckpointError
+from models.checkpoints.configuration import check_model_type, read_json
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR
+from models.checkpoints.pretrained import load_processor
 
 ALIGN_LENGTH = 64  # tokens that ALIGN was trained with; its text tower has positions for more
 
@@ -26,14 +25,14 @@ ALIGN_LENGTH = 64  # tokens that ALIGN was trained with; its text tower has posi
 @dataclass(frozen=True, slots=True)
 class Kind:
     """
-    What transformers does not say of a kind of CLIP.
+    Settings of a kind of CLIP that are not in its configuration.
 
     Attributes:
         network, processor: classes of transformers.
-        lower: whether it was trained on small letters only.
-        masked: whether its text tower is told which tokens are padding.
+        lower: it was trained on lowercase only.
+        masked: its text tower takes an attention mask.
         length: tokens of every text, padding included, by the network's configuration.
-        scale: what its training multiplied cosines by.
+        scale: factor of cosines in its training.
     """
 
     network: Any
@@ -45,7 +44,7 @@ class Kind:
 
 
 def siglip(network: Any, processor: Any) -> Kind:
-    """A SigLIP (Zhai et al. 2023), of the first version or the second."""
+    """Return the kind of a SigLIP (Zhai et al. 2023), version 1 or 2."""
     return Kind(
         network,
         processor,
@@ -71,28 +70,13 @@ KINDS = {
 
 
 def kind_of(directory: Path) -> Kind:
-    """Which kind a checkpoint is.  Raises `CheckpointError` for another one."""
+    """Return the kind of a checkpoint.  Raises `CheckpointError` for another one."""
     path = directory / CONFIG
-    model_type = read_json(path).get("model_type")
-    if not isinstance(model_type, str) or model_type not in KINDS:
-        raise CheckpointError(f"{path}: model_type is {model_type!r}; read are {', '.join(KINDS)}")
-    return KINDS[model_type]
-
-
-def weights_of(directory: Path) -> list[Path]:
-    """The files of the weights.  Raises `CheckpointError` for another kind, and for no safetensors."""
-    kind_of(directory)
-    return safetensors_files(directory, "the")
-
-
-def load_network(directory: Path, dtype: torch.dtype) -> Any:
-    """The network with every weight.  Raises `CheckpointError`."""
-    place = weights_of(directory)[0]
-    return load_pretrained(kind_of(directory).network, directory, dtype, place)
+    return KINDS[check_model_type(path, read_json(path), *KINDS)]
 
 
 def processor_of(directory: Path) -> Any:
-    """What makes tensors of pictures, as the checkpoint says.  Raises `CheckpointError`."""
-    whole = directory / PROCESSOR  # where newer versions of transformers save all processors of a model
+    """Load the checkpoint's image processor.  Raises `CheckpointError`."""
+    whole = directory / PROCESSOR  # of newer versions of transformers
     path = whole if whole.is_file() else directory / PREPROCESSOR
     return load_processor(kind_of(directory).processor, path)
