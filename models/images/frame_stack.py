@@ -18,16 +18,16 @@ class FrameStack(Image):
     """
     A file of several frames, decoded as one strip: one frame below the other.
 
-    All frames share the strip, and what is made of them goes when the film is released.
+    All frames share the strip.  Its release also drops objects made from frames.
     """
 
     @lazily
     def header(self) -> Header:
-        """What the file says of its frames; a still picture has none.  Raises `ImageError`."""
+        """Read the header of the animation; a still picture has no frames.  Raises `ImageError`."""
         return read_film(self.encoded).upright(self.orientation)
 
     def frame(self, number: int) -> "Frame":
-        """One frame, from 0.  Raises `ImageError` where there are fewer."""
+        """Return one frame, from 0.  Raises `ImageError` if there are fewer."""
         if number >= self.header.frames:
             raise ImageError(f"the {self.header.format} file has only {self.header.frames} frames")
         return Frame(self, number)
@@ -38,10 +38,10 @@ class FrameStack(Image):
 
 class Frame(Image):
     """
-    One frame of a film, which keeps its pixels.
+    One frame of a film, which holds the pixels.
 
-    Its digest names the file and the number, so it is known before anything is decoded.  Pickled, it is
-    sent as a picture of its own.
+    Its digest is computed from the file and the number, before decoding.  Pickled, it becomes an image of its
+    own.
     """
 
     def __init__(self, film: FrameStack, number: int) -> None:
@@ -55,12 +55,12 @@ class Frame(Image):
 
     @property
     def encoded(self) -> bytes:
-        """A file of its pixels."""
+        """The pixels as a PNG file."""
         return lossless(self.rgb)
 
     @lazily
     def header(self) -> Header:
-        """The film's, whose canvas and memory it has."""
+        """Return the header of the film, with its canvas and memory."""
         return self._film.header
 
     @property
@@ -70,7 +70,7 @@ class Frame(Image):
         return rgb
 
     def once(self, key: Any, make: Callable[[PIL.Image.Image], Any]) -> Any:
-        """What *make* makes of the pixels, kept with the film."""
+        """Return the result of *make* on the pixels, cached in the film."""
         return self._film.once((self._number, key), lambda strip: make(self._cut(strip)))
 
     def _cut(self, strip: PIL.Image.Image) -> PIL.Image.Image:

@@ -1,4 +1,4 @@
-"""Several pictures as one: row by row in a square grid (Lin et al. 2024, appendix F, views of 3D models)."""
+"""Several pictures as one square grid, row by row (Lin et al. 2024, appendix F, views of 3D models)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,21 +14,21 @@ BYTES_PER_PIXEL = 4  # of the grid, in RGB
 
 
 def side(count: int) -> int:
-    """How many cells a grid of *count* pictures has in each row, and in each column."""
+    """Return the number of rows, and of columns, of a grid of *count* pictures."""
     return ceil(sqrt(count))
 
 
 class Grid(Image):
     """
-    An n x n grid of pictures, n as small as it can be; the cells that are left over are black.
+    An n x n grid of pictures, n as small as possible; unused cells are black.
 
-    A cell is as wide as the widest picture and as high as the highest.  A smaller one stands in its middle
-    and is not scaled.  The pictures are decoded one after the other, and each is let go when it has been
-    copied, so nobody else may hold them.  The digest names their digests and their number.
+    A cell is as wide as the widest picture and as high as the highest.  Smaller ones are centred, not
+    scaled.  The pictures are decoded and released one after the other, so they must not be shared.  The
+    digest is computed from theirs.
 
     Args:
         pictures: from left to right, from top to bottom.
-        names: what an error calls each of them.
+        names: of the pictures, in errors.
     """
 
     def __init__(self, pictures: Sequence[Image], names: Sequence[str]) -> None:
@@ -43,7 +43,7 @@ class Grid(Image):
 
     @property
     def encoded(self) -> bytes:
-        """A file of its pixels."""
+        """The pixels as a PNG file."""
         return lossless(self.rgb)
 
     def _decoded(self) -> PIL.Image.Image:
@@ -57,7 +57,7 @@ class Grid(Image):
         return grid
 
     def _copy(self, number: int, grid: PIL.Image.Image) -> None:
-        """Put one picture into the middle of its cell.  Raises `ImageError`, which names it."""
+        """Paste one picture into the centre of its cell.  Raises `ImageError`, which names it."""
         (row, column), (across, down) = divmod(number, self.side), self._cell
         try:
             pixels = self._pictures[number].rgb

@@ -1,4 +1,4 @@
-"""What an object finds out when it is first asked."""
+"""Attributes that are computed at their first use."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -10,8 +10,8 @@ class lazily(Generic[T]):
     """
     `functools.cached_property` without its lock, which all objects of a class share in Python 3.11.
 
-    The event loop would wait for a thread that reads another picture.  Two threads that ask at the same time
-    may both find out, and find the same.
+    The lock would block the event loop while a thread reads another picture.  Without it, two threads may
+    compute the attribute simultaneously.
     """
 
     def __init__(self, find: Callable[[Any], T]) -> None:

@@ -1,4 +1,4 @@
-"""Pixels as the CLIP image processor makes them (8-bit bicubic, centre crop, normalise)."""
+"""Preprocessing of the CLIP image processor (8-bit bicubic, centre crop, normalise)."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +10,7 @@ import torch
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 STRIP = 256  # rows padded at a time
-MAX_ASPECT = 64  # longer side over shorter; what is cut off a longer strip is far outside the centre crop
+MAX_ASPECT = 64  # longer side over shorter; the rest is far outside the centre crop
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,11 @@ class Pixels:
     """
     An RGB picture to a float32 tensor (3, size, size).
 
-    A tall picture that is not padded is resized *columns_first*, as Pillow did before 13 and the
-    published VQAScores have it, or in the order of the Pillow that is installed.  Where the crop would
-    begin between two pixels, it begins at the even one (*to_even*), as torchvision has it, or at the first.
+    Attributes:
+        pad: make a square by padding, else by cropping.
+        columns_first: resize a tall picture in the order of Pillow before 13 and of the published VQAScores,
+            else in that of the installed Pillow.
+        to_even: round the crop's offset like torchvision, else down.
     """
 
     size: int
@@ -43,7 +45,7 @@ class Pixels:
 
 @cache
 def levels(mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
-    """What each 8-bit value becomes in each colour: (256, 3), float32."""
+    """Return the normalised value of each 8-bit value in each colour: (256, 3), float32."""
     scaled = (np.arange(256) * (1 / 255)).astype(np.float32)[:, None]
     normal: np.ndarray = (scaled - np.array(mean, np.float32)) / np.array(std, np.float32)
     return normal
@@ -51,11 +53,12 @@ def levels(mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
 
 def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: tuple[int, ...]) -> PIL.Image.Image:
     """
-    Pad *rgb* to a centred square, then resize it; the square itself is never held whole.
+    Pad *rgb* to a centred square, then resize it, without ever allocating the whole square.
 
-    Bicubic resizing works on columns first, then on rows, each rounded to 8 bits, so the two passes
-    can be made one after the other: the first on strips (a 300x1 picture pads to 300x300, a 16000x1
-    one would take 768 MB), the second on an image only *size* columns wide.  Same bits, see the test.
+    Bicubic resizing works on columns first, then on rows, each rounded to 8 bits, so the two passes can be
+    separate:
+    the first on strips (a 16000x1 picture would pad to 768 MB), the second on an image only *size* columns
+    wide.
     """
     side = max(rgb.size)
     if rgb.width == rgb.height:
@@ -77,8 +80,8 @@ def resize_and_crop(
     """
     Resize the shorter edge to *size*, then crop the centre.
 
-    Pillow before 13 always resized columns first; Pillow 13 begins with the rows of a tall picture, and
-    rounds otherwise.
+    Pillow before 13 always resized columns first; Pillow 13 begins with the rows of a tall picture, with
+    other rounding.
     """
     rgb = middle(rgb)
     short, long = sorted(rgb.size)
@@ -93,7 +96,7 @@ def resize_and_crop(
 
 
 def middle(rgb: PIL.Image.Image) -> PIL.Image.Image:
-    """The middle of a very long strip: resized whole, one of 16000x1 would take gigabytes."""
+    """Crop the middle of a very long strip: resized whole, one of 16000x1 would take gigabytes."""
     longest = MAX_ASPECT * min(rgb.size)
     left, top = ((side - min(side, longest)) // 2 for side in rgb.size)
     return rgb.crop((left, top, rgb.width - left, rgb.height - top)) if left or top else rgb

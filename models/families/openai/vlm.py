@@ -164,7 +164,7 @@ def pick(said: Mapping[str, float], label: str, token: int | None, by_text: bool
         by_text: find the token by its text, with or without a space before, if the server returns no ids.
 
     Raises:
-        UpstreamError: there is none, or it is not finite.
+        UpstreamError: it is missing or not finite.
     """
     found = said.get(f"token_id:{token}")
     if found is None and by_text:

@@ -1,1 +1,1 @@
-"""The formats that pictures come in: what a file says of itself, and its pixels."""
+"""The formats of picture files: their headers and their pixels."""

@@ -1,4 +1,4 @@
-"""Decoding in a process of its own, whose memory and CPU time the kernel bounds."""
+"""Decoding in a separate process, with kernel limits on memory and CPU time."""
 
 import subprocess
 import sys
@@ -17,10 +17,10 @@ START = "import sys; sys.path.insert(0, sys.argv[1]); from models.images.formats
 
 def decode_apart(encoded: bytes, format: str, all_frames: bool = False) -> PIL.Image.Image:
     """
-    The RGB pixels of a picture file; with *all_frames* those of an animation, one frame below the other.
+    Decode a picture file to RGB; with *all_frames* an animation, one frame below the other.
 
     Raises:
-        ImageError: the picture is broken, or takes more memory or time than one of its size may.
+        ImageError: the picture is broken, or exceeds the limits for its size.
     """
     if own.process is None or own.process.ended:
         own.process = DecoderProcess()
@@ -29,7 +29,7 @@ def decode_apart(encoded: bytes, format: str, all_frames: bool = False) -> PIL.I
         width, height, pixels = own.process.decode(encoded, all_frames)
         if len(pixels) < 3 * width * height:
             raise EOFError
-    except (OSError, EOFError):  # the kernel has ended it, perhaps while it wrote
+    except (OSError, EOFError):  # killed by the kernel
         own.process, width = None, 0
     if not width:
         raise ImageError(f"the {format} image is broken, or takes more memory or time than one of its size")
@@ -45,17 +45,19 @@ class DecoderProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # libtiff writes there
-            start_new_session=True,  # an interrupt from the keyboard is the server's
+            start_new_session=True,  # no SIGINT from the keyboard
         )
         weakref.finalize(self, stop, self._process)
 
     @property
     def ended(self) -> bool:
-        """Whether somebody has ended it."""
+        """True if the process was killed."""
         return self._process.poll() is not None
 
     def decode(self, encoded: bytes, all_frames: bool) -> tuple[int, int, bytes]:
-        """Width, height and RGB values; 0 x 0 for a broken picture.  Raises `OSError` or `EOFError`."""
+        """
+        Return width, height and RGB values; 0 x 0 for a broken picture.  Raises `OSError` or `EOFError`.
+        """
         source, sink = self._process.stdin, self._process.stdout
         assert source is not None
         assert sink is not None
@@ -70,7 +72,7 @@ class DecoderProcess:
 
 
 class Own(threading.local):
-    """A thread's own process, which has the thread's priority."""
+    """The process of each thread, which inherits the thread's priority."""
 
     process: DecoderProcess | None = None
 
@@ -79,6 +81,6 @@ own = Own()
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """End it, whatever it does."""
+    """Kill the process."""
     process.kill()
     process.communicate()

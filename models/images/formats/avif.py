@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from models.images.formats.boxes import boxes, first
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header
 
-# Four planes of up to twelve bits, as decoded and as put together from tiles, and copies on the way to RGB.
+# Four planes of up to twelve bits, decoded and joined from tiles, and copies on the way to RGB.
 BYTES_PER_PIXEL = 24
 
 SIZE = re.compile(rb"\0\0\0\x14ispe\0\0\0\0(.{4})(.{4})", re.DOTALL)  # a box, its version and two numbers
@@ -22,15 +22,15 @@ ORIENTATIONS: Mapping[int | None, tuple[int, ...]] = {
 
 
 def begins(encoded: bytes) -> bool:
-    """Told from the brand in its first box."""
+    """Return True if the first box has one of AVIF's brands."""
     return encoded[4:8] == b"ftyp" and encoded[8:12] in BRANDS
 
 
 def read(encoded: bytes) -> Header:
     """
-    The largest size that it gives of any picture in it: a grid gives its own and that of its tiles.
+    Return the largest size of any picture in the file: a grid has its own and that of its tiles.
 
-    The coded pictures say their sizes again, and the decoder goes by those.
+    The coded pictures repeat their sizes, and the decoder uses those, so it runs in a separate process.
     """
     sizes = [[int.from_bytes(number, "big") for number in found.groups()] for found in SIZE.finditer(encoded)]
     if not sizes:
@@ -41,7 +41,7 @@ def read(encoded: bytes) -> Header:
 
 def unseen(encoded: bytes) -> Unseen:
     """
-    Two properties of the picture turn and mirror it; all decoders go by them, and none by Exif data.
+    Read the properties that turn and mirror the picture; decoders use these and ignore Exif data.
 
     An animation is a track, as in a video.
     """

@@ -11,10 +11,10 @@ MAX_COLOURS = 256
 
 def read(encoded: bytes) -> Header:
     """
-    The size is in the header; a negative height counts from the top.
+    Read the size from the header; a negative height means rows from the top.
 
-    Raises `ImageError` for run-length encoding, which no generator writes and whose cost does not follow
-    from the bytes.
+    Raises `ImageError` for run-length encoding, which no generator writes and whose cost is not bounded by
+    the bytes.
     """
     [head] = struct.unpack_from("<I", encoded, 14)
     if head == OLD:

@@ -11,7 +11,7 @@ Range = tuple[int, int]
 
 
 def within(encoded: bytes, place: Range, *kinds: bytes) -> Iterator[Range]:
-    """The contents of each box that the path *kinds* leads to."""
+    """Yield the contents of each box at the path *kinds*."""
     for kind, start, end in boxes(encoded, *place):
         if kind == kinds[0] and kinds[1:]:
             yield from within(encoded, (start, end), *kinds[1:])
@@ -20,7 +20,7 @@ def within(encoded: bytes, place: Range, *kinds: bytes) -> Iterator[Range]:
 
 
 def first(encoded: bytes, place: Range, *kinds: bytes) -> Range | None:
-    """The same of the first box of each kind alone, which bounds the work; None where there is none."""
+    """Return the contents of the box at the path *kinds*, the first at each level; None if it is missing."""
     found: Range | None = place
     for wanted in kinds:
         if found is None:
@@ -30,7 +30,7 @@ def first(encoded: bytes, place: Range, *kinds: bytes) -> Range | None:
 
 
 def boxes(encoded: bytes, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Kind, start and end of each box between two places.  Raises `ImageError` where there are too many."""
+    """Yield kind, start and end of each box in a range.  Raises `ImageError` if there are too many."""
     for _ in range(MAX_BOXES):
         if at + 8 > end:
             return

@@ -1,12 +1,12 @@
-"""What is known of a picture before anything is decoded."""
+"""The interface of picture formats."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-# While Pillow holds both the picture as it came and its RGB form, at four bytes a pixel each.
+# Pillow holds the decoded picture and its RGB form, at four bytes a pixel each.
 BYTES_PER_PIXEL = 2 * 4
 
-# Of each frame of an animation, here and in the process that decodes it: RGB twice, and on its way between.
+# Of each frame of an animation: RGB twice here and in the decoder's process, and in the pipe between.
 BYTES_PER_FRAME_PIXEL = 16
 MAX_FILM = 1_000  # frames in a file
 
@@ -18,15 +18,14 @@ class ImageError(Exception):
 @dataclass(frozen=True, slots=True)
 class Header:
     """
-    What a picture file says of itself.
+    The header of a picture file.
 
     Attributes:
         format: the format's name.
-        width, height: pixels of the canvas, or of the first frame where that reaches beyond it.
-        memory: bytes that the pixels take while they are decoded, the RGB form included.
-        apart: whether the decoder goes by more than the header.  Then it runs in a process of its own,
-            which gets the memory that the header asks for and no more.
-        frames: of an animation or a video, all of them on a canvas of that size; 0 for a still picture.
+        width, height: pixels of the canvas, or of the first frame if that is larger.
+        memory: bytes for decoding, the RGB form included.
+        apart: the memory is not certain from the header, so a separate process decodes with that limit.
+        frames: of an animation or a video, all on a canvas of that size; 0 for a still picture.
     """
 
     format: str
@@ -37,18 +36,18 @@ class Header:
     frames: int = 0
 
     def upright(self, orientation: int) -> "Header":
-        """That of the picture without its *orientation*: from 5 on, width and height change places."""
+        """Return the header without *orientation*: from 5 on, width and height are swapped."""
         return replace(self, width=self.height, height=self.width) if orientation >= 5 else self
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
     """
-    What a viewer shows of a picture file, and its first frame as it is stored does not.
+    Content of a picture file that its first frame, as stored, does not show.
 
     Attributes:
-        orientation: as EXIF counts them, from 1 to 8; 1 for a picture that is stored upright.
-        more_frames: whether the file holds more than one.
+        orientation: of EXIF, from 1 to 8; 1 for a picture that is stored upright.
+        more_frames: the file holds more than one.
     """
 
     orientation: int = 1
@@ -60,17 +59,17 @@ class Format:
     """
     One format.
 
-    What its functions raise where a file breaks off or is nonsense: `ImageError`, `LookupError`, `ValueError`
-    or `struct.error`.
+    For a truncated or broken file its functions raise `ImageError`, `LookupError`, `ValueError` or
+    `struct.error`.
 
     Attributes:
         name: Pillow's.
-        begins: whether a file is of this format, told from its first bytes.
-        read: its header.
-        plain: the file without what does not decide its pixels, such as texts, profiles and other frames.
-        film: its header as an animation, or that of `read` where there is one frame; None where animations
-            of this format are not read.
-        unseen: what of the file its first frame does not show.
+        begins: returns True if the first bytes are of this format.
+        read: returns the header.
+        plain: removes everything that does not change the pixels, such as texts, profiles and other frames.
+        film: returns the header of an animation, or that of `read` for one frame; None if animations of this
+            format are not supported.
+        unseen: returns what the first frame does not show.
     """
 
     name: str
@@ -82,14 +81,14 @@ class Format:
 
 
 def starts(*magic: bytes) -> Callable[[bytes], bool]:
-    """To tell a file by what it starts with."""
+    """Return a function that recognises a file by its first bytes."""
     return lambda encoded: encoded.startswith(magic)
 
 
 def header(
     name: str, width: int, height: int, bytes_per_pixel: int = BYTES_PER_PIXEL, apart: bool = False
 ) -> Header:
-    """The header of a picture whose decoder takes so much for each pixel.  Raises `ImageError` for 0 x 0."""
+    """Return the header of a picture with that cost per pixel.  Raises `ImageError` for 0 x 0."""
     if width < 1 or height < 1:
         raise ImageError(f"the {name} image has no pixels")
     return Header(name, width, height, width * height * bytes_per_pixel, apart)
@@ -97,10 +96,10 @@ def header(
 
 def film_header(name: str, width: int, height: int, frames: int, bytes_per_pixel: int) -> Header:
     """
-    The header of an animation.  Raises `ImageError` for 0 x 0, and for more frames than any clip has.
+    Return the header of an animation.  Raises `ImageError` for 0 x 0, and for too many frames.
 
     Args:
-        bytes_per_pixel: what the decoder takes for each pixel of the canvas, beside the frames.
+        bytes_per_pixel: memory for each pixel of the canvas, without the frames.
     """
     if frames > MAX_FILM:
         raise ImageError(f"the {name} file has more than {MAX_FILM} frames")
@@ -110,6 +109,6 @@ def film_header(name: str, width: int, height: int, frames: int, bytes_per_pixel
 
 
 def joined(encoded: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:
-    """Some ranges of a file, one behind the other."""
+    """Join some ranges of a file."""
     view = memoryview(encoded)
     return b"".join(view[start:end] for start, end in ranges)

@@ -1,4 +1,4 @@
-"""A picture file as RGB pixels."""
+"""Decoding of picture files to RGB."""
 
 import PIL.Image
 
@@ -8,16 +8,15 @@ from models.images.formats.registry import plain, read_header
 
 
 def decode(encoded: bytes) -> PIL.Image.Image:
-    """RGB pixels of the first frame, within the memory that the header asks for.  Raises `ImageError`."""
+    """Decode the first frame to RGB, within the memory of the header.  Raises `ImageError`."""
     header = read_header(encoded)
     return decode_apart(encoded, header.format) if header.apart else rgb(plain(encoded), header)
 
 
 def decode_film(encoded: bytes, format: str) -> PIL.Image.Image:
     """
-    RGB pixels of all frames of an animation, one below the other.
+    Decode all frames of an animation to RGB, one below the other.  Raises `ImageError`.
 
-    They are always decoded apart: one frame builds on another, and few decoders were made for strangers'
-    animations.  Raises `ImageError`.
+    Always in a separate process, since frames build on each other and few decoders are hardened for that.
     """
     return decode_apart(encoded, format, all_frames=True)

@@ -1,4 +1,4 @@
-"""The first directory of a TIFF file; Exif data have the same form."""
+"""The first directory of a TIFF file, which is also the format of Exif data."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -10,16 +10,14 @@ MAX_TAGS = 1_000
 
 class Directory:
     """
-    Its tags.
-
-    Raises `ValueError` where the file breaks off before its end.
+    The tags of a directory.  Raises `ValueError` for a truncated file.
 
     Args:
-        most: tags that are read at most.
+        most: limit of the number of tags.
 
     Attributes:
-        tags: the number of each tag that holds one; 0 for a tag that holds something else.
-        last: whether no other directory follows.
+        tags: the number of each tag; 0 if its value is not a number.
+        last: no other directory follows.
     """
 
     def __init__(self, encoded: bytes, most: int = MAX_TAGS) -> None:

@@ -13,7 +13,7 @@ Frames = Callable[[bytes, str], Iterator[PIL.Image.Image]]
 
 
 def decoder(format: str) -> Frames:
-    """What gives the frames of a file of that format.  Raises `ImportError` where it is not installed."""
+    """Return the decoder for frames of a format.  Raises `ImportError` if it is not installed."""
     if format == MP4.name:
         from models.images.formats.video import video_frames  # large, and an extra
 
@@ -23,13 +23,13 @@ def decoder(format: str) -> Frames:
 
 def strip(encoded: bytes, header: Header, frames: Frames) -> PIL.Image.Image:
     """
-    The frames of a file, one below the other; each may be smaller than the canvas.
+    Join the frames of a file, one below the other; each may be smaller than the canvas.
 
     Raises:
-        ImageError: the file is broken, or holds fewer frames or larger ones than its header says.
+        ImageError: the file is broken, or has fewer or larger frames than its header.
     """
     found, canvas = 0, PIL.Image.new("RGB", (header.width, header.height * header.frames))
-    with suppress(Exception):  # decoders raise whatever a broken file leads them to
+    with suppress(Exception):  # decoders raise many kinds for a broken file
         for found, frame in enumerate(frames(encoded, header.format), 1):
             if frame.width > header.width or frame.height > header.height:
                 break

@@ -13,13 +13,13 @@ EXTENSION, DESCRIPTOR, END, CONTROL = 0x21, 0x2C, 0x3B, 0xF9
 MAX_BLOCKS = 20_000  # before the first frame; of comments that would be 5 MB
 MAX_ALL_BLOCKS = 200_000  # in the whole file; 32 MiB in blocks of 255 bytes are 132,000
 
-# The canvas as it is shown, as it was, as it is to become, and a frame on its way to RGB.
+# The present, previous and next canvas, and a frame on its way to RGB.
 CANVAS_BYTES_PER_PIXEL = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where the palette of the screen ends, where the first frame is, and its transparent colour."""
+    """The end of the screen's palette, the position of the first frame, and its transparent colour."""
 
     palette_end: int
     frame: int
@@ -27,14 +27,14 @@ class Start:
 
 
 def read(encoded: bytes) -> Header:
-    """The canvas is the screen, or as large as the first frame needs."""
+    """Return the screen as the canvas, or the size of the first frame if that is larger."""
     width, height, *_ = SCREEN.unpack_from(encoded, 6)
     left, top, across, down, _ = FRAME.unpack_from(encoded, start(encoded).frame + 1)
     return header("GIF", max(width, left + across), max(height, top + down))
 
 
 def film(encoded: bytes) -> Header:
-    """The canvas is as large as any frame needs."""
+    """Return a canvas as large as any frame."""
     width, height, *_ = SCREEN.unpack_from(encoded, 6)
     frames = 0
     for kind, at in blocks(encoded, MAX_ALL_BLOCKS):
@@ -45,27 +45,27 @@ def film(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """There is no Exif; what is searched for is a second frame."""
-    usual = len(encoded) // 64 + 100  # blocks of any encoder's, which have 255 bytes but for the last
+    """Search for a second frame; there is no Exif."""
+    usual = len(encoded) // 64 + 100  # an encoder's blocks have 255 bytes except the last
     descriptors = (at for kind, at in blocks(encoded, usual) if kind == DESCRIPTOR)
     return Unseen(more_frames=len([*islice(descriptors, 2)]) == 2)
 
 
 def plain(encoded: bytes) -> bytes:
     """
-    The screen, the palette and the first frame.
+    Keep the screen, the palette and the first frame.
 
-    How the frame would be disposed of goes: Pillow fills a picture for that when it opens the file.
+    The frame's disposal method is removed: Pillow would fill a picture for it when it opens the file.
     """
     found = start(encoded)
     control = b""
-    if found.transparent is not None:  # the colour of what the frame leaves out
+    if found.transparent is not None:  # the colour of pixels that the frame omits
         control = bytes([EXTENSION, CONTROL, 4, 1, 0, 0, found.transparent, 0])
     return encoded[: found.palette_end] + control + encoded[found.frame :]
 
 
 def start(encoded: bytes) -> Start:
-    """Where the first frame is.  Raises `ImageError` where nothing leads to one."""
+    """Find the first frame.  Raises `ImageError` if it is missing."""
     transparent = None
     for kind, at in blocks(encoded, MAX_BLOCKS):
         if kind == DESCRIPTOR:
@@ -77,7 +77,7 @@ def start(encoded: bytes) -> Start:
 
 def blocks(encoded: bytes, most: int) -> Iterator[tuple[int, int]]:
     """
-    Kind and place of each extension and each frame's descriptor, to the end of the file.
+    Yield kind and position of each extension and each frame's descriptor.
 
     Raises `ImageError` after *most* steps.
     """
@@ -96,13 +96,13 @@ def blocks(encoded: bytes, most: int) -> Iterator[tuple[int, int]]:
             at, inside = at + 11 + palette_bytes(encoded[at + 9]), True
         elif kind == END:
             return
-        else:  # stray bytes between blocks, which all readers skip
+        else:  # stray bytes between blocks, skipped by all readers
             at += 1
     raise ImageError(f"nothing leads to the first frame of the GIF image, or to its end, in {most} steps")
 
 
 def palette_bytes(flags: int) -> int:
-    """Bytes of the palette that follows, if one does."""
+    """Return the size of the palette that follows, or 0."""
     return 3 << ((flags & 7) + 1) if flags & 128 else 0
 
 

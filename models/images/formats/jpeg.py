@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header, joined, starts
 from models.images.formats.orientation import PREFIX, of_exif
 
-# Marks that stand alone; all others are followed by the length of what they begin.
+# Marks without data; all others are followed by the length of their segment.
 ALONE = {0x01, 0xD8, 0xD9}
 FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = {0xC2, 0xC6, 0xCA, 0xCE}
 TABLES = {0xC4, 0xCC, 0xDB, 0xDD}  # Huffman, arithmetic, quantisation, restarts
 END, SCAN, APP1 = 0xD9, 0xDA, 0xE1
-COLOURS = {0xE0: b"JFIF\0", 0xEE: b"Adobe"}  # by which a decoder tells what colours the components are
+COLOURS = {0xE0: b"JFIF\0", 0xEE: b"Adobe"}  # marks of the components' colour space
 
-# From the end of a segment to the next mark, over what a scan may hold; in one pass, whatever is there.
+# From the end of a segment to the next mark, over the data of a scan; without backtracking.
 MARK = re.compile(rb"[^\xff]*+(?:\xff++[\x00\xd0-\xd7][^\xff]*+)*+\xff++(.)", re.DOTALL)
 MAX_SEGMENTS = 2_000  # a profile of 32 MiB takes 500
 MAX_TABLES = 2**18  # bytes; a usual file has less than 2,000
@@ -26,32 +26,32 @@ Segment = tuple[int, int, int]  # its mark, its start, its end
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is *kept* of the segments before the first scan, the *frame* among them, and that *scan*'s own."""
+    """The segments to keep before the first scan, among them the *frame*, and the *scan* itself."""
 
     kept: list[Segment]
     frame: Segment
     scan: Segment
 
     def in_several_scans(self, encoded: bytes) -> bool:
-        """Whether the first scan holds less than all of the picture."""
+        """Return True if the first scan is not the whole picture."""
         components, in_scan = encoded[self.frame[1] + 9], encoded[self.scan[1] + 4]
         return self.frame[0] in PROGRESSIVE or in_scan < components
 
 
 def read(encoded: bytes) -> Header:
-    """The size is in the frame's segment; of a picture in several scans a decoder keeps all coefficients."""
+    """Read the size from the frame; for several scans the memory includes all coefficients."""
     found = head(encoded)
     start = found.frame[1]
     height, width = (int.from_bytes(encoded[at : at + 2], "big") for at in (start + 5, start + 7))
-    told = header("JPEG", width, height)
+    found_header = header("JPEG", width, height)
     if not found.in_several_scans(encoded):
-        return told
+        return found_header
     memory = width * height * 4 + coefficients(encoded, start, width, height)
-    return replace(told, memory=max(told.memory, memory))
+    return replace(found_header, memory=max(found_header.memory, memory))
 
 
 def coefficients(encoded: bytes, start: int, width: int, height: int) -> int:
-    """Bytes of the coefficients of the frame that begins at *start*: two each, in whole blocks."""
+    """Return the size of a frame's coefficients: two bytes each, in whole blocks."""
     factors = [divmod(encoded[start + 11 + 3 * n], 16) for n in range(encoded[start + 9])]
     across, down = max(1, *(x for x, _ in factors)), max(1, *(y for _, y in factors))
     units = -(-width // (8 * across)) * -(-height // (8 * down))
@@ -60,10 +60,10 @@ def coefficients(encoded: bytes, start: int, width: int, height: int) -> int:
 
 def plain(encoded: bytes) -> bytes:
     """
-    What the decoder goes by: tables, the frame, the scans, and the two marks that tell colours.
+    Keep what the decoder uses: tables, the frame, the scans, and the two marks of colour spaces.
 
-    Exif, profiles, comments and thumbnails go.  Raises `ImageError` where there are more tables or scans
-    than any encoder writes.
+    Removes Exif, profiles, comments and thumbnails.  Raises `ImageError` for more tables or scans than any
+    encoder writes.
     """
     found = head(encoded)
     if sum(end - start for _, start, end in found.kept) > MAX_TABLES:
@@ -77,7 +77,7 @@ def plain(encoded: bytes) -> bytes:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Exif data are a segment before the first scan."""
+    """Read the Exif segment before the first scan."""
     for kind, start, end in segments(encoded, 2):
         if kind == APP1 and encoded[start + 4 : start + 10] == PREFIX:
             return Unseen(of_exif(encoded[start + 4 : end]))
@@ -87,7 +87,7 @@ def unseen(encoded: bytes) -> Unseen:
 
 
 def head(encoded: bytes) -> Head:
-    """What stands before the first scan.  Raises `ImageError` unless that is one frame, among others."""
+    """Read the segments before the first scan.  Raises `ImageError` unless one of them is a frame."""
     kept, frames = list[Segment](), list[Segment]()
     for segment in segments(encoded, 2):
         kind, start, _ = segment
@@ -103,7 +103,7 @@ def head(encoded: bytes) -> Head:
 
 
 def segments(encoded: bytes, at: int) -> Iterator[Segment]:
-    """Mark, start and end of each segment from *at* to the end.  Raises `ImageError` for too many."""
+    """Yield mark, start and end of each segment from *at* on.  Raises `ImageError` for too many."""
     for _ in range(MAX_SEGMENTS):
         mark = MARK.match(encoded, at)
         if mark is None:

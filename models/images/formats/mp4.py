@@ -5,27 +5,27 @@ import struct
 from models.images.formats.boxes import Range, within
 from models.images.formats.contract import Format, Header, ImageError, film_header
 
-# Pictures that others are predicted from, sixteen in most codecs, and one on its way to RGB.
+# Reference frames, sixteen in most codecs, and one frame on its way to RGB.
 CANVAS_BYTES_PER_PIXEL = 64
-LIBRARY_BYTES = 64 * 2**20  # what a decoder takes whatever the size
+LIBRARY_BYTES = 64 * 2**20  # of a decoder, for any size
 
 MP4_PACKAGE = "av"  # PyAV, which decodes it
 
 BRANDS = (b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V ")
 TABLES = (b"mdia", b"minf", b"stbl")  # from a track down to the tables of its frames
-HANDLER, SIZE, COUNT = 8, 8 + 32, 8  # where the kind of track, the frames' size and their number stand
+HANDLER, SIZE, COUNT = 8, 8 + 32, 8  # offsets of the kind of track, the frames' size and their number
 
 
 def begins(encoded: bytes) -> bool:
-    """Told from the brand in its first box."""
+    """Return True if the first box has one of MP4's brands."""
     return encoded[4:8] == b"ftyp" and encoded[8:12] in BRANDS
 
 
 def read(encoded: bytes) -> Header:
     """
-    The size and the number of frames of the first track of pictures.
+    Read the size and the number of frames of the first video track.
 
-    Raises `ImageError` where there is none, or where its frames come in fragments, which no table counts.
+    Raises `ImageError` if it is missing, or if its frames are in fragments, whose number no table holds.
     """
     for track in within(encoded, (0, len(encoded)), b"moov", b"trak"):
         for media in within(encoded, track, b"mdia"):
@@ -36,7 +36,7 @@ def read(encoded: bytes) -> Header:
 
 
 def video(encoded: bytes, track: Range) -> Header:
-    """The header of one track of pictures."""
+    """Return the header of a video track."""
     [described, *_] = within(encoded, track, *TABLES, b"stsd")
     [sizes, *_] = within(encoded, track, *TABLES, b"stsz")
     width, height = struct.unpack_from(">HH", encoded, described[0] + SIZE)

@@ -7,7 +7,7 @@ from models.images.formats.directory import Directory
 TAG = 274
 PREFIX = b"Exif\0\0"  # before the directory in a JPEG, and in the files of some other writers
 MAX_TAGS = 100  # of Exif data's first directory; a camera writes some twenty
-STORED = 1  # the pixels are as they are to be shown
+STORED = 1  # the pixels are upright
 
 TURNS = {
     2: PIL.Image.Transpose.FLIP_LEFT_RIGHT,
@@ -22,20 +22,20 @@ TURNS = {
 
 def of_exif(exif: bytes) -> int:
     """
-    The orientation that Exif data name, from 1 to 8; 1 where they name none.
+    Return the orientation in Exif data, from 1 to 8; by default 1.
 
-    Raises `LookupError` or `ValueError` for data that break off.
+    Raises `LookupError` or `ValueError` for truncated data.
     """
     return of_directory(Directory(exif.removeprefix(PREFIX), MAX_TAGS))
 
 
 def of_directory(directory: Directory) -> int:
-    """The same of the first directory of a TIFF file, which Exif data are."""
+    """Return the orientation in the first directory of a TIFF file."""
     named = directory.tags.get(TAG, STORED)
     return named if named in TURNS else STORED
 
 
 def turned(picture: PIL.Image.Image, orientation: int) -> PIL.Image.Image:
-    """*picture* as it is to be shown where it was stored with that orientation."""
+    """Turn *picture*, stored with that orientation, upright."""
     turn = TURNS.get(orientation)
     return picture if turn is None else picture.transpose(turn)

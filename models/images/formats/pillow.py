@@ -1,4 +1,4 @@
-"""Pixels through Pillow."""
+"""Decoding through Pillow."""
 
 import io
 import warnings
@@ -11,26 +11,26 @@ import PIL.TiffImagePlugin
 
 from models.images.formats.contract import Header, ImageError
 
-# Who takes pictures in checks their size on the header; Pillow's own limit would only warn, and later.
+# The size is checked on the header before; Pillow's own limit would only warn, and later.
 PIL.Image.MAX_IMAGE_PIXELS = None
 
-# A picture in one piece: from 32 MiB on it comes from the system and goes back there.  In Pillow's pieces of
-# 16 MiB, large ones stay in the heaps of the threads that decoded them, and take the budget several times.
+# Allocate a picture in one piece: from 32 MiB on, malloc returns it to the system.  Pillow's pieces of 16 MiB
+# would remain in the heaps of the threads that decoded them, and exceed the memory budget.
 PIL.Image.core.set_block_size(2**30)  # type: ignore[attr-defined]
 
-# A broken palette and the like: the picture is scored or refused, and nobody reads the warning.
+# Warnings about broken palettes and the like: the picture is scored or rejected anyway.
 warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 def rgb(encoded: bytes, header: Header) -> PIL.Image.Image:
     """
-    RGB pixels as the reference makes them: `convert("RGB")` of the first frame.
+    Decode to RGB like the reference: `convert("RGB")` of the first frame.
 
     Orientation and alpha are ignored, 16-bit values are clipped.
 
     Raises:
-        ImageError: the picture is broken, or larger than its header says.  The error holds on to nothing of
-            the picture; Pillow's own would keep the pixels for as long as somebody keeps the error.
+        ImageError: the picture is broken, or larger than its header.  Pillow's own error would hold a
+            reference to the pixels.
     """
     pixels = converted(encoded, header)
     if pixels is None:
@@ -39,9 +39,9 @@ def rgb(encoded: bytes, header: Header) -> PIL.Image.Image:
 
 
 def converted(encoded: bytes, header: Header) -> PIL.Image.Image | None:
-    """RGB pixels; None where they cannot be had."""
+    """Decode to RGB; return None if that is not possible."""
     with (
-        suppress(Exception),  # Pillow's plugins raise whatever a broken file leads them to
+        suppress(Exception),  # Pillow's plugins raise many kinds for a broken file
         PIL.Image.open(io.BytesIO(encoded), formats=[header.format]) as picture,
     ):
         if picture.width * picture.height > header.width * header.height:
@@ -56,9 +56,9 @@ def converted(encoded: bytes, header: Header) -> PIL.Image.Image | None:
 
 def frames(encoded: bytes, format: str) -> Iterator[PIL.Image.Image]:
     """
-    RGB pixels of each frame of an animation, as a viewer shows it, but for alpha, which is ignored.
+    Yield each frame of an animation as RGB, without alpha.
 
-    Behind the last frame it raises `EOFError`.
+    Raises `EOFError` after the last frame.
     """
     with PIL.Image.open(io.BytesIO(encoded), formats=[format]) as picture:
         for number in count():

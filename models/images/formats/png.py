@@ -10,12 +10,12 @@ from models.images.formats.orientation import of_exif
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHUNK = struct.Struct(">I4s")  # length of the data, kind
-AROUND = CHUNK.size + 4  # bytes of a chunk beside its data: the checksum comes last
+AROUND = CHUNK.size + 4  # bytes of a chunk without its data: the checksum is last
 MAX_CHUNKS = 20_000  # 32 MiB in chunks of 4 kB are 8,000
 
 
 def read(encoded: bytes) -> Header:
-    """The size is in the first chunk."""
+    """Read the size from the first chunk."""
     if encoded[12:16] != b"IHDR":
         raise ImageError("the PNG image has no header")
     width, height = struct.unpack_from(">II", encoded, 16)
@@ -24,10 +24,10 @@ def read(encoded: bytes) -> Header:
 
 def plain(encoded: bytes) -> bytes:
     """
-    The header, the palette and the pixels.
+    Keep the header, the palette and the pixels.
 
-    Texts and profiles may be compressed.  Transparency is ignored.  An animation's first picture is the
-    one that a viewer without animations shows.
+    Texts and profiles may be compressed.  Transparency is ignored.  Of an animation, the picture for viewers
+    without animations remains.
     """
     kept, pixels = [SIGNATURE], []
     for kind, start, end in chunks(encoded):
@@ -40,9 +40,9 @@ def plain(encoded: bytes) -> bytes:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Exif data are a chunk; an animation says in another how many frames it has."""
+    """Read the Exif chunk, and the number of frames of an animation."""
     orientation, frames = 0, 1
-    usual = len(encoded) // 256 + 100  # chunks of any encoder's; a file of more may hold what it likes
+    usual = len(encoded) // 256 + 100  # more than any encoder writes
     for kind, start, end in islice(chunks(encoded), usual):
         if kind == b"eXIf" and not orientation:
             orientation = of_exif(encoded[start + CHUNK.size : end - 4])
@@ -52,7 +52,7 @@ def unseen(encoded: bytes) -> Unseen:
 
 
 def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Kind, start and end of each chunk.  Raises `ImageError` where there are too many."""
+    """Yield kind, start and end of each chunk.  Raises `ImageError` if there are too many."""
     start = len(SIGNATURE)
     for _ in range(MAX_CHUNKS):
         if start + CHUNK.size > len(encoded):
@@ -67,7 +67,7 @@ def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
-    """A chunk as it is written."""
+    """Build a chunk."""
     return CHUNK.pack(len(data), kind) + data + zlib.crc32(data, zlib.crc32(kind)).to_bytes(4, "big")
 
 

@@ -15,12 +15,12 @@ from models.images.formats.webp import WEBP
 
 FORMATS = {format.name: format for format in (JPEG, PNG, WEBP, GIF, BMP, AVIF, TIFF, MP4)}
 
-# What a file that breaks off leads to.
+# Raised for a truncated file.
 BROKEN = (LookupError, ValueError, struct.error)
 
 
 def recognise(encoded: bytes) -> Format:
-    """The format of a picture file.  Raises `ImageError`."""
+    """Return the format of a picture file.  Raises `ImageError`."""
     for format in FORMATS.values():
         if format.begins(encoded):
             return format
@@ -28,7 +28,7 @@ def recognise(encoded: bytes) -> Format:
 
 
 def read_header(encoded: bytes) -> Header:
-    """What a picture file says of itself; nothing is decoded.  Raises `ImageError`."""
+    """Read the header of a picture file, without decoding.  Raises `ImageError`."""
     format = recognise(encoded)
     with suppress(*BROKEN):
         return format.read(encoded)
@@ -36,7 +36,7 @@ def read_header(encoded: bytes) -> Header:
 
 
 def read_film(encoded: bytes) -> Header:
-    """The same as an animation: how many frames it has, and the canvas of all.  Raises `ImageError`."""
+    """Read the header of an animation: its frames and its canvas.  Raises `ImageError`."""
     format = recognise(encoded)
     with suppress(*BROKEN):
         return (format.film or format.read)(encoded)
@@ -44,14 +44,14 @@ def read_film(encoded: bytes) -> Header:
 
 
 def read_unseen(encoded: bytes) -> Unseen:
-    """What of a picture file its first frame does not show; nothing where the file does not say so."""
+    """Read what the first frame of a file does not show; empty for a broken file."""
     with suppress(ImageError, *BROKEN):
         return recognise(encoded).unseen(encoded)
     return Unseen()
 
 
 def plain(encoded: bytes) -> bytes:
-    """The file without what does not decide its pixels.  Raises `ImageError`."""
+    """Remove everything that does not change the pixels.  Raises `ImageError`."""
     format = recognise(encoded)
     with suppress(*BROKEN):
         return format.plain(encoded)

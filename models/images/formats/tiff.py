@@ -4,7 +4,7 @@ from models.images.formats.contract import Format, Header, ImageError, Unseen, h
 from models.images.formats.directory import Directory
 from models.images.formats.orientation import of_directory
 
-# The picture in up to 32 bits, its RGB form, and a strip or tile that may be as large, packed and unpacked.
+# The picture in up to 32 bits, its RGB form, and a strip or tile of the same size, packed and unpacked.
 BYTES_PER_PIXEL = 20
 
 WIDTH, HEIGHT = 256, 257  # tags
@@ -12,9 +12,9 @@ WIDTH, HEIGHT = 256, 257  # tags
 
 def read(encoded: bytes) -> Header:
     """
-    The size is in two tags of the first directory.
+    Read the size from two tags of the first directory.
 
-    The decoder goes by the size of tiles as well, which may be larger.
+    The decoder also uses the size of tiles, which may be larger, so it runs in a separate process.
     """
     tags = Directory(encoded).tags
     if not {WIDTH, HEIGHT} <= tags.keys():
@@ -23,7 +23,7 @@ def read(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Each page has a directory."""
+    """Read the orientation; each page has a directory."""
     first = Directory(encoded)
     return Unseen(of_directory(first), more_frames=not first.last)
 

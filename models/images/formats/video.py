@@ -1,4 +1,4 @@
-"""The frames of a video through PyAV, which the extra `video` of the package installs."""
+"""Decoding of videos through PyAV, which the extra `video` of the package installs."""
 
 import io
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ import PIL.Image
 
 def video_frames(encoded: bytes, format: str) -> Iterator[PIL.Image.Image]:
     """
-    The frames of the first track of pictures, in the order in which they are shown.
+    Yield the frames of the first video track in presentation order.
 
-    Cuts and turns that the container asks for are ignored, as a picture's orientation is.
+    Edit lists and rotations of the container are ignored.
     """
-    # One thread, for each takes memory of its own.
+    # One thread, since each takes memory of its own.
     with av.open(io.BytesIO(encoded), format=format.lower(), options={"ignore_editlist": "1"}) as container:
         stream = container.streams.video[0]
         stream.thread_type, stream.thread_count = "NONE", 1

@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from models.images.formats.contract import Format, Header, ImageError, Unseen, film_header, header
 from models.images.formats.orientation import of_exif
 
-# The canvas twice in libwebp's decoder of animations, a frame, and two copies on the way to Pillow's RGB.
+# The canvas twice in libwebp's decoder of animations, a frame, and two copies on the way to RGB.
 BYTES_PER_PIXEL = 20
 
 LOSSY = b"VP8 "
-DATA = 20  # where the data of the first chunk begins
-MOVES, HAS_EXIF = 2, 8  # flags of the first chunk, where that is one of flags
+DATA = 20  # start of the first chunk's data
+MOVES, HAS_EXIF = 2, 8  # flags in the first chunk VP8X
 MAX_CHUNKS = 20_000
 
 
 def begins(encoded: bytes) -> bool:
-    """Told from the kind of its container."""
+    """Return True for a container of WebP."""
     return encoded[:4] == b"RIFF" and encoded[8:12] == b"WEBP"
 
 
 def read(encoded: bytes) -> Header:
     """
-    The size of the canvas is in the first chunk, whichever of three it is.
+    Read the size of the canvas from the first chunk, of any of three kinds.
 
-    What lossless coding (alpha's, too) needs is not: its code tables can take many times the pixels.
+    The memory for lossless coding (also of alpha) is not bounded by the size, because of its code tables.
     """
     kind = encoded[12:16]
     if kind == LOSSY:
@@ -40,7 +40,7 @@ def read(encoded: bytes) -> Header:
 
 
 def film(encoded: bytes) -> Header:
-    """Each frame is a chunk."""
+    """Count the frames; each is a chunk."""
     still = read(encoded)
     if encoded[12:16] != b"VP8X" or not encoded[DATA] & MOVES:
         return still
@@ -49,7 +49,7 @@ def film(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Exif data are a chunk, and each frame of an animation is."""
+    """Read the Exif chunk, and count the frames; each is a chunk."""
     if encoded[12:16] != b"VP8X" or not encoded[DATA] & (MOVES | HAS_EXIF):
         return Unseen()
     orientation, frames = 0, 0
@@ -61,7 +61,7 @@ def unseen(encoded: bytes) -> Unseen:
 
 
 def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Kind of each chunk, and where its data begin and end.  Raises `ImageError` for too many."""
+    """Yield kind of each chunk, and start and end of its data.  Raises `ImageError` for too many."""
     at = 12
     for _ in range(MAX_CHUNKS):
         if at + 8 > len(encoded):
@@ -73,7 +73,7 @@ def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def plain(encoded: bytes) -> bytes:
-    """The first chunk alone, where it holds the picture."""
+    """Keep only the first chunk if it is a lossy picture."""
     if encoded[12:16] != LOSSY:
         return encoded
     [size] = struct.unpack_from("<I", encoded, 16)

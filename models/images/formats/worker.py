@@ -1,4 +1,4 @@
-"""What runs in the process that decodes apart: a file from standard input, its pixels to standard output."""
+"""The main function of the decoder's process: files from standard input, pixels to standard output."""
 
 import resource
 import signal
@@ -16,13 +16,13 @@ from models.images.formats.film import decoder, strip
 from models.images.formats.pillow import rgb
 from models.images.formats.registry import read_film, read_header
 
-FILE = struct.Struct("<Q?")  # bytes of the file that follows, and whether all its frames are asked for
-SIZE = struct.Struct("<II")  # width and height of the pixels that follow; 0 x 0 where the picture is broken
+FILE = struct.Struct("<Q?")  # bytes of the file that follows, and True for all its frames
+SIZE = struct.Struct("<II")  # width and height of the pixels that follow; 0 x 0 for a broken picture
 
-# Beside the pixels: code tables, and the file once or twice more.
+# Besides the pixels: code tables, and copies of the file.
 SLACK_BYTES, FILES = 16 * 2**20, 2
 
-# CPU time, some four times that of the slowest decoder on a slow core.
+# CPU time: four times that of the slowest decoder on a slow core.
 FIXED_S, PIXEL_S, BYTE_S = 0.5, 100e-9, 200e-9
 
 STATM = Path("/proc/self/statm")  # Linux; elsewhere memory has no bound
@@ -33,14 +33,14 @@ def main() -> None:
     PIL.AvifImagePlugin.DEFAULT_MAX_THREADS = 1  # each thread takes memory of its own, and a core
     PIL.Image.init()  # plugins are loaded before memory is bounded
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    while asked := source.read(FILE.size):
-        length, all_frames = FILE.unpack(asked)
+    while request := source.read(FILE.size):
+        length, all_frames = FILE.unpack(request)
         sink.write(answer(source.read(length), all_frames))
         sink.flush()
 
 
 def answer(encoded: bytes, all_frames: bool) -> bytes:
-    """The size and the pixels of a picture file."""
+    """Decode a picture file; return its size and its pixels."""
     header = read_film(encoded) if all_frames else read_header(encoded)
     memory = header.memory + SLACK_BYTES + FILES * len(encoded)
     pixels = header.width * header.height * max(1, header.frames)
@@ -57,9 +57,9 @@ def answer(encoded: bytes, all_frames: bool) -> bytes:
 @contextmanager
 def bounded(memory: int, seconds: float) -> Iterator[None]:
     """
-    Let the process take *memory* bytes more than it has now; it dies after *seconds* of CPU time.
+    Limit the process to *memory* more bytes; kill it after *seconds* of CPU time.
 
-    Decoders take a refusal of memory for an error of the picture.
+    Decoders treat a failed allocation as an error of the picture.
     """
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     if STATM.exists():
