@@ -24,8 +24,7 @@ class Plan:
     """
     The plan of one model for `--check`: what it *loads*, from *where*, and its *num_parameters*.
 
-    *num_parameters* is None before a download, *memory* if not predicted.  A *remote*
-    models take no memory here.
+    *num_parameters* is None before a download, *memory* if not predicted.  A *remote* model takes none here.
     """
 
     loads: str

@@ -108,7 +108,7 @@ def made(tmp_path_factory) -> Callable[[str], Any]:
     def fresh(name: str) -> Any:
         model = held(name)
         if isinstance(model, ClipFlanT5):
-            model._scorer._seen = FeatureCache(8 * 2**20)  # or a picture would pass by the vision tower
+            model._scorer._features = FeatureCache(8 * 2**20)  # or a picture would pass by the vision tower
         return model
 
     return fresh
@@ -177,7 +177,7 @@ def test_a_weight_of_clip_flant5_on_the_cpu_raises(made, monkeypatch):
 
     assert len(places) > 15
     scored(model, calls)
-    monkeypatch.setattr(model._scorer, "_seen", FeatureCache(0))  # see `fresh`
+    monkeypatch.setattr(model._scorer, "_features", FeatureCache(0))  # see `fresh`
     for (_, name), part in places.items():
         kept = getattr(part, name)
         put(part, name, kept.cpu())

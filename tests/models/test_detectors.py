@@ -180,9 +180,9 @@ def test_each_kind_of_detector_refuses_the_others_calls(tmp_path):
 
     assert (LABELS, True) == (closed.info.labels, closed.info.masks)
     assert ((), False) == (told.info.labels, told.info.masks)
-    with pytest.raises(ModelError, match="for no others"):
+    with pytest.raises(ModelError, match="only the classes"):
         closed.prepare(DetectCall(IMAGES[0], ("dog",)))
-    with pytest.raises(ModelError, match="was told nothing"):
+    with pytest.raises(ModelError, match="the call has none"):
         told.prepare(DetectCall(IMAGES[0]))
 
 
