@@ -39,14 +39,23 @@ def dry_run(device: str = "cuda") -> Iterator[Meter]:
     Yields:
         The meter of the memory on *device*.
     """
-    token, logged = _DRY.set(True), logging.root.manager.disable
-    logging.disable(logging.WARNING)  # "weights are random"
+    token = _DRY.set(True)
     try:
-        with Fakes(allow_non_fake_inputs=True), Numbers(), Meter(device) as meter:
+        with quiet(), Fakes(allow_non_fake_inputs=True), Numbers(), Meter(device) as meter:
             yield meter
     finally:
-        logging.disable(logged)
         _DRY.reset(token)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Suppress warnings in the log that the weights of a network are random."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def is_dry() -> bool:

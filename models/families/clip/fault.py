@@ -1,8 +1,5 @@
 """Error messages for a CLIP that could not be loaded."""
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from models.checkpoints.weights import read_file
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
 from models.families.clip.source import Found
+from models.sizing.dry_run import quiet
 
 
 def fault(found: Found, exc: Exception) -> str:
@@ -54,13 +52,3 @@ def converted(network: Any, file: Path) -> dict[str, torch.Tensor]:
     network.load_state_dict = lambda tensors, **_: held.update(tensors)
     open_clip.load_checkpoint(network, str(file))
     return held
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Suppress the warning that the network's weights are random."""
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)

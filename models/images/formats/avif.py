@@ -4,7 +4,7 @@ import re
 import struct
 from collections.abc import Mapping
 
-from models.images.formats.boxes import boxes, first
+from models.images.formats.boxes import boxes, branded, first
 from models.images.formats.contract import Format, Header, ImageError, Unseen, header
 
 # Four planes of up to twelve bits, decoded and joined from tiles, and copies on the way to RGB.
@@ -19,11 +19,6 @@ ORIENTATIONS: Mapping[int | None, tuple[int, ...]] = {
     0: (4, 5, 2, 7),
     1: (2, 7, 4, 5),
 }
-
-
-def begins(encoded: bytes) -> bool:
-    """Return True if the first box has one of AVIF's brands."""
-    return encoded[4:8] == b"ftyp" and encoded[8:12] in BRANDS
 
 
 def read(encoded: bytes) -> Header:
@@ -56,4 +51,4 @@ def unseen(encoded: bytes) -> Unseen:
     return Unseen(ORIENTATIONS[axis][properties.get(b"irot", 0) & 3], frames > 1)
 
 
-AVIF = Format("AVIF", begins, read, unseen=unseen)
+AVIF = Format("AVIF", branded(*BRANDS), read, unseen=unseen)

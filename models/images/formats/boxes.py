@@ -1,13 +1,18 @@
 """The boxes that MP4 and AVIF files consist of.  ISO/IEC 14496-12"""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from models.images.formats.contract import ImageError
 
 MAX_BOXES = 10_000
 
 Range = tuple[int, int]
+
+
+def branded(*brands: bytes) -> Callable[[bytes], bool]:
+    """Return a function that recognises a file by the brand in its first box."""
+    return lambda encoded: encoded[4:8] == b"ftyp" and encoded[8:12] in brands
 
 
 def within(encoded: bytes, place: Range, *kinds: bytes) -> Iterator[Range]:

@@ -2,7 +2,7 @@
 
 import struct
 
-from models.images.formats.boxes import Range, within
+from models.images.formats.boxes import Range, branded, within
 from models.images.formats.contract import Format, Header, ImageError, film_header
 
 # Reference frames, sixteen in most codecs, and one frame on its way to RGB.
@@ -14,11 +14,6 @@ MP4_PACKAGE = "av"  # PyAV, which decodes it
 BRANDS = (b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V ")
 TABLES = (b"mdia", b"minf", b"stbl")  # from a track down to the tables of its frames
 HANDLER, SIZE, COUNT = 8, 8 + 32, 8  # offsets of the kind of track, the frames' size and their number
-
-
-def begins(encoded: bytes) -> bool:
-    """Return True if the first box has one of MP4's brands."""
-    return encoded[4:8] == b"ftyp" and encoded[8:12] in BRANDS
 
 
 def read(encoded: bytes) -> Header:
@@ -47,4 +42,4 @@ def video(encoded: bytes, track: Range) -> Header:
     return Header(header.format, width, height, header.memory + LIBRARY_BYTES, header.apart, frames)
 
 
-MP4 = Format("MP4", begins, read, film=read)
+MP4 = Format("MP4", branded(*BRANDS), read, film=read)
