@@ -1,8 +1,9 @@
-"""What waits for a model.  Nothing here waits or runs: a device asks for the next batch."""
+"""The calls that wait for one model, and which of them form the next batch."""
 
 from collections import deque
 from math import inf
 
+from service.core.errors import DeadlineExceeded
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.serving.batcher.batch import QueuedCall, Shares, take_batch
 from service.serving.batcher.cost_model import CostModel
@@ -10,26 +11,26 @@ from service.serving.batcher.pending import PendingCalls
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
 
-RECOVERY = 1.05  # how fast the limit that an out-of-memory set rises again, for each batch
+RECOVERY = 1.05  # growth of the limit that an out-of-memory error set, for each batch
 MAX_SHARE = 0.5  # of a lane, for one request
 CHARACTERS_PER_TOKEN = 4
-USUAL_CHARACTERS = 400  # of a call; what it usually costs holds them already
+USUAL_CHARACTERS = 400  # of a call; the usual cost of a call includes them
 
 
 class Queue:
     """
-    The calls that wait for one model.
+    The calls that wait for one model.  Nothing in here waits or reads a clock.
 
     Args:
         max_items, max_cost: of a batch.
-        max_batch_s: how long a batch may take, by the cost model.
-        max_waiting: cost that may wait in one lane; whoever admits requests and calls keeps to it.
-        linger_s: how long a batch that is not full waits for more, from its first call's arrival.
+        max_batch_s: maximum predicted duration of a batch.
+        max_waiting: tokens that may wait in one lane; checked by admission.
+        linger_s: how long a batch that is not full waits for more calls, from its first call's arrival.
 
     Attributes:
         cost_model: how long batches take.
         pending: calls that are being prepared.
-        reserved: by lane, tokens of requests that were admitted and have not asked for them yet.
+        reserved: by lane, tokens of admitted requests that are not queued yet.
     """
 
     def __init__(
@@ -46,12 +47,12 @@ class Queue:
         self.pending = PendingCalls()
         self._max_items, self._max_cost, self._max_waiting = max_items, max_cost, max_waiting
         self._max_batch_s, self._shares = max_batch_s, shares or Shares()
-        self._memory = float(max_cost)  # tokens that fit, as far as is known
+        self._memory = float(max_cost)  # tokens that fit into memory, as far as is known
         self._credit = 0.0
         self._typical_cost = 0.0  # tokens of a call, a running mean
         self.reserved = dict.fromkeys(LANES, 0.0)
         self._lanes: dict[str, deque[QueuedCall]] = {lane: deque() for lane in LANES}
-        # Of live calls, kept up to date as they come, leave and are taken: to queue one walks no lane.
+        # Of live calls, updated as they come, leave and are taken, so that queuing a call is O(1).
         self._count = dict.fromkeys(LANES, 0)
         self._cost = dict.fromkeys(LANES, 0)
 
@@ -59,26 +60,26 @@ class Queue:
         return f"<Queue {self._count}>"
 
     def depth(self, lane: str) -> int:
-        """How many live calls wait in *lane*."""
+        """Return the number of live calls in *lane*."""
         return self._count[lane]
 
     def is_full(self, lane: str, reserved: float = 0.0) -> bool:
-        """Whether *lane* takes no more, beside so much that is *reserved*."""
+        """Return True if *lane* admits nothing more, with *reserved* tokens counted as waiting."""
         return self._cost[lane] + reserved >= self._max_waiting
 
     @property
     def most_at_once(self) -> float:
-        """Tokens that one request may ask for: a share of a lane, and what a batch holds in any case."""
+        """Maximum tokens of one request: a share of a lane, but at least a whole batch."""
         return max(MAX_SHARE * self._max_waiting, self._max_cost)
 
     def cost_of(self, demand: Demand) -> float:
-        """Tokens that *demand* should have: of calls as they were lately, and of text beyond the usual."""
+        """Return the expected tokens of *demand*: recent costs of calls, plus text of unusual length."""
         long = max(0, demand.characters - USUAL_CHARACTERS * demand.calls)
         return demand.calls * self._usual_cost + long / CHARACTERS_PER_TOKEN
 
     @property
     def _usual_cost(self) -> float:
-        """Tokens of a call as they were lately; those of the example before the first call."""
+        """Recent tokens of a call; those of the example before the first call."""
         return self._typical_cost or self.cost_model.typical_cost
 
     def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
@@ -86,11 +87,11 @@ class Queue:
         return Reservation(self.reserved, lane, self.cost_of(demand), parts)
 
     def full_batch(self, call: float) -> int:
-        """How many calls of so many tokens a batch holds; one at least, however costly."""
+        """Return how many calls of *call* tokens a batch holds; at least one, however costly."""
         return max(1, int(min(self._max_items, self._cost_limit() / call))) if call else self._max_items
 
     def takes_s(self, cost: float) -> float:
-        """Seconds in which so many tokens of usual calls will be done, in batches of their own."""
+        """Return the predicted seconds for *cost* tokens of usual calls, in batches of their own."""
         if not cost:
             return 0.0
         largest = max(self._usual_cost, min(self._cost_limit(), self._max_items * self._usual_cost))
@@ -98,10 +99,10 @@ class Queue:
 
     def alone_s(self, cost: float) -> float:
         """
-        Seconds in which so many tokens can be done, if nothing else is: at least, as far as is known.
+        Return a lower bound of the seconds for *cost* tokens on an idle device.
 
-        Work is refused by it, so it is no guess: a model that is slow for the moment may be as fast again as
-        it was, and where only batches of one size have been seen, larger ones may take no longer.
+        Used to reject work, so it must never overestimate: a model that is slow for the moment may recover,
+        and if only batches of one size have been measured, larger ones may take no longer.
         """
         best_s = cost * self.cost_model.best_per_token_s if cost else 0.0
         if self.cost_model.knows_sizes:
@@ -110,34 +111,34 @@ class Queue:
         return min(best_s, max(1.0, cost / largest) * self.cost_model.typical_s) if largest else 0.0
 
     def drain_s(self, lane: str) -> float:
-        """Seconds in which what waits in *lane*, or is on its way there, will have been done."""
+        """Return the predicted seconds for all calls in *lane*, including those that are being prepared."""
         return self.takes_s(self._cost[lane] + self.pending.calls(lane) * self._typical_cost)
 
     @property
     def waiting(self) -> str:
-        """The most urgent lane that holds a live call; empty where neither does."""
+        """The most urgent lane that holds a live call; empty if neither does."""
         return next((lane for lane in LANES if self._count[lane]), "")
 
     @property
     def fills_a_batch(self) -> bool:
-        """Whether as much waits as a batch can hold."""
+        """True if as many calls wait as a batch can hold."""
         return sum(self._count.values()) >= self._max_items or sum(self._cost.values()) >= self._cost_limit()
 
     def oldest(self) -> float:
-        """When the first of the live calls arrived; only where one waits."""
+        """Return the arrival time of the first live call.  Requires that one waits."""
         return min(call.arrived for lane in self._lanes.values() for call in lane if call.counted_in)
 
     def put(self, call: QueuedCall) -> None:
-        """Queue *call* in its lane; it leaves by itself when its result is done."""
+        """Queue *call* in its lane until a batch takes it or its result is done."""
         cost = call.prepared.cost
         self._typical_cost += (cost - self._typical_cost) * (0.1 if self._typical_cost else 1.0)
         self._lanes[call.lane].append(call)
-        call.home = self
+        call.queue = self
         self._count_in(call, call.lane)
-        call.result.add_done_callback(lambda _: self._leave(call))
+        call.result.add_done_callback(lambda _: self._remove(call))
 
     def promote(self, call: QueuedCall) -> None:
-        """Make *call* interactive; where it still waits, it takes its place in that lane by arrival."""
+        """Make *call* interactive; if it still waits, insert it into that lane by arrival."""
         call.lane = INTERACTIVE
         if call.counted_in == BULK:
             self._lanes[BULK].remove(call)
@@ -146,9 +147,10 @@ class Queue:
             self._count_in(call, INTERACTIVE)
 
     def take(self, now: float, *, urgent: bool = False) -> list[QueuedCall]:
-        """The next batch; empty when nobody waits, or nobody *urgent* where only they may come."""
+        """Remove and return the next batch, which may be empty; with *urgent*, of interactive calls only."""
+        lanes = self._lanes | {BULK: deque()} if urgent else self._lanes
         batch, credit = take_batch(
-            self._lanes | {BULK: deque()} if urgent else self._lanes,
+            lanes,
             self._shares,
             self._credit,
             now,
@@ -157,38 +159,43 @@ class Queue:
             fixed_cost=self.cost_model.fixed_cost,
         )
         self._credit = self._credit if urgent else credit
+        taken = set(batch)
         for call in batch:
             self._count_in(call, "")
+        for lane in lanes.values():
+            while lane and (lane[0] in taken or lane[0].has_gone(now)):
+                if (call := lane.popleft()) not in taken:
+                    call.answer(DeadlineExceeded(stage="queue"))
         return batch
 
     def take_all(self, now: float) -> list[QueuedCall]:
-        """Everyone who waits, who does so no longer."""
+        """Remove and return all live calls."""
         return [call for batch in iter(lambda: self.take(now), []) for call in batch]
 
     def finished(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
-        """Learn from a batch that succeeded; memory that held it may hold a little more."""
+        """Learn from a batch that succeeded, and raise the memory limit a little."""
         self.cost_model.observe(cost, seconds, gap_s)
         self._memory = min(self._max_cost, self._memory * RECOVERY)
 
     def ran_out_of_memory(self, cost: int) -> None:
-        """Batches stay under half of *cost* from now on, until memory has proved to hold more."""
+        """Limit the next batches to half of *cost*."""
         self._memory = max(1.0, min(self._memory, cost / 2))
 
     def _cost_limit(self) -> float:
-        """Tokens of the next batch.  Where one call alone takes too long, as many as take twice its time."""
+        """Return the maximum tokens of the next batch.  If one call exceeds `max_batch_s`, allow two."""
         one_s = self.cost_model.run_s(self._typical_cost)
         seconds = self._max_batch_s if one_s <= self._max_batch_s else 2 * one_s
         return min(self._memory, self.cost_model.largest_within(seconds))
 
-    def _leave(self, call: QueuedCall) -> None:
-        """*call* has its result; it may have moved to another queue before."""
-        if call.home is self:
+    def _remove(self, call: QueuedCall) -> None:
+        """Discount *call*, which has its result, unless it has moved to another queue."""
+        if call.queue is self:
             self._count_in(call, "")
 
     def _count_in(self, call: QueuedCall, lane: str) -> None:
-        """Count *call* in *lane* and no longer where it was; "" once it was taken or its caller has gone."""
-        for place, sign in ((call.counted_in, -1), (lane, 1)):
-            if place:
-                self._count[place] += sign
-                self._cost[place] += sign * call.prepared.cost
+        """Count *call* in *lane* instead of the lane that counted it; "" for none."""
+        for counted, sign in ((call.counted_in, -1), (lane, 1)):
+            if counted:
+                self._count[counted] += sign
+                self._cost[counted] += sign * call.prepared.cost
         call.counted_in = lane

@@ -181,7 +181,7 @@ class Scheduler(Generic[M]):
     def _slowdown(self, lane: str) -> float:
         """How many times as long interactive work takes for what bulk calls get meanwhile."""
         bulk_waits = any(resident.queue.depth(BULK) for resident in self._residents)
-        return 1 + self._shares.owed(0.0) if lane == INTERACTIVE and bulk_waits else 1.0
+        return 1 + self._shares.earned(0.0) if lane == INTERACTIVE and bulk_waits else 1.0
 
     def outlook(
         self, resident: HostedModel[M], lane: str, demand: Demand | None, now: float

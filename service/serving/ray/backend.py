@@ -185,8 +185,8 @@ class ReplicatedBackend(Backend):
     def _promote(self, call: GroupedCall) -> None:
         """To the interactive lane, here or where it is."""
         call.lane = INTERACTIVE
-        if call.home is not None:
-            call.home.promote(call)
+        if call.queue is not None:
+            call.queue.promote(call)
         if call.running and not call.result.done():
             self._sending.start(self._deployment.promote(*call.group))
 

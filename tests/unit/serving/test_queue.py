@@ -36,6 +36,20 @@ async def test_what_waits_is_counted_once_however_it_leaves():
     assert (0, 0.0, "") == (waiting.depth("bulk"), waiting.drain_s("bulk"), waiting.waiting)
 
 
+async def test_callers_who_left_and_calls_that_are_too_late_never_reach_the_device():
+    """The one is dropped, the other gets the error that names the stage in which its time ran out."""
+    waiting = queue(max_items=1)
+    gone, late, there, after = (put(waiting, 1, lane="interactive", data=n) for n in range(4))
+    gone.result.cancel()
+    late.deadline = 1.0
+
+    assert [there] == waiting.take(1.0)
+    assert "stage queue" in late.result.result().outcome.detail
+    assert 0.0 == late.result.result().ran_s
+    assert (1, [after]) == (waiting.depth("interactive"), waiting.take(1.0))
+    assert [] == waiting.take(1.0)
+
+
 async def test_a_promoted_call_takes_its_place_by_arrival():
     """Before interactive calls that came later, behind those that came earlier."""
     waiting = queue()
