@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from models.core.family import Memory, Plan
 from models.families.registry import families
 from service.core.settings.tree import Settings
-from service.serving.batcher.cores import all_cores, loaded_torch
+from service.serving.batcher.cpu_policy import all_cores, loaded_torch
 from service.serving.loading import is_placed
 from service.web.auth.keys import Keys
 

@@ -42,7 +42,7 @@ class MetricCatalog:
     @property
     def metrics(self) -> dict[str, Metric]:
         """Those that are served, by name: configured, and with models that can be of use to them."""
-        if not any(handle.refuses for handle in self._runtime.handles.values()):
+        if not any(handle.backend.refuses for handle in self._runtime.handles.values()):
             return self.configured
         return {name: metric for name, metric in self.configured.items() if not self._refusal(name)}
 
@@ -51,8 +51,10 @@ class MetricCatalog:
         for part in self._asked(name):
             for role in part.roles:
                 handle = self._runtime.handle(part.name, role)
-                if handle and part.name in handle.refuses:
-                    return f"models.{handle.name} cannot serve {part.name}: {handle.refuses[part.name]}"
+                if handle and part.name in handle.backend.refuses:
+                    return (
+                        f"models.{handle.name} cannot serve {part.name}: {handle.backend.refuses[part.name]}"
+                    )
         return ""
 
     def _asked(self, name: str) -> list[Metric]:
@@ -71,7 +73,7 @@ class MetricCatalog:
             for part in self._asked(name)
             for role in part.all_roles
             if (handle := self._runtime.handle(part.name, role))
-            and (state := handle.failing or (handle.missing if role in part.may_use else ""))
+            and (state := handle.backend.failing or (handle.backend.missing if role in part.may_use else ""))
         }
         return "; ".join(f"{model}: {state}" for model, state in states.items())
 

@@ -181,9 +181,9 @@ class Engine:
         Where a model was replaced meanwhile, all is asked again: no score may carry the other one's name.
         """
         while True:
-            before = {name: (handle.info, handle.replacements) for name, handle in handles.items()}
+            before = {name: (handle.info, handle.backend.replacements) for name, handle in handles.items()}
             seen = await side_by_side(self._views(asked, work, context), work.at_once)
-            if all(handle.replacements == before[name][1] for name, handle in handles.items()):
+            if all(handle.backend.replacements == before[name][1] for name, handle in handles.items()):
                 return seen, {name: info for name, (info, _) in before.items()}
 
     def _views(

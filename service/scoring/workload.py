@@ -36,7 +36,8 @@ class Workload:
     def __enter__(self) -> "Workload":
         if self._frames > 1:  # a single one begins at once
             self._reservations = [
-                handle.reserve(self._lane, demand, self._frames) for handle, demand in self._demands.items()
+                handle.backend.reserve(self._lane, demand, self._frames)
+                for handle, demand in self._demands.items()
             ]
         return self
 
@@ -63,7 +64,7 @@ class Workload:
         """
         if not self._demands:
             return COMPUTED
-        slowest = max(handle.extent(demand) for handle, demand in self._demands.items())
+        slowest = max(handle.backend.estimate(demand) for handle, demand in self._demands.items())
         return max(LEAST, ceil(BATCHES * self._frames / slowest.batches))
 
 

@@ -1,14 +1,11 @@
-"""
-What stands behind a handle: prepares calls, starts them, and answers them in its own time.
+"""Backends: they prepare the calls of a model, start them and answer them."""
 
-A backend hands out one `StartedCall` for each call it starts.  Whoever holds it can promote, extend or
-cancel the call; the `Result` comes back with its own timings.
-"""
-
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
@@ -16,25 +13,25 @@ from models.core.outcomes import CallResult
 from service.core.concurrency.promise import Promise
 from service.core.errors import CallRefused, LaneFull, Overloaded, ScoregateError, TooLarge
 from service.core.lanes import INTERACTIVE
-from service.serving.context import Context
+from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.demand import Demand
 from service.serving.reservation import Reservation
 
-CAUTION = 1.15  # predicted times are multiplied by it: what comes too late after all was work for nothing
+CAUTION = 1.15  # factor on predicted times: a result after the deadline is wasted work
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionForecast:
     """
-    What a new call or request would meet in a lane.
+    The expected treatment of a new call or request in a lane.
 
     Attributes:
         full: the lane takes no more.
-        wait_s: predicted seconds until everything before it has been done.
+        wait_s: predicted seconds until all earlier work is done.
         run_s: seconds that it should take from then on.
-        drain_s: predicted seconds until everything has been done that was admitted.
-        batches: how many full ones it is.
-        too_much: it asks for more than one request may.
+        drain_s: predicted seconds until all admitted work is done.
+        batches: its size in full batches.
+        too_much: it exceeds the limit for one request.
     """
 
     full: bool
@@ -47,7 +44,7 @@ class AdmissionForecast:
 
 @dataclass(frozen=True, slots=True, order=True)
 class WorkEstimate:
-    """What a demand comes to: seconds that a model works on it, and full batches."""
+    """The size of a demand: seconds of the model's time, and full batches."""
 
     seconds: float
     batches: float
@@ -56,13 +53,13 @@ class WorkEstimate:
 @dataclass(frozen=True, slots=True)
 class Result:
     """
-    What came of one call.
+    The result of one call.
 
     Attributes:
         outcome: the model's `CallResult`, or the `ScoregateError` that takes its place.
-        waited_s: seconds from joining the queue to the start of the batch; 0 where no batch took the call.
-        ran_s: seconds that its batch took; 0 where no batch finished.
-        batch: the traceparent of its batch's span; empty where that was not recorded.
+        waited_s: seconds from joining the queue to the start of the batch; 0 if no batch took the call.
+        ran_s: seconds that its batch took; 0 if no batch finished.
+        batch: the traceparent of its batch's span; empty if that was not recorded.
     """
 
     outcome: CallResult | ScoregateError
@@ -71,45 +68,38 @@ class Result:
     batch: str = ""
 
 
-class StartedCall(ABC):
+class StartedCall(Protocol):
     """
-    A call that a backend has started and not necessarily finished.
+    A call that a backend has started.
 
     Attributes:
-        result: becomes the call's `Result`; cancelled where the call was.
+        result: becomes the call's `Result`; cancelled if the call was.
+        running: its batch, or its request to the server, has begun; stays true afterwards.
     """
 
-    __slots__ = ()
+    result: Promise[Result]
+    running: bool
 
-    @property
-    @abstractmethod
-    def result(self) -> Promise[Result]: ...
-
-    @property
-    @abstractmethod
-    def running(self) -> bool:
-        """Whether its batch, or its request to the server, has begun; stays true afterwards."""
-
-    @abstractmethod
     def promote(self) -> None:
-        """Move it to the interactive lane, as far as it has not begun yet."""
+        """Move it to the interactive lane, if it still waits."""
+        ...
 
-    @abstractmethod
     def extend(self, deadline: float) -> None:
-        """Let it be answered until *deadline* instead (event loop's clock)."""
+        """Allow an answer until *deadline* (event loop's clock)."""
+        ...
 
-    @abstractmethod
     def cancel(self) -> None:
-        """Drop what has not been done; nobody waits for the result any more."""
+        """Drop the remaining work."""
+        ...
 
 
 class Backend(ABC):
     """
-    A model, here or elsewhere.
+    A model, in this process or elsewhere.
 
     Attributes:
         name: under `models` in the settings.
-        info: what is loaded or served.
+        info: the model that is loaded or served.
         replacements: how many times another model took its place.
     """
 
@@ -120,87 +110,89 @@ class Backend(ABC):
     @property
     @abstractmethod
     def missing(self) -> str:
-        """Why the model cannot be asked now; empty where it can."""
+        """Why the model cannot be called now; empty if it can."""
 
     @property
     def failing(self) -> str:
-        """Why calls of the model fail lately, though they are tried; empty where they work."""
+        """Why recent calls of the model failed; empty if they worked."""
         return ""
 
     @cached_property
     def refuses(self) -> dict[str, str]:
-        """Purposes that the model is of no use for, each with the reason."""
+        """Purposes that the model cannot serve, each with the reason."""
         return {}
 
     async def require(self, purpose: str, calls: Sequence[Call]) -> None:
-        """Learn whether the model takes any of *calls*; one that takes none is of no use for *purpose*."""
+        """Check that the model accepts any of *calls*; if not, it cannot serve *purpose*."""
         reasons = [await self.refusal(call) for call in calls]
         self.refuses.pop(purpose, None)
         if all(reasons):
             self.refuses[purpose] = reasons[0]
 
     async def refusal(self, call: Call) -> str:
-        """Why the model refuses *call*, whatever its load; empty where it takes it, or cannot say now."""
+        """Return why the model refuses *call* regardless of load; empty if it does not, or if unknown."""
         [made] = await self.prepare([call], INTERACTIVE)
         return made.detail if isinstance(made, CallRefused) else ""
 
     @abstractmethod
-    def outlook(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
-        """What a request with that *demand* would meet in *lane*; without one, a call of one admitted."""
+    def forecast(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
+        """Return the forecast for a request, or without *demand* for a call of an admitted one."""
 
     @abstractmethod
-    def extent(self, demand: Demand) -> WorkEstimate:
-        """What *demand* comes to."""
+    def estimate(self, demand: Demand) -> WorkEstimate:
+        """Return the size of *demand*."""
 
     @abstractmethod
     def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
-        """Count what was admitted against the lane, until its *parts* have begun one by one."""
+        """Count an admitted *demand* against the lane, until its *parts* have begun one by one."""
 
-    def admit(self, lane: str, left_s: float, demand: Demand | None = None) -> None:
+    def admit(self, lane: str, deadline: float, demand: Demand | None = None) -> None:
         """
-        Refuse what a full lane has no room for, what would come too late, and what is too much at once.
+        Reject work for which a full lane has no room, which would be late, or which is too much.
 
-        Interactive work that should end after its deadline is refused.  An idle model tries what fits
-        into one batch in any case: its cost is known roughly, and nobody waits behind it for long.
+        Interactive work that should end after its deadline is rejected.  An idle model accepts what fits
+        into one batch in any case: its cost is known roughly, and nothing waits behind it for long.
 
         Args:
-            left_s: seconds to the deadline.
-            demand: of a request; without it one call is admitted, whose request was.
+            deadline: on the event loop's clock.
+            demand: of a request; without it a call of an admitted request is checked.
 
         Raises:
-            LaneFull, Overloaded: interactive or bulk work; with the seconds in which the lane will have
-                drained, where somebody is before it.
-            TooLarge: no request may ask for so much.
+            LaneFull, Overloaded: interactive or bulk work; with the seconds until the lane will have
+                drained, if other work is first.
+            TooLarge: it exceeds the limit for one request.
         """
-        ahead = self.outlook(lane, demand)
-        if ahead.too_much:
-            raise TooLarge(f"one request may not ask so much of {self.name}; send less at once")
-        if ahead.full:
+        forecast = self.forecast(lane, demand)
+        if forecast.too_much:
+            raise TooLarge(f"one request may not send so many calls to {self.name}; split it")
+        if forecast.full:
             kind = LaneFull if lane == INTERACTIVE else Overloaded
             detail = (
                 f"{self.name}: {self.missing}" if self.missing else f"the {lane} lane of {self.name} is full"
             )
-            raise kind(detail, retry_after_s=ahead.drain_s or None)
-        done_s = (ahead.wait_s + ahead.run_s) * CAUTION
-        tried = not ahead.wait_s and ahead.batches <= 1
-        if lane == INTERACTIVE and done_s > left_s and not tried:
-            left_s = max(0.0, left_s)
-            detail = f"{self.name} would need {done_s:.1f} s, and {left_s:.1f} s are left"
-            raise LaneFull(detail, retry_after_s=ahead.drain_s or None)
+            raise kind(detail, retry_after_s=forecast.drain_s or None)
+        done_s = (forecast.wait_s + forecast.run_s) * CAUTION
+        left_s = deadline - asyncio.get_running_loop().time()
+        accepted = not forecast.wait_s and forecast.batches <= 1
+        if lane == INTERACTIVE and done_s > left_s and not accepted:
+            detail = f"{self.name} would need {done_s:.1f} s, and {max(0.0, left_s):.1f} s are left"
+            raise LaneFull(detail, retry_after_s=forecast.drain_s or None)
 
     @abstractmethod
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
-        """Each call made ready, or the error that stands for it; same length, same order."""
+        """Return each call prepared, or its error, in order."""
 
     @abstractmethod
-    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedCall:
+    def start(
+        self, prepared: Prepared, lane: str, deadline: float, *, span: Span = NO_SPAN, request_id: str = ""
+    ) -> StartedCall:
         """
         Start one call.
 
         Args:
-            lane, deadline: the most urgent and the latest of those who wait for it.
-            context: whose request it is, for names and traces only.
+            lane, deadline: the most urgent lane and the latest deadline of its callers.
+            span, request_id: of the first caller.
 
         Raises:
-            ScoregateError: the call is refused.
+            ScoregateError: the call is rejected.
         """

@@ -1,4 +1,4 @@
-"""The local runtime: every configured model in this process, each on its device."""
+"""The local runtime: runs each configured model of this process on its device."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,21 +9,21 @@ from service.core.redis.client import RedisClient
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.serving.backends.local import LocalBackend
-from service.serving.base_runtime import BaseRuntime, queue_of, shares_of
-from service.serving.batcher.cores import all_cores
+from service.serving.batcher.cpu_policy import CpuPolicy, all_cores
 from service.serving.batcher.device import Device, LocalModel
 from service.serving.batcher.scheduler import HostedModel
+from service.serving.runtime import Runtime, queue_of, shares_of
 
 
-class LocalRuntime(BaseRuntime):
+class LocalRuntime(Runtime):
     """
-    Devices, connections and handles for *models*.
+    Models on devices of this process, and connections to those that servers run.
 
     A model that generates text gets a thread of its own: one generation takes as long as many batches.
 
     Args:
-        on_broken: told once, in one line, when a device cannot go on.
-        others: see `BaseRuntime`.
+        on_broken: called with the reason if a device cannot continue.
+        others: see `Runtime`.
     """
 
     def __init__(
@@ -41,29 +41,30 @@ class LocalRuntime(BaseRuntime):
         self.devices: list[Device] = []
 
     def stalled(self) -> bool:
-        """Whether work waits on a device and no batch has finished there for `server.stall_s`."""
+        """Return True if work waits on a device and no batch has finished there for `server.stall_s`."""
         return any(device.stalled_for() > self._settings.server.stall_s for device in self.devices)
 
     async def _start(self) -> None:
-        """Models on one device share its threads, but for those that generate."""
-        places: dict[tuple[str, bool], list[LocalModel]] = {}
+        """Start a device for the models on it, and another one for those on it that generate."""
+        devices: dict[tuple[str, bool], list[LocalModel]] = {}
         for name, model in self._models.items():
             if isinstance(model, RemoteModel):
                 await self._serve_remote(name, model)
                 continue
             table, generates = self._settings.models[name], model.info.generates
             queue = queue_of(table, self._settings.queue, alone=generates)
-            place = (str(getattr(table, "device", model.info.device)), generates)
-            places.setdefault(place, []).append(HostedModel(name, model, queue))
-        for (device, generates), residents in places.items():
-            await self._start_device(residents, 1 if generates or device != "cpu" else all_cores())
+            device = str(getattr(table, "device", model.info.device))
+            devices.setdefault((device, generates), []).append(HostedModel(name, model, queue))
+        for (device, generates), residents in devices.items():
+            cores = 1 if generates else all_cores()
+            await self._start_device(residents, CpuPolicy(cores) if device == "cpu" else None)
 
-    async def _start_device(self, residents: list[LocalModel], cores: int) -> None:
-        """Have a new device serve *residents*."""
+    async def _start_device(self, residents: list[LocalModel], cpu: CpuPolicy | None) -> None:
+        """Serve *residents* on a new device."""
         device = Device(
             residents,
             self._instruments,
-            cores=cores,
+            cpu=cpu,
             on_broken=self._on_broken,
             shares=shares_of(self._settings.queue),
         )

@@ -1,34 +1,156 @@
-"""What the engine knows of the models: a handle by metric and role, and nothing else."""
+"""The runtime: a handle, with its cache, for each configured model."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Protocol, Self
+from contextlib import AsyncExitStack
+from typing import Self
 
+from models.core.contract import RemoteModel
+from models.core.family import Loaded
+from models.core.settings import Batch, ModelSettings, RemoteSettings
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.redis.client import RedisClient
+from service.core.settings import SettingsError
+from service.core.settings.environment import read_secret
+from service.core.settings.sections import QueueSettings
+from service.core.settings.tree import Settings
+from service.observability.instruments import Instruments
+from service.serving.backends.remote import RemoteBackend
+from service.serving.backends.upstream import Upstream
+from service.serving.batcher.batch import Shares
+from service.serving.batcher.queue import Queue
+from service.serving.cache.contract import Cache
+from service.serving.cache.memory import OutcomeCache
+from service.serving.cache.redis import RedisCache
+from service.serving.contract import Backend
 from service.serving.handle import Handle
+from service.serving.recipe import with_recipe
 
 
-class Runtime(Protocol):
+class Runtime(ABC):
     """
-    All configured models, wherever they run.  It is an async context manager: entered, it serves.
+    All configured models, wherever they run.  As an async context manager it serves.
+
+    Args:
+        models: loaded in this process or served by others, by configured name.
+        assigned: the configured name that serves each (metric, role).
+        cpu: the threads that prepare calls, by lane.
+        redis: shares outcomes with other processes, if configured.
 
     Attributes:
         handles: by configured name.
     """
 
-    @property
-    def handles(self) -> Mapping[str, Handle]: ...
-
-    def handle(self, metric: str, role: str) -> Handle | None:
-        """The handle that serves *role* for *metric*; None where no model does."""
-        ...
-
-    def stalled(self) -> bool:
-        """Whether work waits and no batch has finished for too long: the process should be restarted."""
-        ...
+    def __init__(
+        self,
+        models: Mapping[str, Loaded],
+        settings: Settings,
+        assigned: Mapping[tuple[str, str], str],
+        cpu: Mapping[str, FairThreads],
+        instruments: Instruments,
+        redis: RedisClient | None = None,
+    ) -> None:
+        self._models, self._settings, self._assigned = dict(models), settings, dict(assigned)
+        self._cpu, self._instruments = cpu, instruments
+        self._stack = AsyncExitStack()
+        cache = settings.cache
+        self._memory = None if cache.scores == "off" else OutcomeCache(cache.scores_mb * 2**20)
+        self._redis, self._redis_caches = redis, list[RedisCache]()
+        self.handles: dict[str, Handle] = {}
 
     async def __aenter__(self) -> Self:
-        """Warm the models and start to serve."""
-        ...
+        """Warm the models up and serve.  Raises `SettingsError`, and what a model raises on its example."""
+        async with AsyncExitStack() as starting:  # if a start fails, close what has started
+            starting.push_async_exit(self)
+            await self._start()
+            starting.pop_all()
+        return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Take nothing new, answer what waits, and stop."""
-        ...
+        """Answer waiting calls, and close in reverse."""
+        await self._stack.aclose()
+        for cache in self._redis_caches:  # backends answer until they are closed
+            await cache.aclose()
+
+    @abstractmethod
+    async def _start(self) -> None:
+        """Make a handle for every model; put what has to be closed on the stack."""
+
+    @abstractmethod
+    def stalled(self) -> bool:
+        """Return True if no batch has finished for too long: the process should be restarted."""
+
+    def handle(self, metric: str, role: str) -> Handle | None:
+        """Return the handle that serves *role* for *metric*; None if no model does."""
+        return self.handles.get(self._assigned.get((metric, role), ""))
+
+    def _serve(self, backend: Backend) -> None:
+        """Make the handle of *backend*."""
+        handle = self.handles[backend.name] = Handle(backend, self._cache())
+        self._stack.push_async_callback(handle.aclose)
+
+    def _serve_own(self, backend: Backend) -> None:
+        """Make the handle of *backend*, whose model is configured by this process's settings."""
+        backend.info = with_recipe(backend.info, self._settings.models[backend.name])
+        self._serve(backend)
+
+    async def _serve_remote(self, name: str, model: RemoteModel) -> None:
+        """Make the handle of a *model* that another process serves.  Raises `SettingsError`."""
+        self._serve_own(await self._stack.enter_async_context(self._remote(name, model)))
+
+    def _cache(self) -> Cache | None:
+        """Return the cache of one model, if any; its requests to Redis do not wait for other models."""
+        if self._memory is None or self._redis is None:
+            return self._memory
+        ttl_s = self._settings.cache.scores_ttl_s
+        self._redis_caches.append(RedisCache(self._memory, self._redis, ttl_s, self._instruments))
+        return self._redis_caches[-1]
+
+    def _remote(self, name: str, model: RemoteModel) -> RemoteBackend:
+        """Connect to the server of *model*.  Raises `SettingsError` if its settings name none."""
+        settings = self._settings.models[name]
+        if not isinstance(settings, RemoteSettings):
+            raise SettingsError(
+                f"models.{name}: the family {settings.family} gives a RemoteModel, but its settings "
+                "are not RemoteSettings"
+            )
+        upstream = Upstream(
+            settings.base_url,
+            api_key=read_secret(settings.api_key_env) if settings.api_key_env else "",
+            timeout_s=settings.timeout_s,
+            max_in_flight=settings.max_in_flight,
+        )
+        return RemoteBackend(
+            name,
+            model,
+            settings,
+            upstream,
+            queue_of(settings, self._settings.queue, alone=True),
+            cpu=self._cpu,
+            instruments=self._instruments,
+            shares=shares_of(self._settings.queue),
+        )
+
+
+def shares_of(queue: QueueSettings) -> Shares:
+    """Return the shares of lanes in the settings."""
+    return Shares(queue.weights.interactive, queue.weights.bulk, queue.ageing_s)
+
+
+def queue_of(table: ModelSettings, queue: QueueSettings, *, alone: bool) -> Queue:
+    """
+    Return a queue for the model that *table* configures.
+
+    Args:
+        alone: take calls one by one, as for generated texts, which would wait for the longest of their
+            batch, and for servers, which batch calls themselves.
+    """
+    batch: Batch = getattr(table, "batch", Batch())  # optional for a package's family
+    return Queue(
+        max_items=1 if alone else batch.max_items,
+        max_cost=batch.max_cost_tokens,
+        max_waiting=queue.max_cost,
+        max_batch_s=batch.max_batch_ms / 1000,
+        linger_s=batch.linger_ms / 1000,
+        shares=shares_of(queue),
+    )

@@ -22,7 +22,7 @@ from service.observability.tracing.tracer import Tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.scoring.engine import Engine
-from service.serving.batcher.cores import compute_on_one_core
+from service.serving.batcher.cpu_policy import compute_on_one_core
 from service.serving.local import LocalRuntime
 from service.serving.runtime import Runtime
 
@@ -152,19 +152,21 @@ class Service:
         for metric in self.metrics.values():
             for role, calls in (metric.essential() if metric.essential else {}).items():
                 if handle := self.runtime.handle(metric.name, role):
-                    await handle.require(metric.name, calls)
+                    await handle.backend.require(metric.name, calls)
 
     def missing(self, metric: Metric) -> list[str]:
         """Why *metric* can't be scored with now: what it needs and isn't there, unless that is degraded."""
         asked = [self.metrics[name] for name in metric.asks(metric.options())]
         needed = [self.runtime.handle(each.name, role) for each in asked for role in each.roles]
-        models = {handle.name: handle.missing for handle in needed if handle and not handle.failing}
+        models = {
+            handle.name: handle.backend.missing for handle in needed if handle and not handle.backend.failing
+        }
         lacks = metric.lacks if isinstance(metric, Composite) else ()
         return [*lacks, *(f"models.{name}: {state}" for name, state in models.items() if state)]
 
     def readiness(self) -> Readiness:
         """Whether requests can be served, and if not, why."""
-        models = {name: handle.missing or READY for name, handle in self.runtime.handles.items()}
+        models = {name: handle.backend.missing or READY for name, handle in self.runtime.handles.items()}
         reasons = [
             f"models.{name}: {state}"
             for name, state in models.items()

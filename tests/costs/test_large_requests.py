@@ -101,6 +101,6 @@ async def test_a_request_that_is_too_large_is_refused_before_a_picture_is_decode
         fine = await client.post("/score", json={"items": [item()]})
 
     assert (413, "too_large", 200) == (refused.status_code, refused.json()["code"], fine.status_code)
-    assert "send less at once" in refused.json()["detail"]
+    assert "split it" in refused.json()["detail"]
     assert "Retry-After" not in refused.headers
     assert min(times) < decoding, (min(times), decoding)

@@ -1,1 +1,1 @@
-"""What stands behind a handle: a model on a device of this process, or one that a server serves."""
+"""Backends of handles: a model on a device of this process, or one that a server serves."""

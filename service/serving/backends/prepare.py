@@ -1,4 +1,4 @@
-"""Prepare calls on a CPU thread, and turn what a model raises into errors of the service."""
+"""Preparation of calls, with errors of models turned into errors of the service."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,12 +11,12 @@ Prepare = Callable[[Call], Prepared]
 
 
 def prepare_all(prepare: Prepare, name: str, calls: Sequence[Call]) -> list[Prepared | ScoregateError]:
-    """Each call prepared for the model *name*, or why it cannot be."""
+    """Return each call prepared for the model *name*, or its error."""
     return [prepare_one(prepare, name, call) for call in calls]
 
 
 def prepare_one(prepare: Prepare, name: str, call: Call) -> Prepared | ScoregateError:
-    """One call prepared for the model *name*, or why it cannot be; raises nothing."""
+    """Return *call* prepared for the model *name*, or its error."""
     try:
         return prepare(call)
     except ScoregateError as exc:

@@ -1,43 +1,31 @@
-"""A call in a queue, as whoever started it holds it."""
+"""What backends with one queue have in common."""
 
 from collections.abc import Callable
+from typing import Any
 
-from service.core.concurrency.promise import Promise
-from service.serving.batcher.batch import QueuedCall
-from service.serving.contract import Result, StartedCall
+from service.serving.batcher.scheduler import HostedModel, Scheduler
+from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
+from service.serving.demand import Demand
+from service.serving.reservation import Reservation
 
 
-class StartedQueuedCall(StartedCall):
-    """
-    A call that waits in a queue, or has left it to be answered.
+class QueuedBackend(Backend):
+    """A model whose calls wait in one queue of this process."""
 
-    Args:
-        promote: makes it interactive, wherever it is.
-    """
+    def __init__(
+        self, resident: HostedModel[Any], scheduler: Scheduler[Any], clock: Callable[[], float]
+    ) -> None:
+        self.name, self.info = resident.name, resident.model.info
+        self._resident, self._scheduler, self._clock = resident, scheduler, clock
 
-    __slots__ = ("_call", "_promote")
+    def forecast(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
+        """Predict from the durations of recent batches."""
+        return self._scheduler.forecast(self._resident, lane, demand, self._clock())
 
-    def __init__(self, call: QueuedCall, promote: Callable[[], None]) -> None:
-        self._call, self._promote = call, promote
+    def estimate(self, demand: Demand) -> WorkEstimate:
+        """Predict from the durations of recent batches."""
+        return self._scheduler.estimate(self._resident, demand)
 
-    @property
-    def result(self) -> Promise[Result]:
-        """Of the call in the queue."""
-        return self._call.result
-
-    @property
-    def running(self) -> bool:
-        """Whether it has left the queue to be answered."""
-        return self._call.running
-
-    def promote(self) -> None:
-        """To the interactive lane, as far as that still changes anything."""
-        self._promote()
-
-    def extend(self, deadline: float) -> None:
-        """It may leave the queue until *deadline*; what has left keeps its own."""
-        self._call.deadline = deadline
-
-    def cancel(self) -> None:
-        """It leaves the queue unanswered, or its answer is thrown away."""
-        self._call.result.cancel()
+    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
+        """Reserve the tokens that recent calls had."""
+        return self._resident.queue.reserve(lane, demand, parts)

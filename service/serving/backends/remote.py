@@ -20,46 +20,42 @@ from service.core.concurrency.watcher import Watcher
 from service.core.errors import CallRefused, Draining, ModelFault, NotReady, ScoregateError, UpstreamFailed
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.observability.instruments import Instruments
+from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.backends.last_calls import LastCalls
 from service.serving.backends.prepare import prepare_all
-from service.serving.backends.queued import StartedQueuedCall
+from service.serving.backends.queued import QueuedBackend
 from service.serving.backends.trust import Trust
 from service.serving.backends.upstream import Unreachable, Upstream
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
-from service.serving.context import Context
-from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
-from service.serving.demand import Demand
-from service.serving.reservation import Reservation
 
 log = logging.getLogger("scoregate.remote")
 
-PRIORITY = {"interactive": "0", "bulk": "1"}  # vLLM's: lower goes first
+PRIORITY = {"interactive": "0", "bulk": "1"}  # of vLLM: lower is first
 WATCH_S = 5.0
-CHECK_S = 20.0  # for the known questions at a look, also at the start
+CHECK_S = 20.0  # timeout of the known questions in one check, also at the start
 
 
 @dataclass(eq=False, slots=True)
 class RemoteCall(QueuedCall):
-    """A call to the server, and the *headers* that name the request it belongs to."""
+    """A call to the server, with *headers* that identify its request."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class RemoteBackend(Backend):
+class RemoteBackend(QueuedBackend):
     """
     Sends calls one by one; the server batches them.
 
-    At most `max_in_flight` are under way.  The others wait here, in the two lanes, by the rules of a
-    device: a call that ends is a batch that ends, and the next one is chosen then.  The server is told a
-    call's lane as its priority.  Whether the server is there is looked at every few seconds, and decides
-    readiness only: calls are tried in any case.  A model that came up answers nothing before it has
-    answered known calls as it should.
+    At most `max_in_flight` calls are sent at a time.  The others wait in the two lanes by the rules of a
+    device, with each call as a batch of its own.  A call's lane is sent as its priority.  The server is
+    checked every few seconds for readiness only: calls are sent in any case.  After a start of the server,
+    calls wait until it has answered known calls correctly.
 
     Args:
-        queue: what waits, in batches of one call.
-        clock: seconds, the event loop's by default.
+        queue: of the waiting calls, in batches of one.
+        clock: in seconds.
     """
 
     def __init__(
@@ -76,12 +72,12 @@ class RemoteBackend(Backend):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self.name, self.info = name, model.info
-        self._missing = "has not been asked yet"
+        resident = HostedModel(name, model, queue)
+        scheduler = Scheduler([resident], shares or Shares(), clock(), settings.max_in_flight)
+        super().__init__(resident, scheduler, clock)
+        self._missing = "has not been checked yet"
         self._served, self._upstream = settings.model, upstream
-        self._cpu, self._instruments, self._clock = cpu, instruments, clock
-        self._resident = HostedModel(name, model, queue)
-        self._scheduler = Scheduler([self._resident], shares or Shares(), clock(), settings.max_in_flight)
+        self._cpu, self._instruments = cpu, instruments
         self._sending = Tasks()
         for lane in LANES:
             instruments.queue_depth.labels(name, lane).set_function(partial(queue.depth, lane))
@@ -93,21 +89,21 @@ class RemoteBackend(Backend):
 
     @property
     def missing(self) -> str:
-        """What was wrong when the server was last looked at, or how the model failed its check."""
+        """The fault that the last check of the server or of the model found."""
         return self._missing or self._trust.fault
 
     @property
     def failing(self) -> str:
-        """The same, or how its last calls failed."""
+        """The fault of the last check, or of the last calls."""
         return self.missing or self._last_calls.reason
 
     async def __aenter__(self) -> Self:
-        """Look once, then keep watching."""
+        """Check the server, now and every few seconds."""
         await self._watcher.start()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Take nothing new, answer who waits with `Draining`, and close the connections."""
+        """Answer waiting calls with `Draining`, and close the connections."""
         self._closed, self._missing = True, "shutting down"
         self._instruments.model_ready.labels(self.name).set(0)
         await self._watcher.aclose()
@@ -118,23 +114,23 @@ class RemoteBackend(Backend):
         await self._upstream.aclose()
 
     async def look(self) -> None:
-        """Ask the server whether it serves the model, and the model what it should know."""
+        """Check that the server serves the model, and that the model answers known calls correctly."""
         self._missing = await self._upstream.missing(self._served)
         if self._missing:
-            self._trust.doubted = self._came_up = True  # it may be another process next time
+            self._trust.doubted = self._came_up = True  # the next server may be another process
         else:
             await self._look_at_model()
         self._instruments.model_ready.labels(self.name).set(not self.missing)
 
     async def _look_at_model(self) -> None:
-        """Check it where that is due, and try the call again that failed last."""
+        """Check the model if that is due, and retry the last failed call."""
         try:
             async with asyncio.timeout(CHECK_S):
                 await self._trust.renew()
         except NotReady:
             return
         except (UpstreamError, TimeoutError) as exc:
-            if self._trust.doubted:  # else it is only busy
+            if self._trust.doubted:  # otherwise it is only busy
                 self._missing = f"does not answer a known question: {exc or 'not in time'}"
             return
         if self._came_up:
@@ -146,13 +142,13 @@ class RemoteBackend(Backend):
                 await self._answer(call, {"X-Vllm-Priority": PRIORITY[BULK]})
 
     async def require(self, purpose: str, calls: Sequence[Call]) -> None:
-        """As any backend, now and each time that the server comes up."""
+        """Check as any backend does, now and after each start of the server."""
         self._required[purpose] = calls
         if not self.missing:
             await super().require(purpose, calls)
 
     async def refusal(self, call: Call) -> str:
-        """As the server says: it knows the tokens."""
+        """Return the server's reason: only the server can count the tokens."""
         try:
             await self._known(call)
         except ModelError as exc:
@@ -162,58 +158,48 @@ class RemoteBackend(Backend):
         return ""
 
     async def _known(self, call: Call) -> Any:
-        """The outcome of a call of ours.  Raises `ModelError`, `UpstreamError`."""
+        """Return the outcome of one of the service's own calls.  Raises `ModelError`, `UpstreamError`."""
         prepared = await self._cpu[INTERACTIVE].run(self._resident.model.prepare, call)
         post = partial(self._upstream.post, headers={"X-Vllm-Priority": PRIORITY[INTERACTIVE]})
         return await self._resident.model.answer(prepared, post)
 
-    def outlook(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
-        """By what calls have lately taken; the first ones meet no prediction."""
-        return self._scheduler.outlook(self._resident, lane, demand, self._clock())
-
-    def extent(self, demand: Demand) -> WorkEstimate:
-        """By the same."""
-        return self._scheduler.extent(self._resident, demand)
-
-    def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
-        """In the tokens that calls lately had."""
-        return self._resident.queue.reserve(lane, demand, parts)
-
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
-        """On one of the lane's CPU threads."""
+        """Prepare on one of the lane's CPU threads."""
         model = self._resident.model
         with self._resident.queue.pending.expecting(lane, len(calls), self._clock):
             return await self._cpu[lane].run(prepare_all, model.prepare, self.name, calls)
 
-    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
-        """Queue the call, and send it where a place is free."""
+    def start(
+        self, prepared: Prepared, lane: str, deadline: float, *, span: Span = NO_SPAN, request_id: str = ""
+    ) -> RemoteCall:
+        """Queue the call, and send it if a slot is free."""
         if self._closed:
             raise Draining
-        headers = {"X-Request-Id": context.request_id}
-        if context.traceparent:
-            headers["traceparent"] = context.traceparent
+        headers = {"X-Request-Id": request_id}
+        if span.traceparent:
+            headers["traceparent"] = span.traceparent
         call = RemoteCall(prepared, lane, self._clock(), deadline, headers=headers)
         self._scheduler.put(self._resident, call)
-        self._fill_places()
-        return StartedQueuedCall(call, partial(self._resident.queue.promote, call))
+        self._fill_slots()
+        return call
 
-    def _fill_places(self) -> None:
-        """Send what waits, in its turn, as long as places are free."""
-        while self._scheduler.has_place and not self._closed:
-            turn = self._scheduler.begin(self._resident, self._clock())
-            if turn is None:
+    def _fill_slots(self) -> None:
+        """Send waiting calls while slots are free."""
+        while self._scheduler.has_slot and not self._closed:
+            batch = self._scheduler.begin(self._resident, self._clock())
+            if batch is None:
                 return
-            [call] = turn.batch
-            call.begin(turn.began)
+            [call] = batch.calls
+            call.begin(batch.began)
             self._instruments.queue_wait.labels(self.name, call.lane).observe(call.waited_s)
             task = self._sending.start(self._outcome(call))
-            task.add_done_callback(partial(self._end, turn))
+            task.add_done_callback(partial(self._end, batch))
             call.result.add_done_callback(partial(abandon, task))
 
-    def _end(self, turn: RunningBatch[RemoteModel], task: "asyncio.Task[Any]") -> None:
-        """Answer the turn's one call, learn from it, and let the next one begin."""
-        [call], ended = turn.batch, self._clock()
-        ran_s = ended - turn.began
+    def _end(self, batch: RunningBatch[RemoteModel], task: "asyncio.Task[Any]") -> None:
+        """Answer the batch's only call, learn from it, and send the next one."""
+        [call], ended = batch.calls, self._clock()
+        ran_s = ended - batch.began
         outcome = Draining() if task.cancelled() else task.result()
         if task.cancelled():
             result = "cancelled"
@@ -221,12 +207,12 @@ class RemoteBackend(Backend):
             result = "error" if isinstance(outcome, ScoregateError) else "ok"
             self._resident.queue.finished(call.prepared.cost, ran_s)
         self._instruments.calls.labels(self.name, call.lane, result).inc()
-        self._scheduler.end(turn, ended)
+        self._scheduler.end(batch, ended)
         call.answer(outcome, ran_s)
-        self._fill_places()
+        self._fill_slots()
 
     async def _outcome(self, call: QueuedCall) -> Any:
-        """What the server says, or the error that takes its place."""
+        """Return the server's outcome, or the error that takes its place."""
         assert isinstance(call, RemoteCall)
         headers = {**call.headers, "X-Vllm-Priority": PRIORITY[call.lane]}
         try:
@@ -239,7 +225,7 @@ class RemoteBackend(Backend):
         return outcome
 
     async def _answer(self, call: Prepared, headers: Mapping[str, str]) -> Any:
-        """What the server says to *call*; whether it does is noted.  Raises what the model raises."""
+        """Return the server's outcome, and note whether it answered.  Raises what the model raises."""
         try:
             post = partial(self._upstream.post, headers=headers)
             outcome = await self._resident.model.answer(call, post)
@@ -252,7 +238,7 @@ class RemoteBackend(Backend):
         return outcome
 
     def _error(self, exc: Exception) -> ScoregateError:
-        """What a call's exception means to the service."""
+        """Return the service's error for an exception of a call."""
         match exc:
             case ScoregateError():
                 return exc
@@ -265,5 +251,5 @@ class RemoteBackend(Backend):
 
 
 def abandon(task: "asyncio.Task[Any]", result: Promise[Any]) -> None:
-    """Nobody waits for the *result* that *task* works on, or it is there already."""
+    """Cancel *task*: its *result* is done or cancelled."""
     task.cancel()

@@ -1,4 +1,4 @@
-"""Whether a served model answers known calls as it should."""
+"""Checks of a served model by known calls."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
@@ -10,7 +10,7 @@ from service.core.concurrency.single_flight import SingleFlight
 from service.core.errors import NotReady
 from service.serving.backends.upstream import ServerFailed
 
-AGAIN_S = 60.0  # a server may be put to sleep and woken up between two looks
+AGAIN_S = 60.0  # a server may be put to sleep and woken up between two checks
 SAME = (
     "gives opposite questions about a known picture the same number; "
     "a vLLM with a reasoning parser does that, or one that drops pictures"
@@ -24,19 +24,19 @@ OTHER = (
 
 class Trust:
     """
-    The check of a model: two opposite calls, the first of them twice, each time that it comes up.
+    The check of a model after each start: two opposite calls, the first of them twice.
 
-    Opposite calls must not have the same number, and none may have another number than before.
+    Opposite calls must have different numbers, and each call the same number as before.
 
     Args:
         name: of the model in the settings.
-        calls: two opposite ones, or none, where nothing is checked.
-        ask: the outcome of one of them.  Raises `UpstreamError`.
-        clock: seconds, at any origin.
+        calls: two opposite ones, or none for no check.
+        ask: returns the outcome of one of them.  Raises `UpstreamError`.
+        clock: in seconds.
 
     Attributes:
         doubted: the next call waits for a check.
-        fault: the check that failed, in words that follow the model's name; empty where all passed.
+        fault: the check that failed, in words that follow the model's name; empty if all passed.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class Trust:
 
     async def check(self) -> None:
         """
-        Check the model, where it came up since.
+        Check the model if it is doubted.
 
         Raises:
-            NotReady: a check failed, now or before.
+            NotReady: a check failed, now or earlier.
             UpstreamError: the server does not answer.
         """
         if self.doubted:
@@ -68,7 +68,7 @@ class Trust:
             raise NotReady(f"models.{self._name} is not served: it {self.fault}")
 
     async def renew(self) -> None:
-        """The same, also where a check failed or was long ago; no call waits for that.  Raises the same."""
+        """Check also if the last check failed or is a minute old.  Raises as `check`."""
         if self.fault or self._clock() >= self._again:
             await self._checking.do("", self._check)
         await self.check()
@@ -83,12 +83,12 @@ class Trust:
         except ServerFailed:
             raise
         except (UpstreamError, ModelError):
-            outcomes = []  # a server that tells too little says so to every call that needs more
+            outcomes = []  # its answer lacks a field, which is an error of every call that needs it
         self.fault = self._judged(outcomes) if outcomes else ""
         self.doubted, self._again = False, self._clock() + AGAIN_S
 
     def _judged(self, outcomes: Sequence[Any]) -> str:
-        """The check that *outcomes* fail."""
+        """Return the check that *outcomes* fail; empty if none."""
         first, second, again = outcomes
         if alike(first, second):
             return SAME

@@ -1,4 +1,4 @@
-"""One OpenAI-compatible server: requests with bounds, retries, and whether it is there."""
+"""One OpenAI-compatible server: requests with limits and retries, and a readiness check."""
 
 import asyncio
 import random
@@ -17,21 +17,21 @@ TRIES = 3
 BACKOFF_S = 0.25  # doubled with every try
 CONNECT_S = 5.0
 MAX_BYTES = 8 * 2**20  # of an answer
-PASSING = {429, 502, 503, 504}  # statuses of faults that may pass by themselves
+TEMPORARY = {429, 502, 503, 504}  # statuses that are retried
 NO_ROUTE = {404, 405}
 
 
 class ServerFailed(UpstreamError):
-    """A server did not answer, or not with a JSON object; what models raise of its answers is less."""
+    """A server did not answer, or not with a JSON object."""
 
 
 class Unreachable(ServerFailed):
-    """No connection, or one that ended before the answer did: the server may be another one next time."""
+    """No connection, or it broke before the answer ended: the server may have restarted."""
 
 
 @cache
-def trusted() -> ssl.SSLContext:
-    """httpx's own certificates, read once in a process: that takes 30 ms."""
+def certificates() -> ssl.SSLContext:
+    """Return httpx's own certificates, read once per process: that takes 30 ms."""
     return httpx.create_ssl_context(trust_env=False)
 
 
@@ -39,13 +39,13 @@ class Upstream:
     """
     A server's address, key and connection pool.
 
-    Nothing is sent anywhere but under *base_url*: no redirects, no proxies from the environment.
+    Requests go to *base_url* only: no redirects, no proxies from the environment.
 
     Args:
-        base_url: up to and with `/v1`.
-        timeout_s: for one request with all its tries.
-        transport: where requests go instead of the network (tests).
-        sleep: how to wait between tries (tests).
+        base_url: including `/v1`.
+        timeout_s: for one request with all its retries.
+        transport: replaces the network (tests).
+        sleep: waits between retries (tests).
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Upstream:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._timeout_s, self._sleep = timeout_s, sleep
-        self._tells_sleep = True
+        self._has_sleep_route = True
         self._base = httpx.URL(base_url.rstrip("/") + "/")
         self._client = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
@@ -67,7 +67,7 @@ class Upstream:
             limits=httpx.Limits(max_connections=max_in_flight),
             transport=transport,
             trust_env=False,
-            verify=trusted(),
+            verify=certificates(),
         )
 
     async def aclose(self) -> None:
@@ -78,9 +78,9 @@ class Upstream:
         self, path: str, body: dict[str, Any], headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
         """
-        The JSON object that the server answers with.
+        Return the JSON object that the server answers.
 
-        What may pass by itself (no connection, overload) is tried again, within `timeout_s`.
+        Temporary failures (no connection, overload) are retried within `timeout_s`.
 
         Raises:
             ServerFailed: with the status of the last answer, if there was one.
@@ -93,7 +93,7 @@ class Upstream:
                     try:
                         return await self._once("POST", path, content, sent)
                     except UpstreamError as error:
-                        if error.status not in PASSING and error.status != 0:
+                        if error.status not in TEMPORARY and error.status != 0:
                             raise
                     await self._sleep(wait * random.uniform(0.5, 1.5))
                 return await self._once("POST", path, content, sent)
@@ -101,7 +101,7 @@ class Upstream:
             raise ServerFailed(f"did not answer within {self._timeout_s:g} s") from exc
 
     async def missing(self, model: str) -> str:
-        """Why *model* cannot be asked now; empty where it can."""
+        """Return why *model* cannot be called now; empty if it can."""
         try:
             async with asyncio.timeout(min(CONNECT_S, self._timeout_s)):
                 listed = (await self._once("GET", "models")).get("data")
@@ -114,19 +114,19 @@ class Upstream:
         except TimeoutError:
             return "does not answer"
         except ServerFailed as error:
-            self._tells_sleep = True  # what comes up next may
+            self._has_sleep_route = True  # the next server may have it
             return str(error)
 
     async def _sleeps(self, entry: Mapping[str, Any]) -> bool:
-        """Whether a vLLM has put its weights aside; it lists the model all the same.  Most cannot say."""
-        if not self._tells_sleep or entry.get("owned_by") != "vllm":
+        """Return True if a vLLM reports that it has offloaded the weights of a model that it lists."""
+        if not self._has_sleep_route or entry.get("owned_by") != "vllm":
             return False
         try:
             return (await self._once("GET", "../is_sleeping")).get("is_sleeping") is True
         except ServerFailed as error:
             if error.status not in NO_ROUTE:
                 raise
-            self._tells_sleep = False
+            self._has_sleep_route = False
             return False
 
     async def _once(
@@ -136,7 +136,7 @@ class Upstream:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """One try.  Raises `ServerFailed`; its status is 0 where no whole answer came."""
+        """Try once.  Raises `ServerFailed`, with status 0 if no complete answer came."""
         try:
             url = self._base.join(path)
             async with self._client.stream(method, url, content=content, headers=headers) as answer:

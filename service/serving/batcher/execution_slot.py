@@ -1,63 +1,37 @@
-"""The places of a device: where its batches run, and how many cores each of them has."""
+"""Execution slots: the threads on which a device runs its batches."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
 from models.core.contract import Model, Prepared
 from service.core.concurrency.cpu_threads import FairThreads
-from service.serving.batcher.cores import compute
-
-
-class Cores:
-    """
-    A device's cores, and how many of them no batch has.
-
-    Two batches with a core each wait for nobody.  One with two threads waits for the slower of them at every
-    step, and that one for its turn behind a decoder.  See ADR 0020.
-    """
-
-    def __init__(self, all: int) -> None:
-        self.all = self.free = all
-
-    @property
-    def half(self) -> int:
-        """The larger one."""
-        return -(-self.all // 2)
-
-    @property
-    def unused(self) -> bool:
-        """Whether no batch has any."""
-        return self.free == self.all
-
-    @contextmanager
-    def taken(self, cores: int) -> Iterator[float]:
-        """While this is open, so many are not free.  Gives their share of all."""
-        self.free -= cores
-        try:
-            yield cores / self.all
-        finally:
-            self.free += cores
+from service.serving.batcher.cpu_policy import compute, compute_on_one_core, loaded_torch
 
 
 class ExecutionSlot:
     """
-    A thread that runs a device's batches one after the other.
+    A thread that runs batches one after the other.
 
     Attributes:
-        cores: that it computes with, on a CPU.
+        threads: with which torch computes, on a CPU.
         since: when its batch began, or was last answered in part; infinite while it has none.
     """
 
-    def __init__(self, cores: int) -> None:
-        self.cores, self.since = cores, inf
-        self._thread = FairThreads(1, "device")
+    def __init__(self, threads: int = 1) -> None:
+        self.threads, self.since = threads, inf
+        self._thread = FairThreads(1, "device", compute_on_one_core)
 
     async def score(self, model: Model, batch: Sequence[Prepared]) -> Sequence[Any]:
-        """The model's answers.  Raises what it raises."""
-        return await self._thread.run(compute, self.cores, model, batch)
+        """Return the model's outcomes.  Raises what `Model.score` raises."""
+        return await self._thread.run(compute, self.threads, model, batch)
 
     def close(self) -> None:
         """End the thread."""
         self._thread.shutdown()
+
+
+def is_out_of_memory(exc: object) -> bool:
+    """Return True if a smaller batch may succeed."""
+    torch = loaded_torch()
+    return isinstance(exc, MemoryError) or bool(torch and isinstance(exc, torch.OutOfMemoryError))

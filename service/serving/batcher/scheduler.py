@@ -1,7 +1,7 @@
 """
-Who comes next on a device, or in front of a server, how long that takes, and what others have to wait.
+Scheduling: the next batch of a device or a server, and predicted waiting times.
 
-Nothing here waits, runs or looks at a clock: whoever asks says what time it is (in seconds).
+Nothing in here waits, runs or reads a clock: the time is an argument (in seconds).
 """
 
 from collections.abc import Collection, Sequence, Set
@@ -16,17 +16,18 @@ from service.serving.batcher.queue import Queue
 from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.demand import Demand
 
-M = TypeVar("M")  # what answers calls; nothing here looks at it
+M = TypeVar("M")  # the model; not used in here
 
 
 @dataclass(eq=False, slots=True)
 class HostedModel(Generic[M]):
     """
-    A model on a device or behind a server, under its configured name, with the calls that wait for it.
+    A model on a device or behind a server, with the queue of its calls.
 
     Attributes:
-        charged: of the residents with work, the one with the least comes next.  It grows by the seconds
-            that its batches took, over the weight of the lane they were for.
+        name: its configured name.
+        charged: seconds of its batches, divided by the weight of their lanes; the model with waiting calls
+            that has the lowest is next.
     """
 
     name: str
@@ -38,57 +39,57 @@ class HostedModel(Generic[M]):
 @dataclass(frozen=True, eq=False, slots=True)
 class RunningBatch(Generic[M]):
     """
-    A batch on its way through the device, or a call on its way to the server and back.
+    A batch that a device runs, or a call that a server answers.
 
     Attributes:
-        lane: the most urgent that waited for the resident.
-        began: when the device took it, in seconds.
-        gap_s: how long work had waited then since the device was last busy.
+        lane: the most urgent lane that had calls when it began.
+        began: when it began, in seconds.
+        gap_s: how long work waited before that while the device was idle.
     """
 
     resident: HostedModel[M]
     lane: str
-    batch: list[QueuedCall]
+    calls: list[QueuedCall]
     began: float
     gap_s: float
 
 
 class Scheduler(Generic[M]):
     """
-    The turns of residents.
+    Shares a device or a server among models.
 
     Args:
-        places: how many turns may run at once: one on a device, several in front of a server.
-        ahead: how many more may set out and wait for a place where they are going.
+        slots: batches that may run at the same time: one on a device, several on a server.
+        ahead: further batches that may be sent and wait there for a slot.
     """
 
     def __init__(
-        self, residents: Sequence[HostedModel[M]], shares: Shares, now: float, places: int = 1, ahead: int = 0
+        self, residents: Sequence[HostedModel[M]], shares: Shares, now: float, slots: int = 1, ahead: int = 0
     ) -> None:
         self._residents, self._shares = tuple(residents), shares
-        self._places, self._ahead = places, ahead
-        self._charged = 0.0  # what the resident of the last turn had been charged when it began
-        self._running: dict[RunningBatch[M], float] = {}  # when each should end
-        self._ended = now  # the last turn
-        self._progress = now  # calls were last answered, or joined an idle device
+        self._slots, self._ahead = slots, ahead
+        self._charged = 0.0  # `charged` of the last batch's model when it began
+        self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
+        self._ended = now  # of the last batch
+        self._progress = now  # time of the last answer, or of the first call on an idle device
 
     @property
     def running(self) -> Collection[RunningBatch[M]]:
-        """The turns under way."""
+        """The running batches."""
         return self._running.keys()
 
     @property
-    def has_place(self) -> bool:
-        """Whether another turn may begin."""
-        return len(self._running) < self._places + self._ahead
+    def has_slot(self) -> bool:
+        """True if another batch may begin."""
+        return len(self._running) < self._slots + self._ahead
 
     @property
     def idle(self) -> bool:
-        """Whether nothing runs and nothing waits."""
+        """True if nothing runs and nothing waits."""
         return not self._running and not any(r.queue.waiting for r in self._residents)
 
     def put(self, resident: HostedModel[M], call: QueuedCall) -> None:
-        """Queue one call of *resident*, which arrives now."""
+        """Queue one call of *resident*."""
         if self.idle:
             self._progress = call.arrived
         if not resident.queue.waiting:
@@ -96,27 +97,25 @@ class Scheduler(Generic[M]):
         resident.queue.put(call)
 
     def next(self) -> HostedModel[M] | None:
-        """The resident whose turn it is; None where nothing waits."""
+        """Return the model whose batch is next; None if nothing waits."""
         working = [resident for resident in self._residents if resident.queue.waiting]
         return min(working, key=lambda resident: resident.charged, default=None)
 
     def waits_until(self, resident: HostedModel[M], known: Set[Group], since: float) -> float:
         """
-        Until when the next batch of *resident* waits for more calls; -inf where it goes at once.
+        Return the time until which the next batch of *resident* waits for more calls; -inf for no wait.
 
-        A batch that is not full waits for `linger_s`, and for calls that are being prepared already.
-        Without those, their batch takes a fixed part of its own: each that is ready before that has passed
-        saves one.  Twice as long is given, since to wait in vain costs the time of the tokens that are
-        ready, and to go too early a fixed part.  Else a request's first image would go alone, and the
-        others after it.
+        A batch that is not full waits for `linger_s`, and for calls that are already being prepared, for
+        up to twice the fixed part of a batch's time: a call that comes in time saves that part, and the
+        wait costs the time of the calls that are ready.  Otherwise a request's first image would run alone.
 
-        It waits on from each call that was ready where all of them are likely to be in time, and for bulk
-        calls, for each of which nobody waits.
+        The wait restarts with each call that becomes ready if all of them should come in time, or if only
+        bulk calls wait.
 
         Args:
-            known: groups that were being prepared when the wait began; those that set out later are
-                not waited for, or calls would wait for one another without end.
-            since: when it began.
+            known: groups that were being prepared when the wait began; later groups are not waited for,
+                or the wait might never end.
+            since: when the wait began.
         """
         queue, pending = resident.queue, resident.queue.pending
         if not queue.waiting or queue.fills_a_batch or self._others_wait(resident):
@@ -133,88 +132,88 @@ class Scheduler(Generic[M]):
         return any(other.queue.waiting for other in self._residents if other is not resident)
 
     def is_urgent(self, resident: HostedModel[M]) -> bool:
-        """Whether calls of *resident* that somebody waits for would wait for bulk calls alone."""
-        return resident.queue.waiting == INTERACTIVE and {turn.lane for turn in self._running} == {BULK}
+        """Return True if interactive calls of *resident* wait only for running batches of bulk calls."""
+        return resident.queue.waiting == INTERACTIVE and {batch.lane for batch in self._running} == {BULK}
 
     def begin(self, resident: HostedModel[M], now: float, *, urgent: bool = False) -> RunningBatch[M] | None:
         """
-        The next batch of *resident*, which begins now; None where all of its callers have left.
+        Begin the next batch of *resident*; return None if all callers have left.
 
         Args:
-            urgent: without what bulk calls are owed, since a batch of theirs runs meanwhile.
+            urgent: without bulk calls, since a batch of theirs already runs.
         """
         lane, queue = resident.queue.waiting, resident.queue
-        batch = queue.take(now, urgent=urgent)
-        if not batch:
+        calls = queue.take(now, urgent=urgent)
+        if not calls:
             return None
-        # Between batches the loop answers callers; where work waited meanwhile, it waited for that.
-        gap_s = max(0.0, now - max(self._ended, min(call.arrived for call in batch)))
+        # Work that arrived before the last batch ended waited since then: the event loop was busy.
+        gap_s = max(0.0, now - max(self._ended, min(call.arrived for call in calls)))
         self._charged = resident.charged
-        turn = RunningBatch(resident, lane, batch, now, gap_s)
-        run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in batch))
-        self._running[turn] = now + self._free_in_s(now) + run_s
-        return turn
+        batch = RunningBatch(resident, lane, calls, now, gap_s)
+        run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in calls))
+        self._running[batch] = now + self._free_in_s(now) + run_s
+        return batch
 
     def answered(self, now: float) -> None:
-        """Calls of the batch that runs have been answered."""
+        """Note that calls of a running batch have been answered."""
         self._progress = now
 
-    def end(self, turn: RunningBatch[M], now: float, share: float = 1.0) -> None:
-        """All of the turn's batch, which had *share* of the device, has been answered."""
-        del self._running[turn]
+    def end(self, batch: RunningBatch[M], now: float, share: float = 1.0) -> None:
+        """End *batch*, which had *share* of the device, and charge its model."""
+        del self._running[batch]
         self._ended = now
-        turn.resident.charged += share * (now - turn.began) / self._shares.weight(turn.lane)
+        batch.resident.charged += share * (now - batch.began) / self._shares.weight(batch.lane)
 
     def wait_s(self, lane: str, now: float) -> float:
-        """Predicted seconds in which what waits in *lane* now will have been done."""
+        """Return the predicted seconds until the calls that wait in *lane* now are done."""
         queues = [resident.queue for resident in self._residents]
         wait_s = sum(queue.drain_s(INTERACTIVE) for queue in queues) * self._slowdown(lane)
         if lane == BULK:
             wait_s += sum(queue.drain_s(BULK) for queue in queues)
-        return wait_s / self._places + self._free_in_s(now)
+        return wait_s / self._slots + self._free_in_s(now)
 
     def _free_in_s(self, now: float) -> float:
-        """Seconds until fewer turns than places are left of those under way."""
+        """Return the predicted seconds until a slot is free."""
         ends = sorted(self._running.values())
-        return max(0.0, ends[-self._places] - now) if len(ends) >= self._places else 0.0
+        return max(0.0, ends[-self._slots] - now) if len(ends) >= self._slots else 0.0
 
     def _slowdown(self, lane: str) -> float:
-        """How many times as long interactive work takes for what bulk calls get meanwhile."""
+        """Return the factor by which bulk calls that wait slow interactive work down."""
         bulk_waits = any(resident.queue.depth(BULK) for resident in self._residents)
         return 1 + self._shares.earned(0.0) if lane == INTERACTIVE and bulk_waits else 1.0
 
-    def outlook(
+    def forecast(
         self, resident: HostedModel[M], lane: str, demand: Demand | None, now: float
     ) -> AdmissionForecast:
         """
-        What a request would meet that asks *demand* of *resident*; without one, a call of one admitted.
+        Return the forecast for a request, or without *demand* for a call of an admitted one.
 
-        What others have reserved does not come first: a part of each request at a time does.  They take
-        turns with this one until the smaller is done.
+        Reservations of other requests do not come first: requests take turns by parts, until the
+        smaller one is done.
         """
         queue, wait_s = resident.queue, self.wait_s(lane, now)
         typical_s = queue.cost_model.typical_s
         if demand is None:
             return AdmissionForecast(queue.is_full(lane), wait_s, typical_s, drain_s=wait_s)
         cost, reserved = queue.cost_of(demand), queue.reserved[lane]
-        own_s = queue.alone_s(cost + min(cost, reserved)) * self._slowdown(lane) / self._places
+        own_s = queue.alone_s(cost + min(cost, reserved)) * self._slowdown(lane) / self._slots
         return AdmissionForecast(
             full=queue.is_full(lane, reserved),
             wait_s=wait_s,
             run_s=max(own_s, typical_s),
-            drain_s=wait_s + queue.takes_s(reserved) / self._places,
-            batches=self.extent(resident, demand).batches,
+            drain_s=wait_s + queue.takes_s(reserved) / self._slots,
+            batches=self.estimate(resident, demand).batches,
             too_much=cost > queue.most_at_once,
         )
 
-    def extent(self, resident: HostedModel[M], demand: Demand) -> WorkEstimate:
-        """What *demand* comes to in full batches, as many at once as there are places."""
+    def estimate(self, resident: HostedModel[M], demand: Demand) -> WorkEstimate:
+        """Return the size of *demand* in full batches, with all slots in use."""
         queue = resident.queue
         call = queue.cost_of(demand) / demand.calls
         calls = queue.full_batch(call)
-        batches = demand.calls / (calls * self._places)
+        batches = demand.calls / (calls * self._slots)
         return WorkEstimate(batches * queue.cost_model.run_s(calls * call), batches)
 
     def stalled_s(self, now: float) -> float:
-        """Seconds since calls were last answered while work waits or runs; 0 when idle."""
+        """Return the seconds since the last answer while work waits or runs; 0 if idle."""
         return 0.0 if self.idle else now - self._progress

@@ -1,4 +1,4 @@
-"""The first calls of a model on its device, before it serves."""
+"""Warm-up: the first calls of a model on its device, before it serves."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,28 +7,27 @@ from models.core.known import changed
 from models.core.reason import in_short
 from service.core.errors import ModelFault
 from service.core.settings import NotYet
-from service.serving.batcher.cores import is_out_of_memory
-from service.serving.batcher.execution_slot import ExecutionSlot
+from service.serving.batcher.execution_slot import ExecutionSlot, is_out_of_memory
 
 
 async def warm_up(
-    name: str, model: Model, places: Sequence[ExecutionSlot], clock: Callable[[], float]
+    name: str, model: Model, slots: Sequence[ExecutionSlot], clock: Callable[[], float]
 ) -> tuple[int, float]:
     """
-    Score the model's example twice at each of *places*: the first run pays for what is paid once.
+    Score the model's example twice on each of *slots*: the first run includes one-time costs.
 
     Returns:
-        The example's cost in tokens, and the seconds that its last run took.
+        The example's cost in tokens, and the seconds of its last run.
 
     Raises:
-        ModelFault: the model fails on it, or has several answers to it.
-        NotYet: the device has too little memory left for it.
+        ModelFault: the model fails, or its outcomes differ.
+        NotYet: the device has too little free memory.
     """
     example, outcomes, seconds = model.prepare(model.example()), [], 0.0
-    for place in (*places, *places):
+    for slot in (*slots, *slots):
         began = clock()
         try:
-            [outcome] = await place.score(model, [example])
+            [outcome] = await slot.score(model, [example])
         except Exception as exc:
             if not is_out_of_memory(exc):
                 raise

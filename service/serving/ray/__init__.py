@@ -3,10 +3,10 @@
 import os
 import secrets
 
-# Read by Ray when it is imported.  Nothing is reported to anybody unless the operator asks for it.
+# Read by Ray when it is imported.  No usage is reported unless the operator enables it.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
-# `ray start` asks for a token where there is one, and so do we: Ray itself would join without.
+# `ray start` requires a token if there is one, and so does this process: Ray itself would join without.
 TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 if any(name in os.environ for name in TOKENS) or os.path.exists(os.path.expanduser("~/.ray/auth_token")):
     os.environ.setdefault("RAY_AUTH_MODE", "token")
@@ -14,11 +14,11 @@ if any(name in os.environ for name in TOKENS) or os.path.exists(os.path.expandus
 
 def keep_to_this_machine() -> None:
     """
-    Have the cluster that this process starts listen on 127.0.0.1 and ask for a token, a new one by default.
+    Restrict the cluster that this process starts to 127.0.0.1 and a token, a new one by default.
 
-    To be called before Ray is first imported.  The first variable is read on every system: without clusters,
-    a node's address is the loopback's.  Serve's port of each replica listens everywhere all the same, so
-    that nothing but the token protects it.
+    Must be called before Ray is first imported.  The first variable is read on every system: without
+    clusters, a node's address is the loopback's.  Serve's port of each replica listens on all addresses
+    regardless, so only the token protects it.
     """
     os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     if "RAY_AUTH_MODE" not in os.environ:

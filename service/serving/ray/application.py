@@ -1,4 +1,4 @@
-"""The application on Ray Serve: a deployment for each model, and nothing that speaks HTTP."""
+"""The application on Ray Serve: a deployment for each model, without HTTP."""
 
 from typing import Any
 
@@ -17,31 +17,31 @@ from service.serving.ray.replica import Replica
 APPLICATION = "scoregate"
 ROUTER = "service.serving.ray.router.ByName"
 
-# Ray's queue is first come, first served.  It stays empty, so that our lanes decide.
+# Ray's queue is first come, first served.  Without a limit it stays empty, and our lanes decide.
 MAX_ONGOING_REQUESTS = 100_000
 
 
 class Models:
-    """The application's entrance, which Serve wants: nobody asks it anything."""
+    """The ingress deployment that Serve requires.  It is never called."""
 
     def __init__(self, **models: DeploymentHandle) -> None:
         self._models = models
 
 
 def application(settings: Settings) -> serve.Application:
-    """A deployment for each model that Ray places.  Raises `SettingsError`."""
+    """Return a deployment for each model that Ray places.  Raises `SettingsError`."""
     placed = {name: table for name, table in settings.models.items() if is_placed(settings, table)}
     if settings.runtime.kind != "ray":
         raise SettingsError('runtime.kind is not "ray"')
     if not placed:
         raise SettingsError("models: none of them is loaded from a checkpoint, so Ray has nothing to place")
     models = {name: deployment(name, table, settings) for name, table in placed.items()}
-    entrance = serve.deployment(Models).options(name="models", ray_actor_options={"num_cpus": 0})
-    return entrance.bind(**models)
+    ingress = serve.deployment(Models).options(name="models", ray_actor_options={"num_cpus": 0})
+    return ingress.bind(**models)
 
 
 def deployment(name: str, table: ModelSettings, settings: Settings) -> serve.Application:
-    """The replicas of one model."""
+    """Return the deployment of one model."""
     placed = PlacedSettings.of(table)
     options: dict[str, Any] = {"num_replicas": placed.replicas}
     if autoscaling := placed.autoscaling:
@@ -71,9 +71,9 @@ def deployment(name: str, table: ModelSettings, settings: Settings) -> serve.App
 
 def tables_of(name: str, settings: Settings) -> dict[str, Any]:
     """
-    The settings, as far as a replica needs them.
+    Return the settings that a replica needs.
 
-    Ray replaces replicas where this changes.  So it holds no secret, and nothing about their number.
+    Ray replaces replicas if this changes, so it contains no secret, and nothing about their number.
     """
     tables: dict[str, Any] = settings.model_dump(
         mode="json",

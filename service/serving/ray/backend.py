@@ -1,4 +1,4 @@
-"""A model whose replicas Ray Serve runs, as one gateway asks it."""
+"""The backend of a model whose replicas Ray Serve runs."""
 
 import asyncio
 import logging
@@ -26,12 +26,11 @@ from service.core.errors import (
 )
 from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
+from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.backends.prepare import prepare_all
-from service.serving.backends.queued import StartedQueuedCall
 from service.serving.batcher.batch import QueuedCall, Shares
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import RunningBatch
-from service.serving.context import Context
 from service.serving.contract import AdmissionForecast, Backend, Result, WorkEstimate
 from service.serving.demand import Demand
 from service.serving.ray.contract import Deployment, Described, Lost, Sent
@@ -43,20 +42,20 @@ from service.serving.reservation import Reservation
 
 log = logging.getLogger("scoregate.ray")
 
-LOSSES = 3  # a call that so many replicas went away with is not tried again
+LOSSES = 3  # a call is not retried after it was lost with so many replicas
 FOREVER_S = 3600.0
-REFUSAL_S = 20.0  # for a replica to say whether it takes a call
+REFUSAL_S = 20.0  # timeout of the check whether a replica accepts a call
 
 
 class ReplicatedBackend(Backend):
     """
     Sends calls in groups of about one batch, each to the replica that has seen its images.
 
-    Calls wait here, in the lanes of the replica that they are meant for, until it has fewer than two
-    groups to work on.  What a replica went away with is sent to another one.
+    Calls wait in the lanes of their replica until it works on fewer than two groups.  The calls of a lost
+    replica are sent to another one.
 
     Args:
-        make_queue: an empty queue for one more replica; `alone` where it takes calls one by one.
+        make_queue: makes an empty queue for a replica; with `alone` for one that takes calls one by one.
     """
 
     def __init__(
@@ -73,96 +72,94 @@ class ReplicatedBackend(Backend):
     ) -> None:
         self.name = name
         self._presence = Presence(deployment, self._came, self._went, sleep)
-        self._deployment, self._places = deployment, ReplicaQueues(make_queue, shares or Shares(), clock)
+        self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, shares or Shares(), clock)
         self._cpu, self._instruments, self._clock = cpu, instruments, clock
-        self._strays: list[QueuedCall] = []  # that wait for any replica
+        self._strays: list[QueuedCall] = []  # that wait until there is a replica
         self._sending = Tasks()
         self._gateway, self._groups = uuid4().hex[:8], count()
         self._closed = False
         self.ready = asyncio.Event()
         for lane in LANES:
-            instruments.queue_depth.labels(name, lane).set_function(partial(self._places.depth, lane))
+            instruments.queue_depth.labels(name, lane).set_function(partial(self._replicas.depth, lane))
 
-    # --- replicas come and go ---------------------------------------------------------------------
+    # --- replicas ---------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        """Learn of the replicas that run; `ready` is set once one of them is known."""
+        """Watch the replicas; `ready` is set when the first one is known."""
         await self._presence.__aenter__()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Take nothing new, and answer who waits with `Draining`."""
+        """Answer waiting calls with `Draining`."""
         self._closed = True
         await self._presence.__aexit__()
         self._instruments.model_ready.labels(self.name).set(0)
         await self._sending.cancel()
-        for call in (*self._strays, *self._places.emptied()):
+        for call in (*self._strays, *self._replicas.emptied()):
             call.answer(Draining())
 
     def _came(self, replica: Described) -> None:
-        """A replica may be sent groups from now on."""
-        self._places.add(replica)
+        """Add a replica."""
+        self._replicas.add(replica)
         self._settle()
         self.ready.set()
 
     def _went(self, id: str) -> None:
-        """What waits for a replica is meant for others now; what is on its way may still be answered."""
-        waiting = self._places.remove(id)
+        """Move the waiting calls of a replica to others; groups that were sent may still be answered."""
+        waiting = self._replicas.remove(id)
         self._settle()
         for call in waiting:
             self._place(call)
 
     def _settle(self) -> None:
-        """After replicas have come or gone: who waits for a model that has been replaced asks again."""
+        """Choose the model after a change of replicas; if it was replaced, its calls get `Replaced`."""
         strays, self._strays = self._strays, []
-        if self._places.settle():
+        if self._replicas.settle():
             log.warning("model replaced", extra={"model": self.name})
             self.replacements += 1
-            for call in (*strays, *self._places.emptied()):
+            for call in (*strays, *self._replicas.emptied()):
                 call.answer(Replaced())
         for call in strays:
-            self._place(call)  # those that have no answer
-        self._instruments.replicas.labels(self.name).set(len(self._places.asked))
+            self._place(call)  # unless it was answered above
+        self._instruments.replicas.labels(self.name).set(len(self._replicas.in_use))
         self._instruments.model_ready.labels(self.name).set(not self.missing)
 
     @property
     def info(self) -> ModelInfo:  # type: ignore[override]
-        """The model that is asked."""
-        return self._places.info
+        """The model in use."""
+        return self._replicas.info
 
     @property
     def missing(self) -> str:
         """Empty while a replica runs."""
-        return "" if self._places.asked else "no replica runs"
+        return "" if self._replicas.in_use else "no replica runs"
 
-    # --- what waits -------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
-    def outlook(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
-        """Of a demand that all replicas share."""
-        return self._places.outlook(lane, demand)
+    def forecast(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
+        """Predict for a demand that all replicas share."""
+        return self._replicas.forecast(lane, demand)
 
-    def extent(self, demand: Demand) -> WorkEstimate:
-        """Of a demand that all replicas share."""
-        return self._places.extent(demand)
+    def estimate(self, demand: Demand) -> WorkEstimate:
+        """Predict for a demand that all replicas share."""
+        return self._replicas.estimate(demand)
 
     def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
-        """An equal part with each replica."""
-        return self._places.reserve(lane, demand, parts)
+        """Reserve an equal part on each replica."""
+        return self._replicas.reserve(lane, demand, parts)
 
     async def prepare(self, calls: Sequence[Call], lane: str) -> list[Prepared | ScoregateError]:
-        """As they travel: replicas decode, but what is made of several pictures is sent as one."""
-        sending = Sending(self._places.cost)
+        """Prepare for sending: replicas decode, but an image composed of several is sent as one."""
+        sending = Sending(self._replicas.cost)
         return await self._cpu[lane].run(prepare_all, sending.prepare, self.name, calls)
 
     async def refusal(self, call: Call) -> str:
-        """As a replica says: its model is not here."""
+        """Return a replica's reason: this process does not have the model."""
         [made] = await self.prepare([call], INTERACTIVE)
         if isinstance(made, ScoregateError):
             return ""
         deadline = asyncio.get_running_loop().time() + REFUSAL_S
-        started = self.start(
-            made, INTERACTIVE, deadline, Context("", deadline, INTERACTIVE, self._instruments)
-        )
+        started = self.start(made, INTERACTIVE, deadline)
         try:
             async with asyncio.timeout_at(deadline):
                 await all_done([started.result])
@@ -172,79 +169,84 @@ class ReplicatedBackend(Backend):
         outcome = started.result.result().outcome
         return outcome.detail if isinstance(outcome, CallRefused) else ""
 
-    def start(self, prepared: Prepared, lane: str, deadline: float, context: Context) -> StartedQueuedCall:
-        """Queue the call; calls that are started together travel together."""
+    def start(
+        self, prepared: Prepared, lane: str, deadline: float, *, span: Span = NO_SPAN, request_id: str = ""
+    ) -> GroupedCall:
+        """Queue the call; calls that are started together are sent together."""
         if self._closed:
             raise Draining
         image = getattr(prepared.data, "image", None)
         digest = image.digest if image else ""
-        call = GroupedCall(prepared, lane, self._clock(), deadline, digest=digest, model=self._places.model)
+        call = GroupedCall(
+            prepared,
+            lane,
+            self._clock(),
+            deadline,
+            digest=digest,
+            model=self._replicas.model,
+            promote_group=self._promote_group,
+        )
         self._place(call)
-        return StartedQueuedCall(call, partial(self._promote, call))
+        return call
 
-    def _promote(self, call: GroupedCall) -> None:
-        """To the interactive lane, here or where it is."""
-        call.lane = INTERACTIVE
-        if call.queue is not None:
-            call.queue.promote(call)
-        if call.running and not call.result.done():
-            self._sending.start(self._deployment.promote(*call.group))
+    def _promote_group(self, replica: str, group: str) -> None:
+        self._sending.start(self._deployment.promote(replica, group))
 
     def _place(self, call: QueuedCall) -> None:
-        """Have *call* wait for one of the replicas of the model that it was meant for."""
+        """Queue *call* for a replica of its model."""
         assert isinstance(call, GroupedCall)
-        if call.model != self._places.model:
+        if call.model != self._replicas.model:
             call.answer(Replaced())
         if call.result.done():
             return
-        place = self._places.for_call(call.digest)
-        if place is None:
+        replica = self._replicas.for_call(call.digest)
+        if replica is None:
             self._strays.append(call)
             return
         call.running = False
-        place.put(call)
-        if not place.due:
-            place.due = True
-            asyncio.get_running_loop().call_soon(self._send_due, place)
+        replica.put(call)
+        if not replica.due:
+            replica.due = True
+            asyncio.get_running_loop().call_soon(self._send_due, replica)
 
     # --- groups -----------------------------------------------------------------------------------
 
-    def _send_due(self, place: ReplicaQueue) -> None:
-        """Send what waits for *place*, or for another one that has too much, as far as it may."""
-        place.due = False
-        while place.takes_more and self._places.holds(place) and not self._closed:
-            if not place.waiting:
-                self._places.relieve(place)
-            turn = place.scheduler.begin(place.resident, self._clock())
-            if turn is None:
+    def _send_due(self, replica: ReplicaQueue) -> None:
+        """Send groups of the calls that wait for *replica*, or for the busiest replica if none do."""
+        replica.due = False
+        while replica.takes_more and self._replicas.holds(replica) and not self._closed:
+            if not replica.waiting:
+                self._replicas.relieve(replica)
+            batch = replica.scheduler.begin(replica.resident, self._clock())
+            if batch is None:
                 return
-            self._send(place, turn)
+            self._send(replica, batch)
 
-    def _send(self, place: ReplicaQueue, turn: RunningBatch[None]) -> None:
+    def _send(self, replica: ReplicaQueue, batch: RunningBatch[None]) -> None:
         name = f"{self._gateway}-{next(self._groups)}"
-        for call in turn.batch:
+        for call in batch.calls:
             assert isinstance(call, GroupedCall)
-            call.begin(turn.began)
-            call.group = (place.id, name)
+            call.begin(batch.began)
+            call.group = (replica.id, name)
         now = asyncio.get_running_loop().time()
-        sent = [Sent(c.prepared.data, c.lane, min(c.deadline - now, FOREVER_S)) for c in turn.batch]
-        task = self._sending.start(self._deployment.ask(place.id, name, place.replica.model, sent))
-        task.add_done_callback(partial(self._end, place, turn))
-        for call in turn.batch:
-            call.result.add_done_callback(partial(abandon, task, turn.batch))
+        sent = [Sent(c.prepared.data, c.lane, min(c.deadline - now, FOREVER_S)) for c in batch.calls]
+        task = self._sending.start(self._deployment.ask(replica.id, name, replica.described.model, sent))
+        task.add_done_callback(partial(self._end, replica, batch))
+        for call in batch.calls:
+            call.result.add_done_callback(partial(abandon, task, batch.calls))
 
     def _end(
-        self, place: ReplicaQueue, turn: RunningBatch[None], task: "asyncio.Task[list[Result] | None]"
+        self, replica: ReplicaQueue, batch: RunningBatch[None], task: "asyncio.Task[list[Result] | None]"
     ) -> None:
-        """Answer a group's calls, or send them again; learn from it, and let the next group go."""
-        now, calls = self._clock(), turn.batch
-        place.scheduler.end(turn, now)
+        """Answer a group's calls or retry them, and send the next group."""
+        now, calls = self._clock(), batch.calls
+        replica.scheduler.end(batch, now)
         fault = None if task.cancelled() else task.exception()
         if task.cancelled():
             for call in calls:
                 self._answer(call, Result(Draining()))
         elif isinstance(fault, Lost):
-            self._lost(place, calls)
+            self._lost(replica, calls)
         elif fault is not None:
             log.error("group failed", extra={"model": self.name}, exc_info=fault)
             for call in calls:
@@ -253,39 +255,39 @@ class ReplicatedBackend(Backend):
             for call in calls:
                 self._answer(call, Result(Replaced()))
         else:
-            self._learn(place, turn, results, now)
+            self._learn(replica, batch, results, now)
             for call, result in zip(calls, results, strict=True):
-                again = self._may_yet_be_answered(call, result) and not self._closed
+                again = self._may_retry(call, result) and not self._closed
                 self._place(call) if again else self._answer(call, result)
         if not self._closed:
-            self._send_due(place)
+            self._send_due(replica)
 
-    def _may_yet_be_answered(self, call: QueuedCall, result: Result) -> bool:
-        """Whether the replica only shuts down, or kept a deadline that was extended after it was sent."""
+    def _may_retry(self, call: QueuedCall, result: Result) -> bool:
+        """Return True to retry: the replica drains, or it missed that the deadline was extended."""
         in_time = asyncio.get_running_loop().time() < call.deadline
         return isinstance(result.outcome, Draining) or (
             isinstance(result.outcome, DeadlineExceeded) and in_time
         )
 
     def _learn(
-        self, place: ReplicaQueue, turn: RunningBatch[None], results: Sequence[Result], now: float
+        self, replica: ReplicaQueue, batch: RunningBatch[None], results: Sequence[Result], now: float
     ) -> None:
-        """From the replica's own batches: a group's way also has the wait for the one before it."""
-        batches: Counter[float] = Counter()  # cost, by the time that the batch took, which no two share
-        for call, result in zip(turn.batch, results, strict=True):
+        """Learn from the replica's own batches: a group's time includes the wait for the one before it."""
+        batches: Counter[float] = Counter()  # cost by the batch's duration, which no two batches share
+        for call, result in zip(batch.calls, results, strict=True):
             batches[result.ran_s] += call.prepared.cost
         for ran_s, cost in batches.items():
             if ran_s:
-                place.queue.finished(cost, ran_s)
-        place.scheduler.answered(now)
-        self._instruments.count_batch(self.name, len(turn.batch), now - turn.began)
+                replica.queue.finished(cost, ran_s)
+        replica.scheduler.answered(now)
+        self._instruments.count_batch(self.name, len(batch.calls), now - batch.began)
 
-    def _lost(self, place: ReplicaQueue, calls: Sequence[QueuedCall]) -> None:
-        """The replica went away, or was not reached: it is sent nothing until it has answered again."""
+    def _lost(self, replica: ReplicaQueue, calls: Sequence[QueuedCall]) -> None:
+        """Remove a replica that was lost until it answers again, and retry *calls*."""
         log.warning("replica lost", extra={"model": self.name})
-        if self._places.holds(place):
-            self._went(place.id)
-            self._presence.lost(place.id)
+        if self._replicas.holds(replica):
+            self._went(replica.id)
+            self._presence.lost(replica.id)
         for call in calls:
             assert isinstance(call, GroupedCall)
             call.losses += 1
@@ -296,7 +298,7 @@ class ReplicatedBackend(Backend):
                 self._answer(call, Result(ModelFault(fault)))
 
     def _answer(self, call: QueuedCall, result: Result) -> None:
-        """Give the caller its result, with the time that it waited here."""
+        """Set the call's result, with the time that it waited in this process added."""
         gone, waited_s = call.result.done(), call.waited_s + result.waited_s
         self._instruments.count_call(self.name, call.lane, result.outcome, waited_s, gone=gone)
         if not gone:
@@ -304,6 +306,6 @@ class ReplicatedBackend(Backend):
 
 
 def abandon(task: "asyncio.Task[Any]", calls: Sequence[QueuedCall], result: Promise[Result]) -> None:
-    """Stop a group that nobody waits for any more."""
+    """Cancel a group whose calls are all done or cancelled."""
     if all(call.result.done() for call in calls):
         task.cancel()

@@ -1,4 +1,4 @@
-"""The Ray cluster: one that this process starts, or one that it joins."""
+"""The connection to a Ray cluster, which this process starts or joins."""
 
 import logging
 import socket
@@ -17,11 +17,11 @@ CLIENT = "ray://"
 @contextmanager
 def connected(address: str) -> Iterator[None]:
     """
-    While this is open, the process is a driver of the cluster at *address*.
+    Make this process a driver of the cluster at *address* while the context is open.
 
-    `local` starts a cluster and ends it; `auto` finds the one that this machine is a node of.  A process
-    joins a cluster through a node on its own machine, so with `HOST:PORT` (or `ray://HOST:PORT`, its
-    client's address) there has to be one.
+    `local` starts a cluster and ends it; `auto` finds the one of which this machine is a node.  A process
+    joins a cluster through a node on its own machine, which is required for `HOST:PORT` (or
+    `ray://HOST:PORT`, its client's address).
 
     Raises:
         NotYet: there is no cluster.
@@ -41,7 +41,7 @@ def connected(address: str) -> Iterator[None]:
             ray.init(address="local", include_dashboard=False, **quiet)
         else:
             ray.init(address=joined(address), **quiet)
-    except Exception as exc:  # Ray raises what its parts raise
+    except Exception as exc:  # Ray raises the errors of its libraries
         reason = str(exc).strip().partition("\n")[0] or type(exc).__name__
         kind = NotYet if isinstance(exc, ConnectionError) else SettingsError
         raise kind(f"runtime.address: {address}: {reason}") from exc
@@ -52,7 +52,7 @@ def connected(address: str) -> Iterator[None]:
 
 
 def reach(address: str) -> None:
-    """Raises `NotYet` where nothing listens at *address*: Ray would try for a minute."""
+    """Raise `NotYet` if nothing listens at *address*: Ray would retry for a minute."""
     host, _, port = address.removeprefix(CLIENT).rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECT_S).close()
@@ -63,7 +63,7 @@ def reach(address: str) -> None:
 
 
 def joined(address: str) -> str:
-    """The address at which a node joins; a client's address is asked for it."""
+    """Return the address at which a node joins; for a client's address, the one that its server gives."""
     if not address.startswith(CLIENT):
         return address
     import ray

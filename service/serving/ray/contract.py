@@ -1,4 +1,4 @@
-"""What gateways and replicas say to each other, and how a gateway asks the replicas of a model."""
+"""The contract between gateways and the replicas of a model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from service.serving.contract import Result
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A call on its way to a replica, its lane, and the seconds to its deadline."""
+    """A call that is sent to a replica, with its lane and the seconds to its deadline."""
 
     call: Call
     lane: str
@@ -21,10 +21,10 @@ class Sent:
 @dataclass(frozen=True, slots=True)
 class Described:
     """
-    A replica.
+    A replica and its model.
 
     Attributes:
-        cost, seconds: tokens of its model's example, and how long that took.
+        cost, seconds: tokens and duration of the model's example call.
     """
 
     id: str
@@ -34,29 +34,29 @@ class Described:
 
     @property
     def model(self) -> str:
-        """The identity of its model in one line."""
+        """The identity of its model as a string."""
         return " ".join(self.info.identity)
 
 
 class Lost(Exception):
-    """A replica went away while it worked on a group, or Ray could not reach it."""
+    """A replica ended while it worked on a group, or Ray could not reach it."""
 
 
 class Deployment(Protocol):
     """The replicas of one model."""
 
     async def describe(self, replica: str) -> Described:
-        """What *replica* holds.  Raises `Lost`."""
+        """Return the description of *replica*.  Raises `Lost`."""
         ...
 
     async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> list[Result] | None:
-        """What `Replica.ask` says.  Raises `Lost`."""
+        """Return the result of `Replica.ask`.  Raises `Lost`."""
         ...
 
     async def promote(self, replica: str, group: str) -> None:
-        """Make a group interactive; nothing where it has ended."""
+        """Make a group interactive, unless it has ended."""
         ...
 
     def listen(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
-        """Tell *listener* the replicas that run, now and when they change, on any thread."""
+        """Call *listener* with the running replicas, now and after each change, on any thread."""
         ...

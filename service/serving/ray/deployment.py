@@ -1,4 +1,4 @@
-"""A deployment of Ray Serve, as a gateway asks it."""
+"""The client of a deployment on Ray Serve."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,31 +16,31 @@ from service.serving.ray.contract import Described, Lost, Sent
 
 
 class ServeDeployment:
-    """One on a cluster that this process is connected to."""
+    """A deployment on the cluster that this process is connected to."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._handle: DeploymentHandle = serve.get_deployment_handle(name, APPLICATION)
 
     async def describe(self, replica: str) -> Described:
-        """A call of its own."""
+        """Return the description of *replica*."""
         described: Described = await self._answer("describe", replica)
         return described
 
     async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> list[Result] | None:
-        """Cancelled, the calls leave the replica's queue too."""
+        """Return the results of a group.  Cancellation removes the calls from the replica's queue."""
         results: list[Result] | None = await self._answer("ask", replica, group, model, calls)
         return results
 
     async def promote(self, replica: str, group: str) -> None:
-        """What fails here was too late anyway."""
+        """Make a group interactive; ignore a replica that is lost."""
         try:
             await self._answer("promote", replica, group)
         except Lost:
             return
 
     def listen(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
-        """By what Serve tells its router in this process, which the first call makes."""
+        """Call *listener* with the replicas of Serve's router, which the first call creates."""
         return running.listen(self._name, listener)
 
     async def _answer(self, method: str, replica: str, *arguments: object) -> Any:
@@ -51,6 +51,6 @@ class ServeDeployment:
             response.cancel()
             raise
         except RayTaskError:
-            raise  # an exception of the replica's own code: a fault of ours
+            raise  # raised by the replica's own code
         except (RayError, RayServeException) as exc:
             raise Lost(f"{type(exc).__name__}") from exc

@@ -1,4 +1,4 @@
-"""Whether the replicas that are asked for fit on the nodes that there are."""
+"""A check that the configured replicas fit on the nodes of the cluster."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ Resources = dict[str, float]
 
 
 def unplaced(settings: Settings, nodes: Sequence[Mapping[str, float]]) -> str:
-    """Why not all replicas can be placed on *nodes*, which offer those resources; empty where they can."""
+    """Return why the replicas do not fit on *nodes*, given by their resources; empty if they do."""
     free: list[Resources] = [dict(node) for node in nodes]
     wanted: list[tuple[str, Resources]] = []
     for name, table in settings.models.items():
@@ -20,20 +20,20 @@ def unplaced(settings: Settings, nodes: Sequence[Mapping[str, float]]) -> str:
     for name, need in sorted(wanted, key=lambda each: (-each[1]["GPU"], -each[1]["CPU"])):
         node = next((node for node in free if fits(need, node)), None)
         if node is None:
-            asks = " and ".join(f"{amount:g} {kind}" for kind, amount in need.items() if amount)
-            return f"models.{name}: no node of the cluster has {asks} left for one of its replicas"
+            missing = " and ".join(f"{amount:g} {kind}" for kind, amount in need.items() if amount)
+            return f"models.{name}: no node of the cluster has {missing} left for one of its replicas"
         for kind, amount in need.items():
             node[kind] = node.get(kind, 0.0) - amount
     return ""
 
 
 def fits(need: Resources, node: Resources) -> bool:
-    """Whether *node* has as much left; parts of a GPU add up with rounding errors."""
+    """Return True if *node* has enough left; fractions of a GPU add up with rounding errors."""
     return all(node.get(kind, 0.0) + 1e-6 >= amount for kind, amount in need.items())
 
 
 def gpus(table: ModelSettings) -> float:
-    """GPUs of each copy."""
+    """Return the GPUs of each replica."""
     given = PlacedSettings.of(table).num_gpus
     on_gpu = str(getattr(table, "device", "cpu")) != "cpu"
     return float(on_gpu if given is None else given)

@@ -1,4 +1,4 @@
-"""Which replicas of a deployment are there: those that Serve says run, and that have answered."""
+"""The replicas of a deployment that run, by Serve, and that have answered."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,16 +8,16 @@ from typing import Self
 from service.core.concurrency.tasks import Tasks
 from service.serving.ray.contract import Deployment, Described, Lost
 
-RETRY_S = 1.0  # until a replica that did not answer is asked again
+RETRY_S = 1.0  # until a replica that did not answer is called again
 
 
 class Presence:
     """
-    Asks every replica what it holds as it comes.
+    Gets the description of each new replica.
 
     Args:
-        came: told of a replica that may be asked from now on.
-        went: told the id of one that may no longer.
+        came: called with a replica that may be used from now on.
+        went: called with the id of a replica that has ended.
     """
 
     def __init__(
@@ -29,10 +29,10 @@ class Presence:
     ) -> None:
         self._deployment, self._came, self._went, self._sleep = deployment, came, went, sleep
         self._running: set[str] = set()
-        self._asking = Tasks()
+        self._describing = Tasks()
 
     async def __aenter__(self) -> Self:
-        """Learn of the replicas that run."""
+        """Watch the replicas."""
         loop = asyncio.get_running_loop()
 
         def changed(ids: Sequence[str]) -> None:
@@ -40,21 +40,21 @@ class Presence:
                 loop.call_soon_threadsafe(self._changed, frozenset(ids))
 
         self._unlisten = self._deployment.listen(changed)
-        self._asking.start(self._meet())
+        self._describing.start(self._meet())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Learn of nothing any more."""
+        """Stop watching."""
         self._unlisten()
         self._running = set()
-        await self._asking.cancel()
+        await self._describing.cancel()
 
     def lost(self, id: str) -> None:
-        """A replica did not answer: it is asked what it holds again, as long as Serve says that it runs."""
-        self._asking.start(self._join(id))
+        """Get the description of a replica that did not answer again, while it runs by Serve."""
+        self._describing.start(self._join(id))
 
     async def _meet(self) -> None:
-        """The first call, to any replica: Serve tells us of all of them then."""
+        """Send the first call, to any replica: it creates Serve's router, which has the list of replicas."""
         with suppress(Lost):
             await self._deployment.describe("")
 
@@ -63,7 +63,7 @@ class Presence:
         for id in before - ids:
             self._went(id)
         for id in ids - before:
-            self._asking.start(self._join(id))
+            self._describing.start(self._join(id))
 
     async def _join(self, id: str) -> None:
         while id in self._running:

@@ -1,9 +1,8 @@
-"""A replica: one copy of a model with a device and a batcher of its own, in a process that Ray placed."""
+"""A replica: a model with its own device and batcher, in a process that Ray placed."""
 
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from math import inf
 from typing import Any, cast
 
 from ray import serve
@@ -13,20 +12,18 @@ from models.core.settings import PlacedSettings
 from service.core.concurrency.cpu_threads import cpu_threads
 from service.core.concurrency.promise import Promise, all_done
 from service.core.errors import ScoregateError
-from service.core.lanes import INTERACTIVE
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.observability.logs import configure_logging
 from service.serving.backends.local import LocalBackend
-from service.serving.base_runtime import queue_of, shares_of
-from service.serving.batcher.cores import compute_on_one_core
+from service.serving.batcher.cpu_policy import CpuPolicy, compute_on_one_core
 from service.serving.batcher.device import Device
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.context import Context
 from service.serving.contract import Result, StartedCall
 from service.serving.loading import load_model
 from service.serving.ray.contract import Described, Sent
 from service.serving.recipe import with_recipe
+from service.serving.runtime import queue_of, shares_of
 
 
 class Unhealthy(Exception):
@@ -35,11 +32,11 @@ class Unhealthy(Exception):
 
 class Replica:
     """
-    What Ray Serve places.  Groups of several gateways meet in its queue, where its lanes decide.
+    The deployed class.  The groups of all gateways wait in its queue, by lanes.
 
     Args:
         name: of the model in the settings.
-        tables: of the settings, those that the model needs.
+        tables: the settings that the model needs.
 
     Raises:
         CheckpointError, ScoregateError: the model cannot be loaded, or fails on its example.
@@ -58,7 +55,9 @@ class Replica:
         self._device = Device(
             [resident],
             self._instruments,
-            cores=max(1, int(PlacedSettings.of(table).num_cpus)) if model.info.device == "cpu" else 1,
+            cpu=CpuPolicy(max(1, int(PlacedSettings.of(table).num_cpus)))
+            if model.info.device == "cpu"
+            else None,
             on_broken=self._broken.append,
             shares=shares_of(settings.queue),
         )
@@ -72,16 +71,16 @@ class Replica:
         self._described = Described(id, with_recipe(model.info, table), example.cost, seconds)
 
     async def describe(self, replica: str = "") -> Described:
-        """What it holds."""
+        """Return the replica and its model."""
         return self._described
 
     async def ask(
         self, group: str, model: str, calls: Sequence[Sent], replica: str = ""
     ) -> list[Result] | None:
         """
-        The result of each call, in order; None where the replica holds another model than *model*.
+        Return the result of each call, in order; None if the replica has another model than *model*.
 
-        When the gateway leaves, the calls leave the queue.
+        If the gateway cancels, the calls leave the queue.
 
         Args:
             group: a name for `promote`.
@@ -104,12 +103,11 @@ class Replica:
         prepared = await self._backend.prepare([each.call for each in calls], lane)
         results: list[Promise[Result]] = []
         started = self._under_way[group] = []
-        context = Context("", inf, INTERACTIVE, self._instruments)
         for each, made in zip(calls, prepared, strict=True):
             try:
                 if isinstance(made, ScoregateError):
                     raise made
-                call = self._backend.start(made, each.lane, arrived + each.left_s, context)
+                call = self._backend.start(made, each.lane, arrived + each.left_s)
             except ScoregateError as refusal:
                 done: Promise[Result] = Promise()
                 done.set_result(Result(refusal))
@@ -121,7 +119,7 @@ class Replica:
         return [future.result() for future in results]
 
     async def check_health(self) -> None:
-        """Raises `Unhealthy` where Ray should start another replica in its place."""
+        """Raise `Unhealthy` if Ray should replace this replica."""
         if self._broken:
             raise Unhealthy(self._broken[0])
         if self._device.stalled_for() > self._stall_s:

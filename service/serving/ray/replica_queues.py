@@ -1,4 +1,4 @@
-"""The replicas of one model as a gateway sees them, those that are asked among them."""
+"""The replicas of one model, with the calls that wait for them in a gateway."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,22 +12,22 @@ from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.demand import Demand
 from service.serving.ray.contract import Described
 from service.serving.ray.replica_queue import ReplicaQueue, choose
-from service.serving.ray.reservations import Reservations
+from service.serving.reservation import Reservations
 
-RECOVERY_S = 10.0  # in which a replica usually comes back, or the next one comes
+RECOVERY_S = 10.0  # in which a replica usually restarts
 
 
 class ReplicaQueues:
     """
-    A place for each replica.  While replicas of two models run, since an update is on its way, those of
-    the model that most of them hold are asked.
+    A queue for each replica.  During an update, while replicas have two models, the model of most
+    replicas is in use.
 
     Args:
-        make_queue: an empty queue for one more replica; `alone` where it takes calls one by one.
+        make_queue: makes an empty queue for a replica; with `alone` for one that takes calls one by one.
 
     Attributes:
-        model, info: what is asked; there is none until the first replica has come.
-        cost: tokens that a call usually has.
+        model, info: the model in use; not set before the first replica.
+        cost: usual tokens of a call.
     """
 
     info: ModelInfo
@@ -36,11 +36,11 @@ class ReplicaQueues:
     def __init__(self, make_queue: Callable[..., Queue], shares: Shares, clock: Callable[[], float]) -> None:
         self._make_queue, self._shares, self._clock = make_queue, shares, clock
         self._all: dict[str, ReplicaQueue] = {}
-        self._left = -inf  # when the last replica went
+        self._removed = -inf  # time of the last removal
         self.model = ""
 
     def add(self, replica: Described) -> None:
-        """A replica may be sent groups from now on; one that is known keeps what waits for it."""
+        """Add a replica, unless it is there already."""
         if replica.id in self._all:
             return
         queue = self._make_queue(alone=replica.info.generates)
@@ -49,60 +49,64 @@ class ReplicaQueues:
         self.cost = replica.cost
 
     def remove(self, id: str) -> list[QueuedCall]:
-        """Who waited for that replica."""
-        place = self._all.pop(id, None)
-        self._left = self._clock()
-        return place.queue.take_all(self._clock()) if place else []
+        """Remove a replica, and return the calls that waited for it."""
+        replica = self._all.pop(id, None)
+        self._removed = self._clock()
+        return replica.queue.take_all(self._clock()) if replica else []
 
-    def holds(self, place: ReplicaQueue) -> bool:
-        """Whether *place* is still there."""
-        return self._all.get(place.id) is place
+    def holds(self, replica: ReplicaQueue) -> bool:
+        """Return True if *replica* has not been removed."""
+        return self._all.get(replica.id) is replica
 
     def settle(self) -> bool:
-        """Choose the model to ask, of two equals the one that is asked already; whether it changed."""
-        before, models = self.model, Counter(place.replica.model for place in self._all.values())
+        """Choose the model in use, of two equals the present one.  Return True if it was replaced."""
+        before, models = self.model, Counter(replica.described.model for replica in self._all.values())
         if not models:
             return False
         self.model = max(models, key=lambda each: (models[each], each == before))
-        self.info = self.asked[0].replica.info
+        self.info = self.in_use[0].described.info
         return before not in ("", self.model)
 
     @property
-    def asked(self) -> list[ReplicaQueue]:
-        """The replicas of the model that is asked."""
-        return [place for place in self._all.values() if place.replica.model == self.model]
+    def in_use(self) -> list[ReplicaQueue]:
+        """The replicas of the model in use."""
+        return [replica for replica in self._all.values() if replica.described.model == self.model]
 
     def emptied(self) -> list[QueuedCall]:
-        """Everyone who waited for any of them, and does so no longer."""
-        return [call for place in self._all.values() for call in place.queue.take_all(self._clock())]
+        """Remove and return all waiting calls."""
+        return [call for replica in self._all.values() for call in replica.queue.take_all(self._clock())]
 
     def depth(self, lane: str) -> int:
-        """How many calls wait in *lane*."""
-        return sum(place.queue.depth(lane) for place in self._all.values())
+        """Return the number of calls that wait in *lane*."""
+        return sum(replica.queue.depth(lane) for replica in self._all.values())
 
     def for_call(self, digest: str) -> ReplicaQueue | None:
-        """Where a call about that image waits; None where no replica is there."""
-        places = self.asked
-        return choose(places, digest, max(1, places[0].queue.full_batch(self.cost) // 2)) if places else None
+        """Return the replica for a call with that image; None if there is none."""
+        replicas = self.in_use
+        return (
+            choose(replicas, digest, max(1, replicas[0].queue.full_batch(self.cost) // 2))
+            if replicas
+            else None
+        )
 
-    def relieve(self, place: ReplicaQueue) -> None:
-        """Give an idle *place* a batch of the one that has the most waiting, and can't begin it yet."""
-        places = self.asked
-        busiest = max(places, key=lambda each: each.waiting, default=place)
-        if place in places and not busiest.takes_more:
+    def relieve(self, replica: ReplicaQueue) -> None:
+        """Move a batch to an idle *replica* from the one with the most waiting calls, if that one is busy."""
+        replicas = self.in_use
+        busiest = max(replicas, key=lambda each: each.waiting, default=replica)
+        if replica in replicas and not busiest.takes_more:
             for call in busiest.queue.take(self._clock()):
-                place.put(call)
+                replica.put(call)
 
-    # --- what a demand would meet that all of them share --------------------------------------------
+    # --- predictions for a demand that all replicas share -----------------------------------------
 
-    def outlook(self, lane: str, demand: Demand | None) -> AdmissionForecast:
-        """See `Backend.outlook`."""
-        places, now = self.asked, self._clock()
-        if not places:
-            gone_s = now - self._left
+    def forecast(self, lane: str, demand: Demand | None) -> AdmissionForecast:
+        """Implement `Backend.forecast`."""
+        replicas, now = self.in_use, self._clock()
+        if not replicas:
+            gone_s = now - self._removed
             return AdmissionForecast(gone_s >= RECOVERY_S, max(0.0, RECOVERY_S - gone_s), 0.0, RECOVERY_S)
-        part = demand and part_of(demand, places)
-        each = [place.scheduler.outlook(place.resident, lane, part, now) for place in places]
+        part = demand and part_of(demand, replicas)
+        each = [replica.scheduler.forecast(replica.resident, lane, part, now) for replica in replicas]
         return AdmissionForecast(
             full=all(one.full for one in each),
             wait_s=sum(one.wait_s for one in each) / len(each),
@@ -112,20 +116,22 @@ class ReplicaQueues:
             too_much=all(one.too_much for one in each),
         )
 
-    def extent(self, demand: Demand) -> WorkEstimate:
-        """See `Backend.extent`."""
-        places, unknown = self.asked, WorkEstimate(0.0, 1.0)  # where no replica runs
-        part = part_of(demand, places)
-        return max((place.scheduler.extent(place.resident, part) for place in places), default=unknown)
+    def estimate(self, demand: Demand) -> WorkEstimate:
+        """Implement `Backend.estimate`."""
+        replicas, unknown = self.in_use, WorkEstimate(0.0, 1.0)  # if no replica runs
+        part = part_of(demand, replicas)
+        return max(
+            (replica.scheduler.estimate(replica.resident, part) for replica in replicas), default=unknown
+        )
 
     def reserve(self, lane: str, demand: Demand, parts: int) -> Reservations:
-        """See `Backend.reserve`."""
-        places = self.asked
-        part = part_of(demand, places)
-        return Reservations([place.queue.reserve(lane, part, parts) for place in places])
+        """Implement `Backend.reserve`."""
+        replicas = self.in_use
+        part = part_of(demand, replicas)
+        return Reservations([replica.queue.reserve(lane, part, parts) for replica in replicas])
 
 
-def part_of(demand: Demand, places: Sequence[ReplicaQueue]) -> Demand:
-    """What one of *places* gets of *demand*."""
-    parts = max(1, len(places))
+def part_of(demand: Demand, replicas: Sequence[ReplicaQueue]) -> Demand:
+    """Return the part of *demand* for one of *replicas*."""
+    parts = max(1, len(replicas))
     return replace(demand, calls=max(1, ceil(demand.calls / parts)), characters=demand.characters // parts)

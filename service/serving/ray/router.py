@@ -1,4 +1,4 @@
-"""How Ray Serve finds the replica for a group of calls: the gateway names it."""
+"""The request router: sends a group of calls to the replica that the gateway chose."""
 
 from typing import Any
 
@@ -11,20 +11,20 @@ TARGET = "replica"  # the argument that names it
 
 class ByName(RequestRouter):  # type: ignore[misc]
     """
-    Sends each group to the replica that it names, and to any other where that one has gone.
+    Sends each group to the replica that it names, or to any other if that one has ended.
 
-    Only the gateway knows which replica holds an image's features, and how much it has sent to each.
+    Only the gateway has the data to choose: where an image's features are cached, and the load it sent.
     """
 
     def update_replicas(self, replicas: list[RunningReplica]) -> None:
-        """Take the new replicas, and tell the gateway."""
+        """Take the new replicas, and publish them to the gateway."""
         super().update_replicas(replicas)
-        running.tell(self._deployment_id.name, [each.replica_id.unique_id for each in replicas])
+        running.publish(self._deployment_id.name, [each.replica_id.unique_id for each in replicas])
 
     async def choose_replicas(
         self, candidate_replicas: list[RunningReplica], pending_request: PendingRequest | None = None
     ) -> list[list[RunningReplica]]:
-        """Candidates, the best first."""
+        """Return the candidates, the best first."""
         arguments: dict[str, Any] = pending_request.kwargs if pending_request else {}
         named = [each for each in candidate_replicas if each.replica_id.unique_id == arguments.get(TARGET)]
         others = [each for each in candidate_replicas if each not in named]

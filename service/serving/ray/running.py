@@ -1,8 +1,8 @@
 """
-Which replicas run, as Ray Serve tells the routers in this process.
+The running replicas, as published by the routers in this process.
 
-Serve makes a router for each deployment that is asked here, from a copy of its class.  So what routers
-learn is kept in this module, which is not copied.
+Serve makes a router for each deployment that is called, from a copy of its class.  Its replicas are kept
+in this module, which is not copied (ADR 0024).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ _ids: dict[str, tuple[str, ...]] = {}
 _listeners: dict[str, set[Listener]] = {}
 
 
-def tell(deployment: str, ids: Sequence[str]) -> None:
-    """The replicas of *deployment* that take groups from now on.  Called on Serve's own thread."""
+def publish(deployment: str, ids: Sequence[str]) -> None:
+    """Set the running replicas of *deployment*, and call its listeners.  Runs on Serve's own thread."""
     with _lock:
         _ids[deployment] = tuple(ids)
         listeners = list(_listeners.get(deployment, ()))
@@ -25,7 +25,7 @@ def tell(deployment: str, ids: Sequence[str]) -> None:
 
 
 def listen(deployment: str, listener: Listener) -> Callable[[], None]:
-    """Tell *listener* now and whenever they change, on any thread; the function returned ends that."""
+    """Call *listener* now and after each change, on any thread.  Returns a function that ends this."""
     with _lock:
         _listeners.setdefault(deployment, set()).add(listener)
         ids = _ids.get(deployment, ())

@@ -1,4 +1,4 @@
-"""The runtime on Ray Serve: replicas on a cluster, asked by this gateway."""
+"""The runtime on Ray Serve: this process is a gateway to replicas on a cluster."""
 
 import asyncio
 from functools import partial
@@ -6,22 +6,22 @@ from functools import partial
 from models.core.contract import RemoteModel
 from service.core.concurrency.threads import on_thread
 from service.core.settings import NotYet
-from service.serving.base_runtime import BaseRuntime, queue_of, shares_of
 from service.serving.loading import is_placed
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.cluster import connected
+from service.serving.runtime import Runtime, queue_of, shares_of
 
 
-class RayRuntime(BaseRuntime):
+class RayRuntime(Runtime):
     """
-    Connections to a cluster and to served models, and handles for both.
+    Models on a cluster, and connections to those that servers run.
 
-    With the address `local` it starts Ray, and the models on it.  On any other cluster they have been
-    deployed before: a gateway that came or went would otherwise replace the models of all.
+    With the address `local` it starts Ray and deploys the models.  On any other cluster they have to be
+    deployed before: otherwise each start of a gateway would replace the models of all gateways.
     """
 
     def stalled(self) -> bool:
-        """Never: Ray replaces a replica that stalls, and this process could do no better."""
+        """Return False: Ray replaces replicas that stall."""
         return False
 
     async def _start(self) -> None:
@@ -41,7 +41,7 @@ class RayRuntime(BaseRuntime):
             await self._serve_replicas(name)
 
     async def _serve_replicas(self, name: str) -> None:
-        """Raises `NotYet` where no replica of the model can be asked in time."""
+        """Make the handle of one model.  Raises `NotYet` if no replica of it is ready in time."""
         from service.serving.ray.deployment import ServeDeployment
 
         table, queue = self._settings.models[name], self._settings.queue

@@ -1,4 +1,4 @@
-"""Calls as they travel to a replica."""
+"""Preparation of calls for sending to a replica."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,10 +10,10 @@ from models.images.image import Image
 
 class Sending:
     """
-    Prepares the calls of one group; those about one image share what is sent of it.
+    Prepares the calls of one group, which share the data of equal images.
 
     Args:
-        cost: tokens that a call usually has.
+        cost: usual tokens of a call.
     """
 
     def __init__(self, cost: int) -> None:
@@ -21,7 +21,7 @@ class Sending:
         self._plain: dict[str, Image] = {}
 
     def prepare(self, call: Call) -> Prepared:
-        """One call as it travels: an image as its file and its digest.  Raises `ImageError`."""
+        """Return a call with its images as files and digests.  Raises `ImageError`."""
         if not hasattr(call, "image"):
             return Prepared(self._cost, call)
         sent: dict[str, Any] = {"image": self._of(call.image)}

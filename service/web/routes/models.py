@@ -32,7 +32,7 @@ async def models(request: Request) -> Response:
             {
                 "name": name,
                 **{field: getattr(handle.info, field) for field in OF_A_MODEL},
-                "ready": not handle.missing,
+                "ready": not handle.backend.missing,
             }
             for name, handle in service.runtime.handles.items()
         ],

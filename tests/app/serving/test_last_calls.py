@@ -12,7 +12,7 @@ PROMPT = "a red dog"
 
 def backend(client, name):
     """The backend behind a client's service."""
-    return client._transport.app.state.service.runtime.handles[name]._backend
+    return client._transport.app.state.service.runtime.handles[name].backend
 
 
 def composite():

@@ -120,16 +120,18 @@ async def test_the_wait_is_told_from_the_pace_of_what_is_before():
             resident.queue.finished(cost=1, seconds=2.0)
         busy = await holding(model, served, resident)
         now = 0.5
-        assert pytest.approx(1.5, rel=0.01) == served.wait_s("interactive")
+        assert pytest.approx(1.5, rel=0.01) == served.scheduler.wait_s("interactive", served.clock())
 
         calls = put(served, resident, 1, 2, lane="interactive")
-        assert pytest.approx(5.5, rel=0.01) == served.wait_s("interactive")
+        assert pytest.approx(5.5, rel=0.01) == served.scheduler.wait_s("interactive", served.clock())
 
         calls += put(served, resident, 3)
-        assert pytest.approx(1.5 + 4 * 10 / 9, rel=0.01) == served.wait_s("interactive")
-        assert pytest.approx(7.5, rel=0.01) == served.wait_s("bulk")
+        assert pytest.approx(1.5 + 4 * 10 / 9, rel=0.01) == served.scheduler.wait_s(
+            "interactive", served.clock()
+        )
+        assert pytest.approx(7.5, rel=0.01) == served.scheduler.wait_s("bulk", served.clock())
         with served.expecting(resident, "bulk", 3):
-            assert pytest.approx(13.5, rel=0.01) == served.wait_s("bulk")
+            assert pytest.approx(13.5, rel=0.01) == served.scheduler.wait_s("bulk", served.clock())
         model.hold.set()
         await outcomes_of([busy, *calls])
 
@@ -141,7 +143,7 @@ async def test_what_a_request_comes_to_is_reckoned_by_the_models_own_batches():
         await outcomes_of(put(served, resident, "a"))
         resident.queue.cost_model = CostModel()
         resident.queue.finished(cost=8, seconds=2.0)
-        extent = served.extent(resident, Demand(calls=16))
+        extent = served.scheduler.estimate(resident, Demand(calls=16))
 
     assert pytest.approx((4.0, 2.0)) == (extent.seconds, extent.batches)
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from service.core.concurrency.cpu_threads import cpu_threads
-from service.serving.batcher.cores import compute_on_one_core
 from service.serving.batcher.cost_model import CostModel
+from service.serving.batcher.cpu_policy import compute_on_one_core
 from tests.support.devices import Words, device, learns, outcomes_of, put, until_idle
 from tests.support.fakes import HELD_S
 
@@ -101,6 +101,18 @@ async def test_two_full_batches_run_at_once_with_half_of_the_cores_each():
         assert [1] * 16 == await outcomes_of(put(served, resident, *range(16)))
         model.together = None
         assert [2] * 7 == await outcomes_of(put(served, resident, *range(7)))
+
+
+@pytest.mark.parametrize(
+    ("cores", "calls", "fixed", "threads"),
+    [(2, 3, 0.001, 1), (2, 4, 0.001, 2), (2, 3, 0.1, 2), (4, 3, 0.001, 4)],
+)
+async def test_a_small_short_batch_has_one_of_two_threads(cores, calls, fixed, threads):
+    """It is as fast so, and waits for nothing; more cores and long batches were not measured."""
+    served, resident = device(Counting(), cores=cores)
+    async with served:
+        learns(resident, fixed=fixed)
+        assert [threads] * calls == await outcomes_of(put(served, resident, *range(calls)))
 
 
 @pytest.mark.parametrize("cores", [2, 4])

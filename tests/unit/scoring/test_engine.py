@@ -191,7 +191,7 @@ async def test_what_was_scored_while_a_model_was_away_is_scored_again(opened):
     async def interrupted(item, models, options):
         runs.append(item)
         if len(runs) == 1:
-            service.runtime.handles["vqa"]._backend.replacements += 2
+            service.runtime.handles["vqa"].backend.replacements += 2
         return Score(len(runs) / 10, {})
 
     item = UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])

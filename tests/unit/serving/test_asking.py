@@ -21,10 +21,10 @@ async def test_calls_whose_preparation_is_cancelled_are_told_that_the_service_en
             begun.set()
             await asyncio.Event().wait()
 
-        handle._backend.prepare = never
+        handle.backend.prepare = never
         asked, _ = asking(handle, call())
         await begun.wait()
-        [shared] = handle._shared.values()
+        [shared] = handle._calls._calls.values()
         shared.preparing.cancel()
 
         assert [Draining] == [type(outcome) for outcome in await asked]
@@ -67,8 +67,8 @@ async def test_a_model_is_required_for_a_purpose():
         async def require(*given):
             required.append(given)
 
-        handle._backend.require = require
-        await handle.require("judge", [asked])
+        handle.backend.require = require
+        await handle.backend.require("judge", [asked])
 
     assert [("judge", [asked])] == required
 
@@ -76,14 +76,14 @@ async def test_a_model_is_required_for_a_purpose():
 async def test_a_call_that_is_given_up_while_it_is_prepared_takes_no_other_along():
     """Those that are prepared together with it are started."""
     async with serving() as (handle, _, _, _):
-        prepare, begun, go = handle._backend.prepare, asyncio.Event(), asyncio.Event()
+        prepare, begun, go = handle.backend.prepare, asyncio.Event(), asyncio.Event()
 
         async def slow(calls, lane):
             begun.set()
             await go.wait()
             return await prepare(calls, lane)
 
-        handle._backend.prepare = slow
+        handle.backend.prepare = slow
         leaves, _ = asking(handle, call("one"), call("two"))
         await begun.wait()
         stays, found = asking(handle, call("two"))
@@ -100,7 +100,7 @@ async def test_calls_that_are_as_urgent_are_admitted_together():
     """Once for all that were prepared together, as the queue is then."""
     async with serving() as (handle, _, _, _):
         admitted = []
-        handle._backend.admit = lambda *asked: admitted.append(asked[0])
+        handle.backend.admit = lambda *asked: admitted.append(asked[0])
         await asking(handle, *(call(str(n)) for n in range(3)))[0]
 
     assert ["interactive"] == admitted

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.serving.batcher import cores
+from service.serving.batcher import cpu_policy, execution_slot
 
 
 class Torch:
@@ -24,13 +24,15 @@ class Torch:
 @pytest.fixture
 def torch(monkeypatch):
     loaded = Torch(6)
-    monkeypatch.setattr(cores, "loaded_torch", lambda: loaded)
+    for module in (cpu_policy, execution_slot):
+        monkeypatch.setattr(module, "loaded_torch", lambda: loaded)
     return loaded
 
 
 @pytest.fixture
 def without_torch(monkeypatch):
-    monkeypatch.setattr(cores, "loaded_torch", lambda: None)
+    for module in (cpu_policy, execution_slot):
+        monkeypatch.setattr(module, "loaded_torch", lambda: None)
 
 
 class Model:
@@ -40,24 +42,24 @@ class Model:
 
 def test_all_cores_are_those_before_any_thread_was_given_fewer(torch):
     """However many this thread computes with by now."""
-    cores.compute_on_one_core()
+    cpu_policy.compute_on_one_core()
 
-    assert (1, 6) == (torch.threads, cores.all_cores())
+    assert (1, 6) == (torch.threads, cpu_policy.all_cores())
 
 
 def test_a_batch_is_computed_with_the_cores_that_it_is_given(torch):
     """The answers are the model's."""
-    assert ["scored a", "scored b"] == cores.compute(3, Model(), ["a", "b"])
+    assert ["scored a", "scored b"] == cpu_policy.compute(3, Model(), ["a", "b"])
     assert 3 == torch.threads
 
 
 @pytest.mark.usefixtures("without_torch")
 def test_without_torch_there_is_one_core_and_a_batch_is_computed_all_the_same():
     """As in a gateway, whose models are all elsewhere."""
-    cores.compute_on_one_core()
+    cpu_policy.compute_on_one_core()
 
-    assert 1 == cores.all_cores()
-    assert ["scored a"] == cores.compute(3, Model(), ["a"])
+    assert 1 == cpu_policy.all_cores()
+    assert ["scored a"] == cpu_policy.compute(3, Model(), ["a"])
 
 
 @pytest.mark.parametrize(
@@ -65,11 +67,11 @@ def test_without_torch_there_is_one_core_and_a_batch_is_computed_all_the_same():
 )
 def test_a_smaller_batch_may_succeed_where_memory_ran_out(torch, exc, expected):
     """Of the machine, or of its device."""
-    assert expected is cores.is_out_of_memory(exc)
+    assert expected is execution_slot.is_out_of_memory(exc)
 
 
 @pytest.mark.usefixtures("without_torch")
 def test_memory_runs_out_without_torch_too():
     """Any other error stays one."""
-    assert cores.is_out_of_memory(MemoryError())
-    assert not cores.is_out_of_memory(ValueError())
+    assert execution_slot.is_out_of_memory(MemoryError())
+    assert not execution_slot.is_out_of_memory(ValueError())

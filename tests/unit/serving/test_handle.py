@@ -10,8 +10,7 @@ from models.core.outcomes import Likelihood
 from models.images.image import Image
 from service.core.errors import ImageUndecodable, ModelFault
 from service.serving.cache.memory import OutcomeCache
-from service.serving.handle import BULK_KEPT_S
-from service.serving.shared_call import SharedCall
+from service.serving.shared_call import BULK_KEPT_S, SharedCall
 from tests.support.handles import asking, call, context, held, questions, serving, until
 
 pytestmark = pytest.mark.anyio
@@ -194,14 +193,14 @@ async def test_a_broken_image_is_an_error_of_its_call():
 async def test_whatever_happens_while_a_group_is_prepared_each_call_of_it_is_answered(caplog):
     """Also where the pool of threads itself fails; the next one to ask starts anew."""
     async with serving() as (handle, _, _, _):
-        prepare = handle._backend.prepare
+        prepare = handle.backend.prepare
 
         async def fails(calls, lane):
             raise RuntimeError("the threads have ended")
 
-        handle._backend.prepare = fails
+        handle.backend.prepare = fails
         outcomes = await handle.ask([call("one"), call("two")], context())
-        handle._backend.prepare = prepare
+        handle.backend.prepare = prepare
 
         assert [ModelFault, ModelFault] == [type(outcome) for outcome in outcomes]
         assert {"the model vqa failed to prepare this call"} == {outcome.detail for outcome in outcomes}

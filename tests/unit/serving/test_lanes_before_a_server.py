@@ -101,7 +101,7 @@ async def busy(handle, server, now, bulk):
 
 
 def depth(handle, lane):
-    return handle._backend._resident.queue.depth(lane)
+    return handle.backend._resident.queue.depth(lane)
 
 
 async def answered(server, *tasks):
@@ -144,7 +144,7 @@ async def test_the_wait_before_a_server_is_predicted_and_calls_that_would_come_t
     """200 bulk calls of 50 ms in four places take 2.5 s; interactive ones wait for a place and each other."""
     async with serving() as (handle, server, now, _):
         running, waiting = await busy(handle, server, now, bulk=200)
-        look = handle._backend.outlook
+        look = handle.backend.forecast
         assert pytest.approx((CALL_S, 2.5 + CALL_S)) == (look("interactive").wait_s, look("bulk").wait_s)
         urgent, _ = asking(handle, *calls(*(f"urgent {n}" for n in range(40))), seconds=60.0)
         await until(lambda: depth(handle, "interactive") == 40)
@@ -211,7 +211,7 @@ async def test_callers_who_leave_free_their_places():
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await until_idle()
-        started = handle._backend.start(Prepared(10, "at once"), "interactive", 1e9, context())
+        started = handle.backend.start(Prepared(10, "at once"), "interactive", 1e9)
         started.cancel()
         after, _ = asking(handle, *calls(*(f"after {n}" for n in range(PLACES))))
         await until(lambda: {f"after {n}" for n in range(PLACES)} <= {text for text, _ in server.sent})
@@ -242,10 +242,10 @@ async def test_closing_answers_those_who_wait_and_those_who_were_sent():
     async with serving() as (handle, server, _, _):
         task, _ = asking(handle, *calls(*(str(n) for n in range(PLACES + 2))))
         await until(lambda: len(server.sent) == PLACES and depth(handle, "interactive") == 2)
-        backend = handle._backend
+        backend = handle.backend
     outcomes = await task
 
     assert {Draining} == {type(outcome) for outcome in outcomes}
     assert PLACES == len(server.sent)
     with pytest.raises(Draining):
-        backend.start(Prepared(10, "late"), "interactive", 1e9, context())
+        backend.start(Prepared(10, "late"), "interactive", 1e9)

@@ -33,12 +33,12 @@ def learns(resident, *, fixed_s, per_token_s=0.0):
 def run(turns, resident, now, seconds):
     """A batch that takes so long; the calls in it."""
     turn = turns.begin(resident, now)
-    for call in turn.batch:
+    for call in turn.calls:
         call.begin(now)
         call.answer("outcome", seconds)
     turns.answered(now + seconds)
     turns.end(turn, now + seconds)
-    return turn.batch
+    return turn.calls
 
 
 def test_the_model_that_was_charged_least_comes_next():
@@ -65,10 +65,10 @@ def test_a_turn_ahead_waits_for_the_one_before_it():
     for _ in range(3):
         put(turns, resident)
     turns.begin(resident, 0.0)
-    assert turns.has_place
+    assert turns.has_slot
     turns.begin(resident, 0.5)
 
-    assert not turns.has_place
+    assert not turns.has_slot
     assert pytest.approx(1.5 + 1.0) == turns.wait_s("interactive", 0.5)
 
 
@@ -226,7 +226,7 @@ def test_places_share_what_waits():
     """Four calls of a second each are done in two seconds by two places."""
     _, resident = scheduler(max_items=1)
     learns(resident, fixed_s=1.0)
-    turns = Scheduler([resident], Shares(), 0.0, places=2)
+    turns = Scheduler([resident], Shares(), 0.0, slots=2)
     for _ in range(4):
         put(turns, resident)
 
@@ -239,10 +239,10 @@ def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
     _, resident = scheduler(max_items=4)
     for cost in (10, 20) * 50:
         resident.queue.finished(cost, 1.0 + 0.1 * cost)
-    turns = Scheduler([resident], Shares(), 0.0, places=places)
+    turns = Scheduler([resident], Shares(), 0.0, slots=places)
     put(turns, resident, cost=10)
 
-    extent = turns.extent(resident, Demand(calls=8))
+    extent = turns.estimate(resident, Demand(calls=8))
     assert pytest.approx(expected) == (extent.seconds, extent.batches)
 
 
@@ -253,7 +253,7 @@ def test_one_call_of_a_request_that_was_admitted_meets_what_waits():
     for lane in ("interactive", "bulk", "bulk"):
         put(turns, resident, lane=lane)
 
-    urgent, bulk = (turns.outlook(resident, lane, None, 0.0) for lane in ("interactive", "bulk"))
+    urgent, bulk = (turns.forecast(resident, lane, None, 0.0) for lane in ("interactive", "bulk"))
     assert (False, True) == (urgent.full, bulk.full)
     assert pytest.approx((10 / 9, 10 / 9, 1.0)) == (urgent.wait_s, urgent.drain_s, urgent.run_s)
     assert pytest.approx((3.0, 3.0, 1.0)) == (bulk.wait_s, bulk.drain_s, bulk.run_s)
@@ -281,7 +281,7 @@ def test_urgent_calls_beside_a_batch_of_bulk_calls_take_none_of_those_along():
     for lane in ("interactive", "bulk"):
         put(turns, resident, lane=lane)
     urgent = turns.begin(resident, 0.0, urgent=True)
-    assert ["interactive"] == [call.lane for call in urgent.batch]
+    assert ["interactive"] == [call.lane for call in urgent.calls]
     put(turns, resident)
 
-    assert ["interactive", "bulk"] == [call.lane for call in turns.begin(resident, 0.0).batch]
+    assert ["interactive", "bulk"] == [call.lane for call in turns.begin(resident, 0.0).calls]

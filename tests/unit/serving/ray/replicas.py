@@ -125,7 +125,7 @@ async def asked(cache=None, clock=monotonic, **replicas):
 
 async def known(backend, replicas):
     """Return when the backend knows so many replicas that it asks."""
-    while len(backend._places.asked) != replicas:
+    while len(backend._replicas.in_use) != replicas:
         await asyncio.sleep(0)
 
 

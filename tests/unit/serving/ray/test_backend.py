@@ -65,12 +65,12 @@ async def test_a_replica_has_two_groups_to_work_on_and_no_more():
 
 async def test_a_group_that_is_not_full_grows_while_the_one_before_it_is_worked_on():
     async with asked(a="m") as (deployment, handle, backend):
-        for place in backend._places.asked:
+        for place in backend._replicas.in_use:
             place.queue.finished(80, 5.0)  # batches take long
         tasks = [asking(handle, call("first?"))[0]]
         await sent(deployment, 1)
         tasks += [asking(handle, call(f"question {n}?"))[0] for n in range(3)]
-        while backend._places.depth("interactive") < 3:
+        while backend._replicas.depth("interactive") < 3:
             await asyncio.sleep(0)
         assert len(deployment.under_way) == 1
         deployment.answer_all()
@@ -104,7 +104,7 @@ async def test_groups_are_as_large_as_the_replicas_own_batches_allow_however_lon
             now[0] += 100.0
             deployment.answer_all()
             await settled()
-        model = backend._places.asked[0].queue.cost_model
+        model = backend._replicas.in_use[0].queue.cost_model
         assert model.typical_s <= RAN_S
 
 

@@ -129,13 +129,13 @@ async def test_a_model_that_is_replaced_while_a_call_is_prepared_answers_nothing
 async def test_a_model_that_was_replaced_and_came_back_is_known_to_have_been_away():
     """A request that was under way has numbers of both, although the name is the one of its start."""
     async with asked(a="old") as (deployment, handle, _):
-        before = handle.info, handle.replacements
+        before = handle.info, handle.backend.replacements
         await replaced(deployment, handle)
         deployment.runs(c="old")
         while handle.info.label != "old@1":
             await asyncio.sleep(0)
         assert handle.info == before[0]
-        assert handle.replacements == before[1] + 2
+        assert handle.backend.replacements == before[1] + 2
 
 
 async def test_a_caller_who_joins_a_call_on_its_way_waits_until_his_own_deadline():
