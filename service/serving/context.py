@@ -1,4 +1,4 @@
-"""What a call carries of the request it belongs to."""
+"""The context of a request: its deadline, lane, timings and trace."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ WORST_FIRST: tuple[CacheStatus, ...] = ("miss", "coalesced", "hit")
 
 
 def free(pairs: int) -> None:
-    """Charge nobody."""
+    """Charge no quota."""
 
 
 @dataclass(slots=True)
@@ -25,16 +25,16 @@ class Context:
     Deadline, lane and timings of one request.
 
     Attributes:
-        request_id: echoed in the answer and the log.
+        request_id: returned in the response, and logged.
         deadline: on the event loop's clock (`loop.time()`, seconds).
         lane: "interactive" or "bulk".
-        span: its trace, or the part of it that this context is for.
-        lookups: of one metric's cacheable calls, what came of each: "hit", "miss" or "coalesced".
-        stage: of one metric, what it last waited for.
-        slowest: per stage, the longest that any one item or call of this request spent, in seconds.
-        charge: told, once a request is admitted, how many pairs of an item and a metric it asks for; raises
-            `QuotaExceeded` or `LargerThanQuota` where its caller may not have them.
-        caller: the name of the key that it came with; None without one.  Callers take turns.
+        span: its trace, or a part of it.
+        lookups: the cache status of each cacheable call of one metric: "hit", "miss" or "coalesced".
+        stage: the stage for which one metric last waited.
+        slowest: per stage, the maximum time of an item or call of this request, in seconds.
+        charge: called with the number of (item, metric) pairs when the request is admitted; raises
+            `QuotaExceeded` or `LargerThanQuota`.
+        caller: the name of its API key; None without one.  Callers take turns.
     """
 
     request_id: str
@@ -53,24 +53,24 @@ class Context:
     _promotions: set[Callable[[], None]] = field(default_factory=set)
 
     def elapsed(self) -> float:
-        """Seconds since the request began."""
+        """Return the seconds since the request began."""
         return monotonic() - self.began
 
     @property
     def traceparent(self) -> str:
-        """What names its span to upstreams (W3C Trace Context); may be empty."""
+        """The traceparent of its span (W3C Trace Context); may be empty."""
         return self.span.traceparent
 
     def for_one_metric(self, span: Span) -> "Context":
-        """The same request, with a span and look-ups of its own."""
+        """Return a copy with a span and look-ups of its own."""
         return replace(self, span=span, lookups=[], stage="")
 
     def for_shared_work(self, span: Span) -> "Context":
-        """The request's names and lane for work that others may join: deadline and timings are its own."""
+        """Return a context for work that other requests may join: same lane, but no deadline or timings."""
         return Context(self.request_id, inf, self.lane, self.instruments, span)
 
     def promote(self) -> None:
-        """Make the work interactive, with all that it waits for now: somebody urgent has joined it."""
+        """Make the work interactive, with all calls that it waits for now."""
         if self.lane == BULK:
             self.lane = INTERACTIVE
             for promote in tuple(self._promotions):
@@ -78,7 +78,7 @@ class Context:
 
     @contextmanager
     def promoting(self, promote: Callable[[], None]) -> Iterator[None]:
-        """Have *promote* called if the work is promoted while this is open."""
+        """Call *promote* if the work is promoted while the context is open."""
         self._promotions.add(promote)
         try:
             yield
@@ -86,26 +86,26 @@ class Context:
             self._promotions.discard(promote)
 
     def looked_up(self, cache: str, result: str) -> None:
-        """Note what came of looking for one call's outcome."""
+        """Count the result of one cache look-up."""
         self.lookups.append(result)
         self.instruments.cache_requests.labels(cache, result).inc()
 
     @property
     def found(self) -> CacheStatus | None:
-        """A miss where any call was one, a hit where all were; None where nothing was looked up."""
+        """The worst cache status of the calls; None if nothing was looked up."""
         return next((way for way in WORST_FIRST if way in self.lookups), None)
 
     def spent(self, stage: str, seconds: float) -> None:
-        """Note that some item or call of this request spent *seconds* in *stage*."""
+        """Record that an item or call of this request spent *seconds* in *stage*."""
         self.slowest[stage] = max(self.slowest[stage], seconds)
         self.instruments.stage_duration.labels(stage, self.lane).observe(seconds)
 
     def stages_ms(self) -> dict[str, float]:
-        """The longest that any one item or call spent in each stage, in milliseconds."""
+        """Return the maximum time of an item or call in each stage, in milliseconds."""
         return {stage: round(1000 * seconds, 2) for stage, seconds in self.slowest.items()}
 
     def timings_ms(self) -> dict[str, float]:
-        """Stages and the total so far, in milliseconds."""
+        """Record and return the total time, with that of each stage, in milliseconds."""
         total = self.elapsed()
         self.instruments.stage_duration.labels("total", self.lane).observe(total)
         return {**self.stages_ms(), "total": round(1000 * total, 2)}

@@ -1,4 +1,4 @@
-"""The recipe of a model: what its answers depend on, as a digest that names it wherever they are kept."""
+"""The recipe of a model: all that its outputs depend on, as a digest in cache keys."""
 
 import hashlib
 import json
@@ -15,17 +15,17 @@ DIGITS = 16
 
 
 def with_recipe(info: ModelInfo, table: ModelSettings) -> ModelInfo:
-    """The *info* of the model of *table*, with the digest of its recipe."""
+    """Return *info* with the digest of the recipe."""
     content = json.dumps(recipe(info, table), sort_keys=True).encode()
     return replace(info, recipe=hashlib.sha256(content).hexdigest()[:DIGITS])
 
 
 def recipe(info: ModelInfo, table: ModelSettings) -> dict[str, Any]:
     """
-    Everything that an outcome depends on beside the call.
+    Return everything that an outcome depends on, apart from the call.
 
-    An option is part of it unless its declaration says otherwise, so one that is forgotten costs a
-    repeated computation and never a wrong score.
+    An option is included unless it is declared as `NOT_IN_RECIPE`, so a missing declaration may cost a
+    repeated computation, but never a wrong score.
     """
     return {
         "service": __version__,
@@ -40,7 +40,7 @@ def recipe(info: ModelInfo, table: ModelSettings) -> dict[str, Any]:
 
 
 def options(table: ModelSettings) -> dict[str, Any]:
-    """The options of *table* that may change a number."""
+    """Return the options of *table* that may change an output."""
     fields = type(table).model_fields
     outside = {name for name, field in fields.items() if NOT_IN_RECIPE in field.metadata}
     return table.model_dump(mode="json", exclude=outside)

@@ -24,7 +24,7 @@ BULK_KEPT_S = 10.0  # how long a bulk call without callers is kept: trainers ret
 
 class SharedCall:
     """
-    A call that continues until its last caller leaves.
+    A call that runs as long as it has callers.
 
     Attributes:
         key: its cache key.
@@ -135,7 +135,7 @@ class SharedCalls:
         context: Context,
     ) -> tuple[list[SharedCall], set[SharedCall]]:
         """
-        Join the call under each key, and start those that nobody else has started.
+        Join the call under each key, and start those that are new.
 
         Returns:
             One call for each of *wanted*, and those that are new.

@@ -1,4 +1,4 @@
-"""One trip for all that was asked since the last one began."""
+"""Batching of requests to a slow service: one round trip for all that wait."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,10 +10,10 @@ B = TypeVar("B")
 
 class BatchLoader(Generic[A, B]):
     """
-    Has *work* done on whatever waits, all of it at once, one batch after the other.
+    Calls *work* with all waiting items, one batch after the other.
 
-    Whoever asks in the same turn of the event loop shares a batch, and so do all who ask while one is
-    under way.  *work* answers each question of a batch, in order; what it raises reaches all of them.
+    Items of one turn of the event loop share a batch, and so do all that arrive while a batch is running.
+    *work* returns a result for each item, in order; its exception is raised by each of them.
     """
 
     def __init__(self, work: Callable[[Sequence[A]], Awaitable[Sequence[B]]]) -> None:
@@ -21,16 +21,16 @@ class BatchLoader(Generic[A, B]):
         self._waiting: list[tuple[A, asyncio.Future[B]]] = []
         self._worker: asyncio.Task[None] | None = None
 
-    def load(self, question: A) -> "asyncio.Future[B]":
-        """The answer to *question*, to be awaited or not."""
-        answer: asyncio.Future[B] = asyncio.get_running_loop().create_future()
-        self._waiting.append((question, answer))
+    def load(self, item: A) -> "asyncio.Future[B]":
+        """Return a future of the result for *item*, which need not be awaited."""
+        future: asyncio.Future[B] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, future))
         if self._worker is None:
             self._worker = asyncio.create_task(self._run())
-        return answer
+        return future
 
     async def aclose(self) -> None:
-        """Return once nothing waits."""
+        """Return when nothing waits."""
         if self._worker is not None:
             await self._worker
 
@@ -40,18 +40,18 @@ class BatchLoader(Generic[A, B]):
             while self._waiting:
                 batch, self._waiting = self._waiting, []
                 futures = [future for _, future in batch]
-                await self._answer([question for question, _ in batch], futures)
-        finally:  # however it ends, nobody is left waiting
+                await self._resolve([item for item, _ in batch], futures)
+        finally:  # also if the task is cancelled: no caller may wait forever
             futures += [future for _, future in self._waiting]
             self._waiting, self._worker = [], None
             for future in futures:
                 future.cancel()
 
-    async def _answer(self, questions: Sequence[A], futures: "Sequence[asyncio.Future[B]]") -> None:
+    async def _resolve(self, items: Sequence[A], futures: "Sequence[asyncio.Future[B]]") -> None:
         try:
-            for future, answer in zip(futures, await self._work(questions), strict=True):
-                if not future.done():  # whoever asked may have left
-                    future.set_result(answer)
+            for future, result in zip(futures, await self._work(items), strict=True):
+                if not future.done():  # the caller may have left
+                    future.set_result(result)
         except Exception as exc:
             for future in futures:
                 if not future.done():

@@ -1,4 +1,4 @@
-"""A bounded amount of something, held by whoever works with it."""
+"""A budget: a bounded amount that callers share."""
 
 import asyncio
 from collections import Counter
@@ -12,14 +12,14 @@ Waiting = Turns[tuple[int, "asyncio.Future[None]"]]
 
 class Budget:
     """
-    The urgent first, then callers in turns; a holder gives its portion back when it is done.
+    A semaphore for amounts: urgent callers first, then all callers in turns.
 
-    Whoever holds nothing goes before those who hold something: a caller with many large pictures takes what
-    is left, and others need not wait until that is enough.
+    Callers that hold nothing come before those that hold a portion, so that a caller with many large
+    images takes spare capacity only.
 
     Args:
-        total: how much there is.
-        for_urgent: how much of it only urgent holders may take.
+        total: the amount.
+        for_urgent: the part of it that only urgent callers may take.
     """
 
     def __init__(self, total: int, for_urgent: int = 0) -> None:
@@ -30,12 +30,12 @@ class Budget:
 
     @property
     def held(self) -> int:
-        """How much is out."""
+        """The amount that is taken."""
         return self._total - self._free
 
     @asynccontextmanager
     async def hold(self, amount: int, urgent: bool = True) -> AsyncIterator[None]:
-        """Wait for *amount* (at most what this holder may take), then hold it."""
+        """Take *amount* while the context is open.  It must not exceed what the caller may take."""
         portion = await self.take(amount, urgent)
         try:
             yield
@@ -43,7 +43,7 @@ class Budget:
             portion.give_back(amount)
 
     async def take(self, amount: int, urgent: bool = True) -> "Portion":
-        """Wait for *amount* (at most what this holder may take); whoever takes it gives it back."""
+        """Wait for *amount*, which must not exceed what the caller may take."""
         if now := self.take_now(amount, urgent):
             return now
         portion = Portion(self, CALLER.get().who)
@@ -58,7 +58,7 @@ class Budget:
         return portion
 
     def take_now(self, amount: int, urgent: bool = True) -> "Portion | None":
-        """Take *amount* if it is free and nobody waits for it before; return None otherwise."""
+        """Take *amount* if it is free and no earlier caller waits; return None otherwise."""
         if self._urgent or (self._patient and not urgent) or not self._fits(amount, urgent):
             return None
         portion = Portion(self, CALLER.get().who)
@@ -69,14 +69,14 @@ class Budget:
         return amount <= self._free - (0 if urgent else self._for_urgent)
 
     def change(self, who: object, amount: int) -> None:
-        """Let a caller hold so much more, or less."""
+        """Change the amount that a caller holds."""
         self._free -= amount
         self._holders[who] += amount
         if not self._holders[who]:
             del self._holders[who]
 
     def serve(self) -> None:
-        """Let those have their turns for whom there is enough."""
+        """Resume the waiting callers for whom there is enough."""
         while waiting := self._urgent or self._patient:
             who, (amount, turn) = waiting.first(self._holders)
             if turn.cancelled():
@@ -90,12 +90,12 @@ class Budget:
 
 
 class Portion:
-    """What a caller has of a budget."""
+    """The part of a budget that a caller holds."""
 
     def __init__(self, budget: Budget, who: object) -> None:
         self._budget, self.who = budget, who
 
     def give_back(self, amount: int) -> None:
-        """Let others have *amount* of it."""
+        """Return *amount* of it to the budget."""
         self._budget.change(self.who, -amount)
         self._budget.serve()

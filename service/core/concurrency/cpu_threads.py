@@ -1,4 +1,4 @@
-"""The threads that decode pictures, prepare calls and run batches."""
+"""Thread pools that decode images, prepare calls and run batches."""
 
 import asyncio
 import logging
@@ -20,33 +20,32 @@ log = logging.getLogger("scoregate.threads")
 T = TypeVar("T")
 Task = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
-# Linux keeps it for each thread: decoding for trainers gives way to everything else.
+# On Linux niceness is per thread: decoding for trainers has the lowest priority.
 NICE = {INTERACTIVE: 0, BULK: 5}
 
-
-SPARE = 1  # thread of each lane, for callers of whom none has a task under way
+SPARE = 1  # thread of each lane, for callers without a running task
 
 
 class FairThreads:
     """
-    Threads that callers share in turns: one with many pictures never stands before one with a few.
+    A thread pool that callers share in turns, so that one with many images does not delay others.
 
-    Where each thread is busy, those of whom none runs anything have a *spare* one: nobody waits until a slow
-    picture of somebody else is done, and no thread is kept free of whoever is alone.
+    If all *workers* are busy, callers without a running task may use a *spare* thread, so that they do not
+    wait for a slow image of another caller.
 
-    The standard library's executor knows one queue, and its way from the event loop and back takes three
-    times as long.
+    The standard library's executor has one queue, and its round trip from the event loop takes three times
+    as long.
 
     Args:
-        begin: what each thread does first; where it fails, the thread works without.
-        spare: threads beside the *workers*.
+        begin: called first on each thread; its exceptions are logged.
+        spare: threads in addition to the *workers*.
     """
 
     def __init__(self, workers: int, name: str, begin: Callable[[], object] = int, spare: int = 0) -> None:
         self._workers, self._spare, self._name, self._begin = workers, spare, name, begin
         self._threads: list[Thread] = []
         self._turns: Turns[Task] = Turns()
-        self._running: Counter[object] = Counter()  # tasks that a thread has, by caller
+        self._running: Counter[object] = Counter()  # running tasks by caller
         self._lock = Lock()
         self._closed = False
         self._handed: SimpleQueue[tuple[object, Task] | None] = SimpleQueue()  # None ends a thread
@@ -59,12 +58,10 @@ class FairThreads:
 
     def run(self, work: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
         """
-        Have *work* done by one of the threads, when it is the caller's turn.
-
-        A task whose future is cancelled before is dropped.
+        Run *work* on one of the threads when it is the caller's turn, unless the future is cancelled before.
 
         Raises:
-            RuntimeError: the threads were shut down, or the system has not even one for them.
+            RuntimeError: the pool was shut down, or the system allows no thread.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._lock:
@@ -79,7 +76,7 @@ class FairThreads:
         return future
 
     def shutdown(self) -> None:
-        """End the threads once everything that was asked of them is done."""
+        """Finish all tasks, and end the threads."""
         with self._lock:
             self._closed = True
             self._hand_out()
@@ -87,7 +84,7 @@ class FairThreads:
             thread.join()
 
     def _hand_out(self) -> None:
-        """Give threads what may run now; end them where they are closed and nothing is left."""
+        """Start the tasks that may run now; end the threads if the pool is closed and idle."""
         while self._turns and self._may_run(self._turns.first(self._running)[0]):
             if len(self._threads) == self._running.total() and not self._grow():
                 break
@@ -99,11 +96,11 @@ class FairThreads:
                 self._handed.put(None)
 
     def _grow(self) -> bool:
-        """Start a thread; return whether there is one more.  Raises `RuntimeError` where there is none."""
+        """Start a thread, and return True if that worked.  Raises `RuntimeError` without any thread."""
         thread = Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # the system allows no more; those there are have its turn, too
+        except RuntimeError:  # the system allows no more
             if not self._threads:
                 raise
             return False
@@ -117,12 +114,12 @@ class FairThreads:
     def _run(self) -> None:
         try:
             self._begin()
-        except Exception as exc:  # whoever waits for the thread waits for a result, not for how it begins
+        except Exception as exc:  # tasks run all the same
             log.error("a thread failed to begin", exc_info=exc)
         while handed := self._handed.get():
             who, task = handed
             do(*task)
-            del handed, task  # or its result would stay until the next one comes
+            del handed, task  # else the result would stay in memory until the next task
             with self._lock:
                 self._running[who] -= 1
                 if not self._running[who]:
@@ -131,30 +128,30 @@ class FairThreads:
 
 
 def do(future: "asyncio.Future[T]", work: Callable[..., T], args: tuple[Any, ...]) -> None:
-    """The work, unless nobody waits for it any more."""
+    """Run *work* and resolve *future*, unless it is cancelled."""
     if future.cancelled():
         return
     try:
         settle = partial(future.set_result, finished(work, *args))
     except Exception as exc:
         settle = partial(future.set_exception, exc)
-    with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+    with suppress(RuntimeError):  # the loop has ended
         future.get_loop().call_soon_threadsafe(unless_done, future, settle)
-    del future, settle  # an error would keep both, and they the error
+    del future, settle  # else an exception would be part of a reference cycle
 
 
 def unless_done(future: "asyncio.Future[Any]", settle: Callable[[], None]) -> None:
-    """Give the future its result, unless whoever waited has left."""
+    """Resolve the future, unless it was cancelled."""
     if not future.done():
         settle()
 
 
 def cpu_threads(workers: int, begin: Callable[[], object] = int) -> dict[str, FairThreads]:
     """
-    A pool of *workers* threads and a spare one for each lane: bulk work never delays interactive work.
+    Return a pool of *workers* threads and a spare one for each lane: bulk work never delays interactive work.
 
     Args:
-        begin: what each thread does first.
+        begin: called first on each thread.
     """
 
     def begins(nice: int) -> None:

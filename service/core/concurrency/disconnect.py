@@ -1,4 +1,4 @@
-"""Work for a caller who may leave."""
+"""Cancellation of work when its client disconnects."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -6,22 +6,23 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-UNWATCHED_S = 0.05  # most work ends within it, and who leaves so early saves nobody anything
+UNWATCHED_S = 0.05  # most work ends within it, and cancelling it would save nothing
 
 
 class CallerGone(Exception):
-    """The caller closed the connection before the answer was ready."""
+    """The client closed the connection before the response was ready."""
 
 
 async def while_connected(receive: Callable[[], Awaitable[Any]], work: Coroutine[Any, Any, T]) -> T:
     """
-    The result of *work*, unless the caller leaves first; then *work* is cancelled.
+    Return the result of *work*, or cancel it if the client disconnects first.
 
-    *receive* is the ASGI channel of a request whose body has been read, so that the only thing it
-    can still bring is the disconnect.  It is watched once the work has lasted a moment.
+    Args:
+        receive: the ASGI channel of a request whose body has been read, so that its next message is the
+            disconnect.  It is awaited after `UNWATCHED_S`.
 
     Raises:
-        CallerGone: nobody waits for the result any more.
+        CallerGone: the client disconnected.
     """
     here = asyncio.current_task()
     assert here is not None
@@ -43,7 +44,7 @@ async def while_connected(receive: Callable[[], Awaitable[Any]], work: Coroutine
     try:
         return await work
     except asyncio.CancelledError:
-        if gone and not here.uncancel():  # ours, and nobody else's with it
+        if gone and not here.uncancel():  # cancelled by `watch` alone
             raise CallerGone from None
         raise
     finally:

@@ -1,4 +1,4 @@
-"""Libraries that another thread may be importing."""
+"""Access to libraries that another thread may be importing."""
 
 import sys
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""A result that comes once."""
+"""Promises: futures with synchronous callbacks."""
 
 import asyncio
 import logging
@@ -12,11 +12,10 @@ T = TypeVar("T")
 
 class Promise(Generic[T]):
     """
-    A future that tells at once: its callbacks run where its result is set, not in a turn of the loop.
+    A future whose callbacks run synchronously in `set_result`.
 
-    A result on its way through several hands takes one turn of the loop that way, instead of one for each.
-    As with a future, a callback that fails is a line in the log: the others are told, and whoever set the
-    result goes on.
+    A chain of promises takes one turn of the event loop instead of one for each.  As with a future, an
+    exception of a callback is logged; the others are called all the same.
     """
 
     __slots__ = ("_callbacks", "_cancelled", "_done", "_result")
@@ -31,49 +30,49 @@ class Promise(Generic[T]):
         return self.result()
 
     def done(self) -> bool:
-        """Whether it has its result, or was cancelled."""
+        """Return True if it has its result or was cancelled."""
         return self._done
 
     def cancelled(self) -> bool:
-        """Whether there will be no result."""
+        """Return True if it was cancelled."""
         return self._cancelled
 
     def result(self) -> T:
-        """The result.  Raises `CancelledError` where there is none, `InvalidStateError` before it is done."""
+        """Return the result.  Raises `CancelledError` if cancelled, `InvalidStateError` if not done."""
         if self._cancelled:
             raise asyncio.CancelledError
         if not self._done:
-            raise asyncio.InvalidStateError("the result has not come")
+            raise asyncio.InvalidStateError("the result is not set")
         return cast(T, self._result)
 
     def set_result(self, result: T) -> None:
-        """Tell everyone.  Raises `InvalidStateError` where it is done."""
+        """Set the result, and call the callbacks.  Raises `InvalidStateError` if it is done."""
         if self._done:
-            raise asyncio.InvalidStateError("it is done")
+            raise asyncio.InvalidStateError("the promise is done")
         self._result = result
-        self._tell()
+        self._call_back()
 
     def cancel(self) -> bool:
-        """Tell everyone that there will be none; False where it is done."""
+        """Cancel it, and call the callbacks; return False if it is done."""
         if self._done:
             return False
         self._cancelled = True
-        self._tell()
+        self._call_back()
         return True
 
     def add_done_callback(self, callback: "Callable[[Promise[T]], object]") -> None:
-        """Have *callback* called with this once it is done; now, where it is."""
+        """Call *callback* with this promise when it is done; now if it is."""
         if self._done:
             callback(self)
         else:
             self._callbacks.append(callback)
 
     def remove_done_callback(self, callback: "Callable[[Promise[T]], object]") -> None:
-        """Tell *callback* nothing."""
+        """Remove *callback*, if it is there."""
         if callback in self._callbacks:
             self._callbacks.remove(callback)
 
-    def _tell(self) -> None:
+    def _call_back(self) -> None:
         self._done = True
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
@@ -84,23 +83,23 @@ class Promise(Generic[T]):
 
 
 async def all_done(promises: Sequence[Promise[T]]) -> None:
-    """Return when all of them are done, however they are."""
+    """Return when all of them have a result or are cancelled."""
     waiting = [promise for promise in promises if not promise.done()]
     if not waiting:
         return
-    everyone, left = asyncio.get_running_loop().create_future(), len(waiting)
+    all_of_them, left = asyncio.get_running_loop().create_future(), len(waiting)
 
-    def one_more(promise: Promise[T]) -> None:
+    def count_down(promise: Promise[T]) -> None:
         nonlocal left
         left -= 1
-        if not left and not everyone.done():
-            everyone.set_result(None)
+        if not left and not all_of_them.done():
+            all_of_them.set_result(None)
 
     for promise in waiting:
-        promise.add_done_callback(one_more)
+        promise.add_done_callback(count_down)
     try:
-        await everyone
+        await all_of_them
     finally:
         if left:
             for promise in waiting:
-                promise.remove_done_callback(one_more)
+                promise.remove_done_callback(count_down)

@@ -1,4 +1,4 @@
-"""A context that several hold at the same time."""
+"""An async context that several callers share."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -9,21 +9,21 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """Entered with the first who holds it, and left with the last."""
+    """A context that is entered for its first holder and exited after its last one."""
 
     def __init__(self) -> None:
         self._entering = asyncio.Lock()
-        self._holders = 0  # those who wait to enter it among them
+        self._holders = 0  # including those that wait for it to be entered
         self._entered: tuple[AbstractAsyncContextManager[T], T] | None = None
 
     @asynccontextmanager
     async def hold(self, enter: Callable[[], AbstractAsyncContextManager[T]]) -> AsyncIterator[T]:
         """
-        The context's value, while this is open.  Raises what entering the context raises.
+        Hold the context, and yield its value.  Raises what entering the context raises.
 
         Args:
-            enter: makes the context, where nobody holds it yet.  It is not kept, so that an owner of this
-                may be in it and goes when nobody names it any more.
+            enter: makes the context for the first holder.  It is not stored, so that it may refer to the
+                owner of this object without a reference cycle.
         """
         self._holders += 1
         try:

@@ -1,4 +1,4 @@
-"""Work done once however many ask for it at the same time."""
+"""Deduplication of equal work at the same time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -9,11 +9,10 @@ T = TypeVar("T")
 
 class SingleFlight(Generic[T]):
     """
-    Work under way, by key.
+    Running work by key.
 
-    It belongs to no caller: when the first one leaves, it goes on for the others, and when all have left
-    it still ends, since its result will be stored.  A failure reaches everyone who waits and is then
-    forgotten.
+    Work continues when its callers leave, since its result will be stored.  An exception is raised by all
+    waiting callers.
     """
 
     def __init__(self) -> None:
@@ -23,11 +22,11 @@ class SingleFlight(Generic[T]):
         return len(self._tasks)
 
     async def do(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
-        """The result of *work*, and whether this caller joined work that was under way."""
+        """Return the result of *work*, and True if it was already running for another caller."""
         joined = key in self._tasks
         if not joined:
             task = self._tasks[key] = asyncio.create_task(self._run(key, work))
-            # When everyone has left, nobody asks for its exception; that is no reason to complain.
+            # Mark the exception as retrieved: all callers may have left.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._tasks[key]), joined
 
@@ -38,7 +37,7 @@ class SingleFlight(Generic[T]):
             del self._tasks[key]
 
     async def aclose(self) -> None:
-        """Cancel what is still under way and wait for it to end."""
+        """Cancel running work, and wait until it has ended."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Work that goes on by itself, held until it has ended: the event loop alone would let go of it."""
+"""Background tasks, referenced until they end: the event loop keeps weak references only."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,24 +8,24 @@ T = TypeVar("T")
 
 
 class Tasks:
-    """Tasks under way."""
+    """A set of running tasks."""
 
     def __init__(self) -> None:
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin *work*."""
+        """Start a task."""
         task = asyncio.create_task(work)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
         return task
 
     async def wait(self) -> None:
-        """Return when all have ended, however they did."""
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        """Return when all have ended; ignore their exceptions."""
+        await asyncio.gather(*self._running, return_exceptions=True)
 
     async def cancel(self) -> None:
-        """End all of them, and return when that is done."""
-        for task in self._under_way:
+        """Cancel all of them, and return when they have ended."""
+        for task in self._running:
             task.cancel()
         await self.wait()

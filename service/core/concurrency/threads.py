@@ -1,4 +1,4 @@
-"""Work that the event loop has done on a thread."""
+"""Work of the event loop on other threads."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,17 +9,18 @@ T = TypeVar("T")
 
 
 async def on_thread(work: Callable[..., T], *args: object, pool: Executor | None = None) -> T:
-    """What `finished` returns or raises, on a thread of *pool*, or of the loop's own."""
+    """Run `finished` on a thread of *pool*, by default the loop's own pool."""
     return await asyncio.get_running_loop().run_in_executor(pool, finished, work, *args)
 
 
 def finished(work: Callable[..., T], *args: object) -> T:
     """
-    The result of *work*.
+    Return the result of *work*.
 
     Raises:
-        RuntimeError: *work* raised what is no error to whoever awaits it.  A future refuses `StopIteration`,
-            and would be awaited for ever; `SystemExit` would end the event loop, `CancelledError` a task.
+        RuntimeError: *work* raised an exception that a future cannot carry.  A future rejects
+            `StopIteration` and would never be done; `SystemExit` would end the event loop, and
+            `CancelledError` a task.
     """
     try:
         return work(*args)

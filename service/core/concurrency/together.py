@@ -1,4 +1,4 @@
-"""Several pieces of work at the same time."""
+"""Concurrent work with a dynamic limit."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
@@ -12,11 +12,11 @@ async def side_by_side(
     works: Iterable[Coroutine[Any, Any, T]], at_once: Callable[[], int] | None = None
 ) -> list[T]:
     """
-    The results of *works*, in order; a single one needs no task.
+    Return the results of *works*, in order.  A single one runs without a task.
 
     Args:
-        at_once: how many may be under way, asked again before each one begins; without it all are.  Those
-            to come are not even made before there is room for them.
+        at_once: returns the limit of running works, called again before each one; by default there is no
+            limit.  Works are taken from the iterable only when they may start.
     """
     coming = iter(works)
     first, second = next(coming, None), next(coming, None)
@@ -31,7 +31,7 @@ async def side_by_side(
         nonlocal ended
         try:
             return await work
-        finally:  # cancelled, too, which a group takes for an end as any other
+        finally:  # also if it is cancelled, which does not end the group
             ended += 1
             room.set()
 

@@ -1,4 +1,4 @@
-"""Whose turn it is among requests that wait for the same thing."""
+"""Turns: fair queues of callers and their requests."""
 
 from collections import OrderedDict, deque
 from collections.abc import Container, Iterator
@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 class Caller(NamedTuple):
     """
-    On whose behalf something runs, the tasks that it starts among them.
+    The caller and the request for which a task and its children run.
 
     Attributes:
-        who: takes turns with others: a key, or a request without one.
-        request: takes turns with the other requests of the same caller.
+        who: the API key, or the request if it has none; callers take turns.
+        request: requests of one caller take turns.
     """
 
     who: object = None
@@ -28,10 +28,10 @@ CALLER: ContextVar[Caller] = ContextVar("caller", default=Caller())  # noqa: B03
 @contextmanager
 def one_caller(who: object = None) -> Iterator[None]:
     """
-    Whatever waits for its turn while this is open takes turns with others as one request.
+    Run as a new request while the context is open.
 
     Args:
-        who: sent the request; None for somebody of whom nothing is known, who stands for himself.
+        who: the caller; None for an anonymous one, who is a caller of its own.
     """
     request = object()
     before = CALLER.set(Caller(request if who is None else who, request))
@@ -51,22 +51,22 @@ class Turns(Generic[T]):
         return bool(self._callers)
 
     def add(self, entry: T) -> None:
-        """Behind the other entries of the request that runs this."""
+        """Append an entry of the current request."""
         who, request = CALLER.get()
         self._callers.setdefault(who, OrderedDict()).setdefault(request, deque()).append(entry)
 
     def first(self, last: Container[object] = ()) -> tuple[object, T]:
         """
-        Whose turn it is, and the entry; it stays.  Raises `StopIteration` where there is none.
+        Return the next caller and entry without removing it.  Raises `StopIteration` if empty.
 
         Args:
-            last: callers whose turn it is only where no others wait.
+            last: callers that come after all others.
         """
         who = next((who for who in self._callers if who not in last), next(iter(self._callers)))
         return who, next(iter(self._callers[who].values()))[0]
 
     def take(self, last: Container[object] = ()) -> tuple[object, T]:
-        """The same; the caller goes behind the others, and the request behind those of the caller."""
+        """Remove and return the next caller and entry; move caller and request to the end of their queues."""
         who, entry = self.first(last)
         requests = self._callers[who]
         request, queue = next(iter(requests.items()))

@@ -1,4 +1,4 @@
-"""Something that is looked at again and again."""
+"""Periodic checks."""
 
 import asyncio
 import logging
@@ -9,12 +9,12 @@ log = logging.getLogger("scoregate.watcher")
 
 class Watcher:
     """
-    Does *look* once when it is started, and then every *every_s* seconds until it is closed.
+    Calls *look* when it is started, and then every *every_s* seconds until it is closed.
 
-    A look that raises an exception is a line in the log, and the next one comes in its time.
+    Exceptions are logged, except those of the first call, which are raised.
 
     Args:
-        sleep: how to wait between two looks (tests).
+        sleep: waits between two calls (tests).
     """
 
     def __init__(
@@ -27,12 +27,12 @@ class Watcher:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Look once, then keep watching."""
+        """Call *look*, and start the periodic calls."""
         await self._look()
         self._task = asyncio.create_task(self._watch())
 
     async def aclose(self) -> None:
-        """Look no more."""
+        """Stop the periodic calls."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -31,7 +31,7 @@ class Trust:
     Args:
         name: of the model in the settings.
         calls: two opposite ones, or none for no check.
-        ask: returns the outcome of one of them.  Raises `UpstreamError`.
+        answer: returns the outcome of one of them.  Raises `UpstreamError`.
         clock: in seconds.
 
     Attributes:
@@ -43,11 +43,11 @@ class Trust:
         self,
         name: str,
         calls: Sequence[Any],
-        ask: Callable[[Any], Awaitable[Any]],
+        answer: Callable[[Any], Awaitable[Any]],
         clock: Callable[[], float],
     ) -> None:
         self._name = name
-        self._calls, self._ask, self._clock = calls, ask, clock
+        self._calls, self._answer, self._clock = calls, answer, clock
         self._before: list[Any] = []
         self._checking: SingleFlight[None] = SingleFlight()
         self._again = -inf
@@ -79,7 +79,7 @@ class Trust:
 
     async def _check(self) -> None:
         try:
-            outcomes = [await self._ask(call) for call in (*self._calls, *self._calls[:1])]
+            outcomes = [await self._answer(call) for call in (*self._calls, *self._calls[:1])]
         except ServerFailed:
             raise
         except (UpstreamError, ModelError):

@@ -1,1 +1,1 @@
-"""Batches on demand: what waits for a model, who comes next, and the thread that runs it."""
+"""Batches on demand: the queues of models, the scheduler, and the threads that run batches."""

@@ -108,7 +108,7 @@ def take_batch(
     Return the next batch, and the credit that bulk calls have afterwards.  The lanes stay as they are.
 
     Interactive calls go first.  Bulk calls get their earned share, plus spare capacity until the batch
-    takes half as long again as its interactive calls alone.  The first call is always taken, however
+    takes 1.5 times as long as its interactive calls alone.  The first call is always taken, however
     costly, so that no call can block a queue.
 
     Args:

@@ -1,8 +1,4 @@
-"""
-Pending calls: they are being prepared and will be queued soon, so an idle device may wait for them.
-
-See ADR 0009.
-"""
+"""Pending calls: they are being prepared, so an idle device may wait for them (ADR 0009)."""
 
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
@@ -13,7 +9,7 @@ from service.core.lanes import LANES
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """So many *calls* that are prepared together, and the lane that they will join."""
+    """A number of calls that are prepared together, and the lane that they will join."""
 
     lane: str
     calls: int
@@ -21,11 +17,11 @@ class Group:
 
 class PendingCalls:
     """
-    Groups on their way to one queue, and how soon calls were ready lately.
+    Groups of calls that will join one queue.
 
     Attributes:
-        latest: when a group was last ready, or the first of those under way was begun; in seconds.
-        between_s: seconds from one call that was ready to the next, a running mean.
+        latest: when a group was last ready, or the first one was begun; in seconds.
+        between_s: running mean of the seconds between two calls that are ready.
     """
 
     def __init__(self) -> None:
@@ -36,26 +32,26 @@ class PendingCalls:
 
     @property
     def groups(self) -> Set[Group]:
-        """Those under way now."""
+        """The groups that are being prepared now."""
         return frozenset(self._groups)
 
     @property
     def under_way(self) -> int:
-        """How many groups there are."""
+        """Number of groups that are being prepared."""
         return len(self._groups)
 
     @property
     def takes_s(self) -> float:
-        """Seconds until all of them will be ready."""
+        """Predicted seconds until all of them are ready."""
         return sum(self._count.values()) * self.between_s
 
     def calls(self, lane: str) -> int:
-        """How many calls are on their way to *lane*."""
+        """Return the number of calls that will join *lane*."""
         return self._count[lane]
 
     @contextmanager
     def expecting(self, lane: str, calls: int, clock: Callable[[], float]) -> Iterator[None]:
-        """While this is open, so many calls are on their way to *lane*."""
+        """Count a group while the context is open."""
         group = self.begin(lane, calls, clock())
         try:
             yield
@@ -63,7 +59,7 @@ class PendingCalls:
             self.end(group, clock())
 
     def begin(self, lane: str, calls: int, now: float) -> Group:
-        """So many calls are being prepared from *now* on."""
+        """Add a group."""
         if not self._groups:
             self.latest = now
         group = Group(lane, calls)
@@ -72,7 +68,7 @@ class PendingCalls:
         return group
 
     def end(self, group: Group, now: float) -> None:
-        """*group* is ready, or was given up."""
+        """Remove a group, which is ready or cancelled."""
         self._groups.remove(group)
         self._count[group.lane] -= group.calls
         between_s = (now - self.latest) / group.calls
@@ -80,5 +76,5 @@ class PendingCalls:
         self.latest = now
 
     def coming(self, known: Set[Group], lanes: Set[str]) -> int:
-        """How many calls of *known* that go to *lanes* are still being prepared."""
+        """Return the number of calls of *known* for *lanes* that are still being prepared."""
         return sum(group.calls for group in known & self._groups if group.lane in lanes)

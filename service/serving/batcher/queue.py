@@ -105,7 +105,7 @@ class Queue:
         and if only batches of one size have been measured, larger ones may take no longer.
         """
         best_s = cost * self.cost_model.best_per_token_s if cost else 0.0
-        if self.cost_model.knows_sizes:
+        if self.cost_model.has_fixed_part:
             return min(best_s, self.takes_s(cost))
         largest = min(self._memory, self._max_items * self._usual_cost)
         return min(best_s, max(1.0, cost / largest) * self.cost_model.typical_s) if largest else 0.0

@@ -1,1 +1,1 @@
-"""Where models' outcomes are kept, so that equal calls need not be made again."""
+"""Caches of models' outcomes, so that equal calls are computed once."""

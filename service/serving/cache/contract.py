@@ -1,4 +1,4 @@
-"""What a cache of outcomes is."""
+"""The interface of caches of outcomes."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,12 +7,12 @@ from models.core.outcomes import CallResult
 
 
 class Cache(Protocol):
-    """Where outcomes are kept, by `Call.key`; one that fails finds nothing, and raises nothing."""
+    """A cache of outcomes by `Call.key`.  It raises nothing: a failure is a miss."""
 
     async def find(self, keys: Sequence[bytes]) -> list[CallResult | None]:
-        """The outcome under each key, or None."""
+        """Return the outcome under each key, or None."""
         ...
 
     def keep(self, key: bytes, outcome: CallResult) -> None:
-        """Keep *outcome*, at once for those who ask this process."""
+        """Store *outcome*; in this process it can be found immediately."""
         ...

@@ -1,8 +1,4 @@
-"""
-Outcomes kept in memory: a call that was answered before never reaches its model again.
-
-What is kept is the model's outcome, not a score, so all options of a metric share it.
-"""
+"""The cache of outcomes in memory.  It holds outcomes of models and not scores, so metrics share them."""
 
 import sys
 from collections import OrderedDict
@@ -14,11 +10,11 @@ import numpy as np
 
 from models.core.outcomes import CallResult
 
-ENTRY = 200  # bytes that the ordered dict takes for an entry, over key and value
+ENTRY = 200  # bytes of an entry of the ordered dict, without key and value
 
 
 class OutcomeCache:
-    """The latest outcomes, as many as fit into *max_bytes*; the least recently used leave first."""
+    """An LRU cache of at most *max_bytes*."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes
@@ -29,11 +25,11 @@ class OutcomeCache:
         return len(self._outcomes)
 
     async def find(self, keys: Sequence[bytes]) -> list[CallResult | None]:
-        """The outcome under each key, or None, without letting go of the event loop."""
+        """Return the outcome under each key, or None; never yields to the event loop."""
         return [self.get(key) for key in keys]
 
     def get(self, key: bytes) -> CallResult | None:
-        """The outcome under *key*, or None."""
+        """Return the outcome under *key*, or None."""
         found = self._outcomes.get(key)
         if found is None:
             return None
@@ -41,7 +37,7 @@ class OutcomeCache:
         return found[0]
 
     def keep(self, key: bytes, outcome: CallResult) -> None:
-        """Keep *outcome* if it fits at all, and let go of what no longer does."""
+        """Store *outcome* unless it is too large, and evict the oldest entries."""
         size = ENTRY + size_of(key) + size_of(outcome)
         if size > self._max:
             return
@@ -56,12 +52,12 @@ class OutcomeCache:
 
 
 def size_of(value: Any) -> int:
-    """Bytes of memory that *value* takes, with all that it holds; numbers that Python shares count too."""
+    """Return the bytes of *value* with all its parts, including numbers that Python shares."""
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
         return size + sum(map(size_of, value))
     if is_dataclass(value):
         return size + sum(size_of(getattr(value, field.name)) for field in fields(value))
     if isinstance(value, np.ndarray) and value.base is not None:
-        return size + value.nbytes  # a view; getsizeof counts an array's own memory only
+        return size + value.nbytes  # for a view, getsizeof excludes the data
     return size

@@ -1,4 +1,4 @@
-"""Outcomes in Redis: what one process was answered, the others need not ask their models."""
+"""The cache of outcomes in Redis, which processes share."""
 
 import asyncio
 import logging
@@ -19,13 +19,12 @@ PREFIX = "scoregate:scores:"
 
 class RedisCache:
     """
-    The outcomes of one model in Redis, the latest of all models in memory in front of it.
+    The outcomes of one model in Redis, with the memory cache of all models in front.
 
-    Where Redis fails, nothing is found and nothing is kept there: the model answers again, which is
-    as right.  So is a value that is no possible outcome; the model's answer replaces it.
+    A failure of Redis and a value that is no valid outcome count as misses.
 
     Args:
-        ttl_s: how long Redis keeps an outcome.
+        ttl_s: of an outcome in Redis.
     """
 
     def __init__(
@@ -37,22 +36,22 @@ class RedisCache:
         self._writes: BatchLoader[tuple[bytes, CallResult], None] = BatchLoader(self._write)
 
     async def find(self, keys: Sequence[bytes]) -> list[CallResult | None]:
-        """The outcome under each key, or None."""
+        """Return the outcome under each key, or None."""
         found = {key: self._memory.get(key) for key in keys}
         if missing := [key for key, outcome in found.items() if outcome is None]:
             read = await asyncio.gather(*map(self._reads.load, missing))
             for key, outcome in zip(missing, read, strict=True):
-                # While Redis was asked, the model may have answered here.
+                # Another request may have stored it during the round trip.
                 found[key] = self._memory.get(key) if outcome is None else outcome
         return [found[key] for key in keys]
 
     def keep(self, key: bytes, outcome: CallResult) -> None:
-        """Keep *outcome* here at once, and in Redis soon."""
+        """Store *outcome* in memory now, and in Redis with the next batch."""
         self._memory.keep(key, outcome)
         self._writes.load((key, outcome))
 
     async def aclose(self) -> None:
-        """Return once everything is written."""
+        """Return when everything is written."""
         await self._reads.aclose()
         await self._writes.aclose()
 
@@ -78,11 +77,11 @@ class RedisCache:
                     pipe.set(redis_key(key), outcome.dumps(), ex=self._ttl_s)
                 await pipe.execute()
 
-        with suppress(RedisFailed):  # counted and logged there; the next process asks its model
+        with suppress(RedisFailed):  # counted and logged by the client
             await self._client.do(send)
         return [None] * len(entries)
 
 
 def redis_key(key: bytes) -> str:
-    """Where Redis keeps the outcome under *key*."""
+    """Return the name of *key* in Redis."""
     return PREFIX + key.hex()

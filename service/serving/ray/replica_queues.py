@@ -81,7 +81,7 @@ class ReplicaQueues:
         return sum(replica.queue.depth(lane) for replica in self._all.values())
 
     def for_call(self, digest: str) -> ReplicaQueue | None:
-        """Return the replica for a call with that image; None if there is none."""
+        """Return the replica for a call with that image; None if no replica runs."""
         replicas = self.in_use
         return (
             choose(replicas, digest, max(1, replicas[0].queue.full_batch(self.cost) // 2))

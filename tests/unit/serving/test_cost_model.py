@@ -41,10 +41,10 @@ def test_costs_that_hardly_differ_tell_no_fixed_part():
     for cost, seconds in ((100, 0.1), (110, 0.4), (95, 0.1), (105, 0.3)) * 5:
         model.observe(cost, seconds)
 
-    assert not model.knows_sizes
+    assert not model.has_fixed_part
     model.observe(200, 0.5)
     model.observe(400, 0.9)
-    assert model.knows_sizes
+    assert model.has_fixed_part
 
 
 def test_rounding_never_makes_a_token_take_less_than_no_time():

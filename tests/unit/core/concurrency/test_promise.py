@@ -22,13 +22,13 @@ def test_whoever_waits_is_told_at_once():
 def test_a_result_comes_once():
     promise = Promise[int]()
     assert (False, False) == (promise.done(), promise.cancelled())
-    with pytest.raises(asyncio.InvalidStateError, match=r"^the result has not come$"):
+    with pytest.raises(asyncio.InvalidStateError, match=r"^the result is not set$"):
         promise.result()
     promise.set_result(1)
 
     assert [False, 1] == [promise.cancel(), promise.result()]
     assert (True, False) == (promise.done(), promise.cancelled())
-    with pytest.raises(asyncio.InvalidStateError, match=r"^it is done$"):
+    with pytest.raises(asyncio.InvalidStateError, match=r"^the promise is done$"):
         promise.set_result(2)
 
 
