@@ -12,7 +12,7 @@ from service.serving.backends.local import LocalBackend
 from service.serving.batcher.cpu_policy import CpuPolicy, all_cores
 from service.serving.batcher.device import Device, LocalModel
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.runtime import Runtime, queue_of, shares_of
+from service.serving.runtime import Runtime, queue_of
 
 
 class LocalRuntime(Runtime):
@@ -66,7 +66,6 @@ class LocalRuntime(Runtime):
             self._instruments,
             cpu=cpu,
             on_broken=self._on_broken,
-            shares=shares_of(self._settings.queue),
         )
         await self._stack.enter_async_context(device)
         self.devices.append(device)

@@ -128,13 +128,7 @@ class Runtime(ABC):
             queue_of(settings, self._settings.queue, alone=True),
             cpu=self._cpu,
             instruments=self._instruments,
-            shares=shares_of(self._settings.queue),
         )
-
-
-def shares_of(queue: QueueSettings) -> Shares:
-    """Return the shares of lanes in the settings."""
-    return Shares(queue.weights.interactive, queue.weights.bulk, queue.ageing_s)
 
 
 def queue_of(table: ModelSettings, queue: QueueSettings, *, alone: bool) -> Queue:
@@ -152,5 +146,5 @@ def queue_of(table: ModelSettings, queue: QueueSettings, *, alone: bool) -> Queu
         max_waiting=queue.max_cost,
         max_batch_s=batch.max_batch_ms / 1000,
         linger_s=batch.linger_ms / 1000,
-        shares=shares_of(queue),
+        shares=Shares(queue.weights.interactive, queue.weights.bulk, queue.ageing_s),
     )

@@ -1,4 +1,4 @@
-"""What backends with one queue have in common."""
+"""The base class of backends with one queue."""
 
 from collections.abc import Callable
 from typing import Any

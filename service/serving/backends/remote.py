@@ -26,7 +26,7 @@ from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import QueuedBackend
 from service.serving.backends.trust import Trust
 from service.serving.backends.upstream import Unreachable, Upstream
-from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 
@@ -68,12 +68,11 @@ class RemoteBackend(QueuedBackend):
         *,
         cpu: Mapping[str, FairThreads],
         instruments: Instruments,
-        shares: Shares | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         resident = HostedModel(name, model, queue)
-        scheduler = Scheduler([resident], shares or Shares(), clock(), settings.max_in_flight)
+        scheduler = Scheduler([resident], clock(), settings.max_in_flight)
         super().__init__(resident, scheduler, clock)
         self._missing = "has not been checked yet"
         self._served, self._upstream = settings.model, upstream

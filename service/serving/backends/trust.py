@@ -18,7 +18,7 @@ SAME = (
 UNSTEADY = "gives one question about a known picture two different numbers"
 OTHER = (
     "gives known questions other numbers than before, as after a sleep that spoilt a cache; "
-    "restart its server, or this service where the model was changed on purpose"
+    "restart its server, or this service if the model was changed on purpose"
 )
 
 

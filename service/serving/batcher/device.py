@@ -14,7 +14,7 @@ from models.core.outcomes import CallResult
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.core.lanes import LANES
 from service.observability.instruments import Instruments
-from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.batch_span import batch_span
 from service.serving.batcher.cpu_policy import CpuPolicy, compute_on_one_core
 from service.serving.batcher.execution_slot import ExecutionSlot, is_out_of_memory
@@ -47,12 +47,11 @@ class Device:
         *,
         cpu: CpuPolicy | None = None,
         on_broken: Callable[[str], None] = lambda reason: None,
-        shares: Shares | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.residents = tuple(residents)
         self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
-        self.scheduler = Scheduler(self.residents, shares or Shares(), clock())
+        self.scheduler = Scheduler(self.residents, clock())
         self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
         self._closed = self._leaving = False
         self._cpu = cpu

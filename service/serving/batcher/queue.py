@@ -28,6 +28,7 @@ class Queue:
         linger_s: how long a batch that is not full waits for more calls, from its first call's arrival.
 
     Attributes:
+        shares: of the lanes.
         cost_model: how long batches take.
         pending: calls that are being prepared.
         reserved: by lane, tokens of admitted requests that are not queued yet.
@@ -46,7 +47,7 @@ class Queue:
         self.cost_model, self.linger_s = CostModel(), linger_s
         self.pending = PendingCalls()
         self._max_items, self._max_cost, self._max_waiting = max_items, max_cost, max_waiting
-        self._max_batch_s, self._shares = max_batch_s, shares or Shares()
+        self._max_batch_s, self.shares = max_batch_s, shares or Shares()
         self._memory = float(max_cost)  # tokens that fit into memory, as far as is known
         self._credit = 0.0
         self._typical_cost = 0.0  # tokens of a call, a running mean
@@ -151,7 +152,7 @@ class Queue:
         lanes = self._lanes | {BULK: deque()} if urgent else self._lanes
         batch, credit = take_batch(
             lanes,
-            self._shares,
+            self.shares,
             self._credit,
             now,
             max_items=self._max_items,

@@ -10,7 +10,7 @@ from math import inf
 from typing import Generic, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.pending import Group
 from service.serving.batcher.queue import Queue
 from service.serving.contract import AdmissionForecast, WorkEstimate
@@ -64,9 +64,9 @@ class Scheduler(Generic[M]):
     """
 
     def __init__(
-        self, residents: Sequence[HostedModel[M]], shares: Shares, now: float, slots: int = 1, ahead: int = 0
+        self, residents: Sequence[HostedModel[M]], now: float, slots: int = 1, ahead: int = 0
     ) -> None:
-        self._residents, self._shares = tuple(residents), shares
+        self._residents, self._shares = tuple(residents), residents[0].queue.shares
         self._slots, self._ahead = slots, ahead
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
@@ -14,7 +13,7 @@ from uuid import uuid4
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.promise import Promise, all_done
+from service.core.concurrency.promise import Promise
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import (
     CallRefused,
@@ -28,7 +27,7 @@ from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.backends.prepare import prepare_all
-from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import RunningBatch
 from service.serving.contract import AdmissionForecast, Backend, Result, WorkEstimate
@@ -66,23 +65,19 @@ class ReplicatedBackend(Backend):
         *,
         cpu: Mapping[str, FairThreads],
         instruments: Instruments,
-        shares: Shares | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.name = name
         self._presence = Presence(deployment, self._came, self._went, sleep)
-        self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, shares or Shares(), clock)
+        self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, clock)
         self._cpu, self._instruments, self._clock = cpu, instruments, clock
         self._strays: list[QueuedCall] = []  # that wait until there is a replica
         self._sending = Tasks()
-        self._gateway, self._groups = uuid4().hex[:8], count()
         self._closed = False
         self.ready = asyncio.Event()
         for lane in LANES:
             instruments.queue_depth.labels(name, lane).set_function(partial(self._replicas.depth, lane))
-
-    # --- replicas ---------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         """Watch the replicas; `ready` is set when the first one is known."""
@@ -134,8 +129,6 @@ class ReplicatedBackend(Backend):
         """Empty while a replica runs."""
         return "" if self._replicas.in_use else "no replica runs"
 
-    # --- calls ------------------------------------------------------------------------------------
-
     def forecast(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
         """Predict for a demand that all replicas share."""
         return self._replicas.forecast(lane, demand)
@@ -162,11 +155,10 @@ class ReplicatedBackend(Backend):
         started = self.start(made, INTERACTIVE, deadline)
         try:
             async with asyncio.timeout_at(deadline):
-                await all_done([started.result])
+                outcome = (await started.result).outcome
         except TimeoutError:
             started.cancel()
             return ""
-        outcome = started.result.result().outcome
         return outcome.detail if isinstance(outcome, CallRefused) else ""
 
     def start(
@@ -184,13 +176,10 @@ class ReplicatedBackend(Backend):
             deadline,
             digest=digest,
             model=self._replicas.model,
-            promote_group=self._promote_group,
+            promote_group=lambda *group: self._sending.start(self._deployment.promote(*group)),
         )
         self._place(call)
         return call
-
-    def _promote_group(self, replica: str, group: str) -> None:
-        self._sending.start(self._deployment.promote(replica, group))
 
     def _place(self, call: QueuedCall) -> None:
         """Queue *call* for a replica of its model."""
@@ -223,7 +212,7 @@ class ReplicatedBackend(Backend):
             self._send(replica, batch)
 
     def _send(self, replica: ReplicaQueue, batch: RunningBatch[None]) -> None:
-        name = f"{self._gateway}-{next(self._groups)}"
+        name = uuid4().hex
         for call in batch.calls:
             assert isinstance(call, GroupedCall)
             call.begin(batch.began)
@@ -241,24 +230,24 @@ class ReplicatedBackend(Backend):
         """Answer a group's calls or retry them, and send the next group."""
         now, calls = self._clock(), batch.calls
         replica.scheduler.end(batch, now)
-        fault = None if task.cancelled() else task.exception()
+        error: ScoregateError | None = None
         if task.cancelled():
-            for call in calls:
-                self._answer(call, Result(Draining()))
-        elif isinstance(fault, Lost):
+            error = Draining()
+        elif isinstance(fault := task.exception(), Lost):
             self._lost(replica, calls)
         elif fault is not None:
             log.error("group failed", extra={"model": self.name}, exc_info=fault)
-            for call in calls:
-                self._answer(call, Result(ModelFault(f"the model {self.name} failed on this call")))
+            error = ModelFault(f"the model {self.name} failed on this call")
         elif (results := task.result()) is None:
-            for call in calls:
-                self._answer(call, Result(Replaced()))
+            error = Replaced()
         else:
             self._learn(replica, batch, results, now)
             for call, result in zip(calls, results, strict=True):
                 again = self._may_retry(call, result) and not self._closed
                 self._place(call) if again else self._answer(call, result)
+        if error is not None:
+            for call in calls:
+                self._answer(call, Result(error))
         if not self._closed:
             self._send_due(replica)
 

@@ -27,8 +27,8 @@ def deploy(settings: Settings) -> None:
         SettingsError: a replica fits on no node, a model cannot be loaded, or not in `start_timeout_s`.
     """
     app = application(settings)
-    if where := unplaced(settings, [node["Resources"] for node in ray.nodes() if node["Alive"]]):
-        raise SettingsError(where)
+    if reason := unplaced(settings, [node["Resources"] for node in ray.nodes() if node["Alive"]]):
+        raise SettingsError(reason)
     serve.start(proxy_location="Disabled")
     target = serve.RunTarget(app, name=APPLICATION, route_prefix=None)
     serve.run_many([target], wait_for_applications_running=False)

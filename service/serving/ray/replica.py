@@ -23,7 +23,7 @@ from service.serving.contract import Result, StartedCall
 from service.serving.loading import load_model
 from service.serving.ray.contract import Described, Sent
 from service.serving.recipe import with_recipe
-from service.serving.runtime import queue_of, shares_of
+from service.serving.runtime import queue_of
 
 
 class Unhealthy(Exception):
@@ -59,7 +59,6 @@ class Replica:
             if model.info.device == "cpu"
             else None,
             on_broken=self._broken.append,
-            shares=shares_of(settings.queue),
         )
         cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
         self._backend = LocalBackend(resident, self._device, cpu)

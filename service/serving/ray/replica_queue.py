@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from service.core.lanes import INTERACTIVE, LANES
-from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.ray.contract import Described
@@ -31,7 +31,7 @@ class GroupedCall(QueuedCall):
     model: str = ""
     losses: int = 0
     group: tuple[str, str] = ("", "")
-    promote_group: Callable[[str, str], None] = lambda replica, group: None
+    promote_group: Callable[[str, str], object] = lambda replica, group: None
 
     def promote(self) -> None:
         """Make it interactive, in its queue or on its replica."""
@@ -57,10 +57,10 @@ class ReplicaQueue:
     due: bool = False
 
     @classmethod
-    def of(cls, replica: Described, queue: Queue, shares: Shares, now: float) -> "ReplicaQueue":
+    def of(cls, replica: Described, queue: Queue, now: float) -> "ReplicaQueue":
         """Return an empty queue for *replica*."""
         resident: HostedModel[None] = HostedModel(replica.id, None, queue)
-        return cls(replica, resident, Scheduler([resident], shares, now, ahead=GROUPS - 1))
+        return cls(replica, resident, Scheduler([resident], now, ahead=GROUPS - 1))
 
     @property
     def id(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import ceil, inf
 
 from models.core.contract import ModelInfo
-from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.demand import Demand
@@ -33,8 +33,8 @@ class ReplicaQueues:
     info: ModelInfo
     cost: int
 
-    def __init__(self, make_queue: Callable[..., Queue], shares: Shares, clock: Callable[[], float]) -> None:
-        self._make_queue, self._shares, self._clock = make_queue, shares, clock
+    def __init__(self, make_queue: Callable[..., Queue], clock: Callable[[], float]) -> None:
+        self._make_queue, self._clock = make_queue, clock
         self._all: dict[str, ReplicaQueue] = {}
         self._removed = -inf  # time of the last removal
         self.model = ""
@@ -45,7 +45,7 @@ class ReplicaQueues:
             return
         queue = self._make_queue(alone=replica.info.generates)
         queue.finished(replica.cost, replica.seconds)
-        self._all[replica.id] = ReplicaQueue.of(replica, queue, self._shares, self._clock())
+        self._all[replica.id] = ReplicaQueue.of(replica, queue, self._clock())
         self.cost = replica.cost
 
     def remove(self, id: str) -> list[QueuedCall]:

@@ -9,7 +9,7 @@ from service.core.settings import NotYet
 from service.serving.loading import is_placed
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.cluster import connected
-from service.serving.runtime import Runtime, queue_of, shares_of
+from service.serving.runtime import Runtime, queue_of
 
 
 class RayRuntime(Runtime):
@@ -51,7 +51,6 @@ class RayRuntime(Runtime):
             partial(queue_of, table, queue),
             cpu=self._cpu,
             instruments=self._instruments,
-            shares=shares_of(queue),
         )
         await self._stack.enter_async_context(backend)
         try:

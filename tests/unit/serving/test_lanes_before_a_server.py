@@ -66,10 +66,14 @@ async def serving(**limits):
             server,
             settings,
             upstream,
-            Queue(max_items=1, max_cost=1000, **{"max_waiting": 1_000_000, **limits}),
+            Queue(
+                max_items=1,
+                max_cost=1000,
+                shares=Shares(9.0, 1.0, ageing_s=1e9),
+                **{"max_waiting": 1_000_000, **limits},
+            ),
             cpu=dict.fromkeys(LANES, cpu),
             instruments=instruments,
-            shares=Shares(9.0, 1.0, ageing_s=1e9),
             sleep=lambda seconds: asyncio.get_running_loop().create_future(),
             clock=lambda: now[0],
         )

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from models.core.contract import Prepared
-from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.cost_model import CostModel
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
@@ -15,8 +15,8 @@ from service.serving.demand import Demand
 def scheduler(models=1, shares=None, **limits):
     """A scheduler of so many models, and its residents."""
     limits = {"max_items": 4, "max_cost": 1000, "max_waiting": 10_000, **limits}
-    residents = [HostedModel(f"m{n}", None, Queue(**limits)) for n in range(models)]
-    return Scheduler(residents, shares or Shares(), 0.0), *residents
+    residents = [HostedModel(f"m{n}", None, Queue(shares=shares, **limits)) for n in range(models)]
+    return Scheduler(residents, 0.0), *residents
 
 
 def put(turns, resident, *, lane="interactive", now=0.0, cost=1):
@@ -61,7 +61,7 @@ def test_a_turn_ahead_waits_for_the_one_before_it():
     """Two of a second each are under way to one place: whoever comes now waits for both."""
     _, resident = scheduler(max_items=1)
     learns(resident, fixed_s=1.0)
-    turns = Scheduler([resident], Shares(), 0.0, ahead=1)
+    turns = Scheduler([resident], 0.0, ahead=1)
     for _ in range(3):
         put(turns, resident)
     turns.begin(resident, 0.0)
@@ -226,7 +226,7 @@ def test_places_share_what_waits():
     """Four calls of a second each are done in two seconds by two places."""
     _, resident = scheduler(max_items=1)
     learns(resident, fixed_s=1.0)
-    turns = Scheduler([resident], Shares(), 0.0, slots=2)
+    turns = Scheduler([resident], 0.0, slots=2)
     for _ in range(4):
         put(turns, resident)
 
@@ -239,7 +239,7 @@ def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
     _, resident = scheduler(max_items=4)
     for cost in (10, 20) * 50:
         resident.queue.finished(cost, 1.0 + 0.1 * cost)
-    turns = Scheduler([resident], Shares(), 0.0, slots=places)
+    turns = Scheduler([resident], 0.0, slots=places)
     put(turns, resident, cost=10)
 
     extent = turns.estimate(resident, Demand(calls=8))
