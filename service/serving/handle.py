@@ -11,7 +11,7 @@ from models.core.contract import ModelInfo
 from service.core.concurrency.promise import all_done
 from service.core.errors import Replaced
 from service.observability.tracing.span import Span
-from service.serving.cache.contract import Cache
+from service.serving.cache.memory import Cache
 from service.serving.context import Context
 from service.serving.contract import Backend
 from service.serving.demand import Demand

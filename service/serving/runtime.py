@@ -19,8 +19,7 @@ from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
 from service.serving.batcher.batch import Shares
 from service.serving.batcher.queue import Queue
-from service.serving.cache.contract import Cache
-from service.serving.cache.memory import OutcomeCache
+from service.serving.cache.memory import Cache, OutcomeCache
 from service.serving.cache.redis import RedisCache
 from service.serving.contract import Backend
 from service.serving.handle import Handle

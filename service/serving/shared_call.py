@@ -13,7 +13,7 @@ from service.core.concurrency.promise import Promise
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import Draining, ModelFault, Replaced, ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving.cache.contract import Cache
+from service.serving.cache.memory import Cache
 from service.serving.context import Context
 from service.serving.contract import Backend, Result, StartedCall
 

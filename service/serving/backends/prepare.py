@@ -12,20 +12,18 @@ Prepare = Callable[[Call], Prepared]
 
 def prepare_all(prepare: Prepare, name: str, calls: Sequence[Call]) -> list[Prepared | ScoregateError]:
     """Return each call prepared for the model *name*, or its error."""
-    return [prepare_one(prepare, name, call) for call in calls]
-
-
-def prepare_one(prepare: Prepare, name: str, call: Call) -> Prepared | ScoregateError:
-    """Return *call* prepared for the model *name*, or its error."""
-    try:
-        return prepare(call)
-    except ScoregateError as exc:
-        return exc
-    except ImageError as exc:
-        return ImageUndecodable(str(exc))
-    except ModelError as exc:
-        return CallRefused(str(exc))
-    except Exception as exc:
-        fault = ModelFault(f"the model {name} failed to prepare this call")
-        fault.__cause__ = exc
-        return fault
+    prepared: list[Prepared | ScoregateError] = []
+    for call in calls:
+        try:
+            prepared.append(prepare(call))
+        except ScoregateError as exc:
+            prepared.append(exc)
+        except ImageError as exc:
+            prepared.append(ImageUndecodable(str(exc)))
+        except ModelError as exc:
+            prepared.append(CallRefused(str(exc)))
+        except Exception as exc:
+            fault = ModelFault(f"the model {name} failed to prepare this call")
+            fault.__cause__ = exc
+            prepared.append(fault)
+    return prepared

@@ -1,16 +1,28 @@
-"""The cache of outcomes in memory.  It holds outcomes of models and not scores, so metrics share them."""
+"""The cache of outcomes in memory: outcomes of models and not scores, so metrics share them."""
 
 import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from models.core.outcomes import CallResult
 
 ENTRY = 200  # bytes of an entry of the ordered dict, without key and value
+
+
+class Cache(Protocol):
+    """A cache of outcomes by `Call.key`.  It raises nothing: a failure is a miss."""
+
+    async def find(self, keys: Sequence[bytes]) -> list[CallResult | None]:
+        """Return the outcome under each key, or None."""
+        ...
+
+    def keep(self, key: bytes, outcome: CallResult) -> None:
+        """Store *outcome*; in this process it can be found immediately."""
+        ...
 
 
 class OutcomeCache:

@@ -42,7 +42,6 @@ class GroupedCall(QueuedCall):
             self.promote_group(*self.group)
 
 
-@dataclass(eq=False, slots=True)
 class ReplicaQueue:
     """
     One replica, and the calls that wait for it in this gateway.
@@ -51,26 +50,11 @@ class ReplicaQueue:
         due: sending has been scheduled.
     """
 
-    described: Described
-    resident: HostedModel[None]
-    scheduler: Scheduler[None]
-    due: bool = False
-
-    @classmethod
-    def of(cls, replica: Described, queue: Queue, now: float) -> "ReplicaQueue":
-        """Return an empty queue for *replica*."""
-        resident: HostedModel[None] = HostedModel(replica.id, None, queue)
-        return cls(replica, resident, Scheduler([resident], now, ahead=GROUPS - 1))
-
-    @property
-    def id(self) -> str:
-        """The id of the replica."""
-        return self.described.id
-
-    @property
-    def queue(self) -> Queue:
-        """The queue of its scheduler."""
-        return self.resident.queue
+    def __init__(self, described: Described, queue: Queue, now: float) -> None:
+        self.described, self.id, self.queue = described, described.id, queue
+        self.resident: HostedModel[None] = HostedModel(self.id, None, queue)
+        self.scheduler = Scheduler([self.resident], now, ahead=GROUPS - 1)
+        self.due = False
 
     @property
     def takes_more(self) -> bool:

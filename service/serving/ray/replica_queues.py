@@ -45,7 +45,7 @@ class ReplicaQueues:
             return
         queue = self._make_queue(alone=replica.info.generates)
         queue.finished(replica.cost, replica.seconds)
-        self._all[replica.id] = ReplicaQueue.of(replica, queue, self._clock())
+        self._all[replica.id] = ReplicaQueue(replica, queue, self._clock())
         self.cost = replica.cost
 
     def remove(self, id: str) -> list[QueuedCall]:

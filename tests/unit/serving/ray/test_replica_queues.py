@@ -19,7 +19,7 @@ DIGESTS = [f"image {n}" for n in range(300)]
 def places(*ids):
     info = ModelInfo("vqa", "fake", "m", "1", "float32", "cpu")
     queue = {"max_items": 8, "max_cost": 100, "max_waiting": 1000}
-    return [ReplicaQueue.of(Described(id, info, 10, 0.1), Queue(**queue), 0.0) for id in ids]
+    return [ReplicaQueue(Described(id, info, 10, 0.1), Queue(**queue), 0.0) for id in ids]
 
 
 def busy(place, calls):
