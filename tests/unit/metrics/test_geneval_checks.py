@@ -2,13 +2,12 @@
 
 import gzip
 import json
-import sys
 
 import pytest
 
+from scoregate.cli.main import main
 from service.metrics.objects.positions import relations
 from service.metrics.objects.templates import task_of
-from service.metrics.replay.__main__ import main
 from tests.support.paths import GOLDEN
 
 GENEVAL = GOLDEN / "geneval"
@@ -30,12 +29,11 @@ def test_every_prompt_is_read_back_into_its_metadata():
 
 
 @pytest.fixture
-def replay(monkeypatch, capsys):
-    """What the command prints for a file of cases."""
+def replay(capsys):
+    """The verdicts that the command prints for a file of cases."""
 
     def run(path, *arguments):
-        monkeypatch.setattr(sys, "argv", ["replay", "geneval", "--cases", str(path), *arguments])
-        main()
+        assert 0 == main(["replay", "geneval", "--cases", str(path), *arguments])
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return run
@@ -137,14 +135,13 @@ def test_only_the_surest_objects_are_asked_for_their_colour(replay, tmp_path):
     ],
     ids=str,
 )
-def test_a_case_that_cannot_be_judged_ends_with_one_line(monkeypatch, capsys, tmp_path, change, said):
+def test_a_case_that_cannot_be_judged_ends_with_one_line(capsys, tmp_path, change, said):
     """Which names the line of the file and the field; status 2, and no verdicts."""
     path = tmp_path / "cases.jsonl"
     bad = change if isinstance(change, str) else json.dumps({**CASE, **change})
     path.write_text(f"{json.dumps(CASE)}\n{bad}\n")
-    monkeypatch.setattr(sys, "argv", ["replay", "geneval", "--cases", str(path)])
-    with pytest.raises(SystemExit, match="2"):
-        main()
+
+    assert 2 == main(["replay", "geneval", "--cases", str(path)])
     printed = capsys.readouterr()
 
     assert "" == printed.out

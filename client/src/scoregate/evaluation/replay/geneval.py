@@ -1,9 +1,8 @@
 """Objects that a detector found in pictures, checked as djghosh13/geneval checks them."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,20 +13,19 @@ from service.metrics.objects.classes import CLASSES, check_known
 from service.metrics.objects.found import Found, by_class
 from service.metrics.objects.positions import PositionRule
 from service.metrics.objects.tasks import Colour, Task, check
-from service.metrics.replay.contract import Replay
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Lenient(BaseModel):
-    """What is not needed is not looked at."""
+    """A model that ignores unknown fields."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class Detection(Lenient):
-    """One object."""
+    """One detected object."""
 
     name: str = Field(alias="class")
     score: Share
@@ -36,26 +34,20 @@ class Detection(Lenient):
 
 
 class Metadata(Task):
-    """A line of GenEval's metadata, which has its prompt, too."""
+    """A line of GenEval's metadata: a task with its prompt."""
 
     prompt: str = ""
 
 
 class Case(Lenient):
-    """One picture: what it should show, and what was found in it."""
+    """One picture: the objects it should show, and the detected ones."""
 
     metadata: Metadata
     detections: list[Detection]
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """The file, and the rule for positions."""
-    parser.add_argument("--cases", type=Path, required=True, help="JSON Lines: metadata and detections")
-    parser.add_argument("--position-rule", choices=get_args(PositionRule), default="released")
-
-
-def verdicts(arguments: Namespace) -> Sequence[Mapping[str, Any]]:
-    """`{"correct", "reason"}` of each case.  Raises `ValueError`, which names the line and the field."""
+def figures(arguments: Namespace) -> Sequence[Mapping[str, Any]]:
+    """Return `{"correct", "reason"}` for each case.  Raises `ValueError` with line and field."""
     found = []
     for number, line in lines(arguments.cases):
         place = f"{arguments.cases}: line {number}"
@@ -73,7 +65,7 @@ def verdicts(arguments: Namespace) -> Sequence[Mapping[str, Any]]:
 
 
 def judged(case: Case, rule: PositionRule) -> Mapping[str, Any]:
-    """The verdict on one case.  Raises `NoTask`, also where a colour is missing, or `UnknownClass`."""
+    """Return the verdict on one case.  Raises `NoTask`, also for a missing colour, or `UnknownClass`."""
     task = check(case.metadata, "metadata")
     check_known(task.classes, CLASSES, "GenEval")
     found = [
@@ -85,6 +77,3 @@ def judged(case: Case, rule: PositionRule) -> Mapping[str, Any]:
         if each.colour is None:
             raise NoTask(f"detections: the color of a {each.name} is missing, and decides")
     return verdict(task, objects, rule)._asdict()
-
-
-replay = Replay("GenEval's checks of the objects in pictures", add_arguments, verdicts)

@@ -1,8 +1,7 @@
 """The sample of an evaluation that Yushi-Hu/tifa publishes (`sample/sample_evaluation_result.json`)."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -10,13 +9,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from service.core.text_files import opened
-from service.metrics.replay.contract import Replay
 from service.metrics.tifa import fold
 from service.questions.sets import Question
 
 
 class Answer(BaseModel):
-    """A question with its answer; what else there is of it is kept as it is."""
+    """A question with its answer; other fields are kept."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -27,38 +25,33 @@ class Answer(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """The answers: by picture, then by question.  Its numbers are not read."""
+    """The answers by picture, then by question; the file's figures are not read."""
 
     question_details: dict[str, dict[str, Answer]]
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """The file."""
-    parser.add_argument("--answers", type=Path, required=True, help="JSON of an evaluation's result")
-
-
-def numbers(arguments: Namespace) -> Mapping[str, Any]:
+def figures(arguments: Namespace) -> dict[str, Any]:
     """
-    The whole result once more, computed from its questions and answers.
+    Return the whole result, computed from its questions and answers.
 
-    The average and the standard deviation (of a sample) are over the pictures, the accuracies over the
-    questions of a type.
+    The average and the sample standard deviation are over the pictures, the accuracies over the questions
+    of a type.
     """
     pictures = evaluation(arguments.answers).question_details
     scores, details = {}, {}
     by_type = defaultdict(list)
-    for picture, asked in pictures.items():
+    for picture, entries in pictures.items():
         questions = [
             Question(number, text, one.element_type, expected=one.answer, choices=tuple(one.choices))
-            for number, (text, one) in enumerate(asked.items())
+            for number, (text, one) in enumerate(entries.items())
         ]
-        answers = {number: one.multiple_choice_vqa for number, one in enumerate(asked.values())}
+        answers = {number: one.multiple_choice_vqa for number, one in enumerate(entries.values())}
         scores[picture], counts = fold(questions, answers)
         for question in questions:
             by_type[question.kind].append(counts[question.id])
         details[picture] = {
             text: {**one.model_dump(), "scores": counts[number]}
-            for number, (text, one) in enumerate(asked.items())
+            for number, (text, one) in enumerate(entries.items())
         }
     return {
         "tifa_average": fmean(scores.values()),
@@ -70,7 +63,7 @@ def numbers(arguments: Namespace) -> Mapping[str, Any]:
 
 
 def evaluation(path: Path) -> Evaluation:
-    """The file's content.  Raises `ValueError`: it is another, or is about fewer than two pictures."""
+    """Read the file.  Raises `ValueError` if it has another shape, or fewer than two pictures."""
     with opened(path) as file:
         content = file.read()
     try:
@@ -81,6 +74,3 @@ def evaluation(path: Path) -> Evaluation:
     if len(found.question_details) < 2 or not all(found.question_details.values()):
         raise ValueError(f"{path}: there must be questions about two pictures or more")
     return found
-
-
-replay = Replay("TIFA's sample of an evaluation", add_arguments, numbers)

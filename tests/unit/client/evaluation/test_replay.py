@@ -1,13 +1,11 @@
-"""Published numbers, computed from published answers by the folds that `/score` calls."""
+"""`scoregate replay`: published figures, computed from published answers by the folds that `/score` calls."""
 
 import json
 import sys
 
-import numpy as np
 import pytest
 
-from service.metrics.replay.__main__ import main
-from service.metrics.replay.correlation import kendall, ranks, spearman
+from scoregate.cli.main import main
 from tests.support.paths import GOLDEN
 
 TIFA160 = GOLDEN / "tifa160"
@@ -16,28 +14,27 @@ DSG = ("dsg", "--answers", TIFA160 / "mplug_dsg.csv.gz", *LIKERT)
 
 
 @pytest.fixture
-def replay(monkeypatch, capsys):
-    """The numbers that the command prints."""
+def replay(capsys):
+    """The figures that the command prints."""
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["replay", *map(str, arguments)])
-        main()
+    def replay(*arguments):
+        assert 0 == main(["replay", *map(str, arguments)])
         return json.loads(capsys.readouterr().out)
 
-    return run
+    return replay
 
 
 @pytest.fixture
-def refused(monkeypatch, capsys):
+def refused(capsys):
     """The line that the command ends with."""
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["replay", *map(str, arguments)])
-        with pytest.raises(SystemExit, match="2"):
-            main()
-        return capsys.readouterr().err
+    def refused(*arguments):
+        assert 2 == main(["replay", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        assert not out
+        return err
 
-    return run
+    return refused
 
 
 @pytest.mark.parametrize(
@@ -50,17 +47,17 @@ def refused(monkeypatch, capsys):
 )
 def test_mplugs_answers_to_dsg_agree_with_people_as_published(replay, dependencies, expected):
     """The authors print .463/.380 and .464/.378; item tifa160_134, without answers, counts 0."""
-    numbers = replay(*DSG, "--dependencies", dependencies)
+    figures = replay(*DSG, "--dependencies", dependencies)
 
-    assert ["spearman", "kendall", "n", "mean"] == list(numbers)
-    assert expected == pytest.approx(tuple(numbers.values()), abs=1e-6)
+    assert ["spearman", "kendall", "n", "mean"] == list(figures)
+    assert expected == pytest.approx(tuple(figures.values()), abs=1e-6)
 
 
 def test_mplugs_answers_to_vq2_agree_with_people_as_published(replay):
     """The authors print .212/.164."""
-    numbers = replay("vq2", "--answers", TIFA160 / "mplug_vq2a.csv.gz", *LIKERT)
+    figures = replay("vq2", "--answers", TIFA160 / "mplug_vq2a.csv.gz", *LIKERT)
 
-    assert (0.212317, 0.163889, 800, 0.68502) == pytest.approx(tuple(numbers.values()), abs=1e-6)
+    assert (0.212317, 0.163889, 800, 0.68502) == pytest.approx(tuple(figures.values()), abs=1e-6)
 
 
 def asked(kind, expected, answer, **more):
@@ -86,12 +83,12 @@ def test_a_tifa_evaluation_comes_out_as_it_is_published(replay, tmp_path):
     }
     file = tmp_path / "result.json"
     file.write_text(json.dumps({"question_details": details}), "utf-8")
-    numbers = replay("tifa", "--answers", file)
+    figures = replay("tifa", "--answers", file)
 
-    assert (0.75, 0.5**2.5 * 2) == pytest.approx((numbers["tifa_average"], numbers["tifa_stdev"]))
-    assert {"animal": 0.5, "counting": 1, "color": 0.5} == numbers["accuracy_by_type"]
-    assert {"one": 1, "two": 0.5} == numbers["caption_scores"]
-    first, second = numbers["question_details"].values()
+    assert (0.75, 0.5**2.5 * 2) == pytest.approx((figures["tifa_average"], figures["tifa_stdev"]))
+    assert {"animal": 0.5, "counting": 1, "color": 0.5} == figures["accuracy_by_type"]
+    assert {"one": 1, "two": 0.5} == figures["caption_scores"]
+    first, second = figures["question_details"].values()
     assert {"is this a dog?": {**details["one"]["is this a dog?"], "scores": 1}} == first
     assert [0, 1, 1, 0] == [one["scores"] for one in second.values()]
 
@@ -105,8 +102,8 @@ RATED = "t2i_model,item_id,answer\nx,a,1\nx,b,5\nx,b,4\n"
     [
         ("t2i_model,item_id,answer\n", RATED, "has no column question_id"),
         (HEADER + "x,a,1\n", RATED, "line 2 has too few fields"),
-        (HEADER + "y,a,1,0,yes\n", RATED, "no picture that was rated there was asked about"),
-        (HEADER + "x,a,1,0,yes\nx,b,1,0,yes\n", RATED, "values that are all the same"),
+        (HEADER + "y,a,1,0,yes\n", RATED, "no rated picture has answers"),
+        (HEADER + "x,a,1,0,yes\nx,b,1,0,yes\n", RATED, "all 2 values are 1"),
         (HEADER + "x,a,1,0,yes\nx,b,1,0,no\n", "t2i_model,item_id,answer\nx,a,good\n", "good"),
     ],
 )
@@ -127,16 +124,15 @@ def test_an_evaluation_without_answers_names_the_field(refused, tmp_path):
     assert "question_details.one.q.choices: Field required" in refused("tifa", "--answers", file)
 
 
-def test_ranks_of_equal_values_are_their_mean():
-    """From 1."""
-    assert [1.5, 3, 1.5, 4] == ranks([0.1, 0.5, 0.1, 9]).tolist()
+@pytest.mark.parametrize(
+    ("missing", "package"),
+    [("service.metrics.vq2", "the package scoregate-server"), ("scipy", "the extra `evaluate`")],
+)
+def test_a_missing_package_is_named(refused, monkeypatch, missing, package):
+    """With the distribution that brings it."""
+    for name in [name for name in sys.modules if name.startswith("scoregate.evaluation")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
 
-
-def test_correlations_with_ties_are_those_of_their_definitions():
-    """Tau-b counted pair by pair; Spearman is Pearson of the ranks 2.5 1 2.5 4 5 and 1 2 3.5 3.5 5."""
-    one, other = [2, 1, 2, 3, 4], [0, 1, 2, 2, 3]
-
-    assert kendall(one, other) == pytest.approx((7 - 1) / (9 * 9) ** 0.5)
-    expected = np.corrcoef([2.5, 1, 2.5, 4, 5], [1, 2, 3.5, 3.5, 5])[0, 1]
-    assert spearman(one, other) == pytest.approx(expected)
-    assert -1 == pytest.approx(kendall([1, 2, 3], [3, 2, 1])) == spearman([1, 2, 3], [3, 2, 1])
+    line = refused("vq2", "--answers", "answers.csv", "--likert", "ratings.csv")
+    assert f"scoregate: replay needs {missing}, which {package} of the same checkout brings\n" == line

@@ -1,0 +1,56 @@
+"""`scoregate replay`: published figures, computed from published answers by the service's code."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+from scoregate.cli.exits import OK, UsageFault
+
+HELP = "compute published figures from published answers, with the code that the service scores with"
+
+# Each metric is a module of `scoregate.evaluation.replay` with a function `figures(arguments)`.
+METRICS = {
+    "dsg": "DSG's answers against people's ratings",
+    "vq2": "VQ²'s answers against people's ratings",
+    "tifa": "TIFA's sample of an evaluation",
+    "geneval": "GenEval's checks of the objects in pictures",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the files and options of each metric."""
+    metrics = parser.add_subparsers(dest="metric", required=True, metavar="METRIC")
+    dsg, vq2, tifa, geneval = (metrics.add_parser(name, help=what) for name, what in METRICS.items())
+    for against_ratings in (dsg, vq2):
+        add = against_ratings.add_argument
+        add("--answers", type=Path, required=True, help="CSV of a VQA model's answers")
+        add("--likert", type=Path, required=True, help="CSV of people's ratings")
+    dsg.add_argument("--dependencies", choices=["direct", "transitive", "none"], default="direct")
+    tifa.add_argument("--answers", type=Path, required=True, help="JSON of an evaluation's result")
+    add = geneval.add_argument
+    add("--cases", type=Path, required=True, help="JSON Lines: metadata and detections")
+    add("--position-rule", choices=["released", "paper"], default="released")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """
+    Print the figures as JSON, one object per line.
+
+    Raises:
+        UsageFault: a file cannot be used, or a package is not installed.
+    """
+    try:
+        replay = import_module(f"scoregate.evaluation.replay.{arguments.metric}")
+    except ModuleNotFoundError as exc:
+        ours = str(exc.name).partition(".")[0] == "service"
+        package = "the package scoregate-server" if ours else "the extra `evaluate`"
+        raise UsageFault(f"replay needs {exc.name}, which {package} of the same checkout brings") from exc
+    try:
+        figures = replay.figures(arguments)
+    except ValueError as exc:
+        raise UsageFault(str(exc)) from exc
+    for row in [figures] if isinstance(figures, Mapping) else figures:
+        print(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+    return OK
