@@ -1,8 +1,7 @@
 """
-Everything that can go wrong, as one tree that mirrors the service's codes.
+The errors: one class for each code of the service, as listed in `docs/errors.md`, and the client's own.
 
-The service's `docs/errors.md` says when each happens.  A whole request fails with one of these, and so does
-one metric of one item.
+Both whole requests and single metrics of an item fail with one of these.
 """
 
 from __future__ import annotations
@@ -14,18 +13,21 @@ from typing import Any
 
 class ScoregateError(Exception):
     """
-    Base of the tree; as itself, a fault of the service or an answer that nobody expects.
+    Base class of all errors; itself a fault of the service, or a response of an unknown form.
 
     Attributes:
-        code: the service's code, or one of the client's own.
         detail: one sentence for people.
-        status: the HTTP status; 0 where there was no answer, or where the error is one metric's of one item.
-        request_id: names the request in the service's log; empty where it never arrived.
-        errors: the wrong places of a request, each with `pointer`, `code` and `detail`.
-        retry_after_s: seconds after which the service expects to take such a request.
+        status: the HTTP status; 0 without a response, and for the error of one metric of one item.
+        request_id: the request's id in the service's log; empty if the request never arrived.
+        errors: the invalid fields of a request, each with `pointer`, `code` and `detail`.
+        retry_after_s: seconds after which the service expects to accept such a request.
     """
 
     code = "internal"
+
+    def __init_subclass__(cls, code: str = "", **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.code = code or cls.code
 
     def __init__(
         self,
@@ -46,287 +48,201 @@ class ScoregateError(Exception):
         super().__init__(self.detail)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As it travels between processes."""
+        """Support pickling, with all attributes."""
         return remade, (type(self), self.__dict__)
 
     def at(self, place: str) -> ScoregateError:
-        """The same error, whose detail begins with *place*."""
+        """Return a copy whose detail begins with *place*."""
         return remade(type(self), {**self.__dict__, "detail": f"{place}: {self.detail}"})
 
 
 def remade(kind: type[ScoregateError], state: Mapping[str, Any]) -> ScoregateError:
-    """An error that says *state*."""
+    """Return an error with these attributes."""
     error = kind(state["detail"])
     error.__dict__.update(state)
     return error
 
 
-# --- what the client finds by itself ------------------------------------------------------------
+# --- raised by the client itself ----------------------------------------------------------------
 
 
-class ConnectionFailed(ScoregateError):
-    """The service could not be reached, or broke the connection; a proxy's page has its `status`."""
-
-    code = "connection_failed"
+class ConnectionFailed(ScoregateError, code="connection_failed"):
+    """The service could not be reached, or the connection broke; `status` is that of a proxy's page."""
 
 
-class Timeout(ScoregateError):
-    """The call's time ran out before an answer came."""
-
-    code = "timeout"
+class Timeout(ScoregateError, code="timeout"):
+    """The timeout of the call passed before the response."""
 
 
-class Warned(ScoregateError):
+class Warned(ScoregateError, code="warned"):
     """The service warned about a score, and the client is strict."""
 
-    code = "warned"
+
+class ModelChanged(ScoregateError, code="model_changed"):
+    """The models differ from those that scored the earlier items."""
 
 
-class ModelChanged(ScoregateError):
-    """Other models answer than those that scored the items before."""
-
-    code = "model_changed"
+class BadResults(ScoregateError, ValueError, code="bad_results"):
+    """A file of results belongs to another run, or is not valid."""
 
 
-class BadResults(ScoregateError, ValueError):
-    """A file of results is of another run, or holds what no run writes."""
-
-    code = "bad_results"
+# --- codes of the service -----------------------------------------------------------------------
 
 
-# --- what the service says ----------------------------------------------------------------------
+class Malformed(ScoregateError, code="malformed"):
+    """The body cannot be parsed."""
 
 
-class Malformed(ScoregateError):
-    """The body cannot be read at all."""
-
-    code = "malformed"
+class Unauthorized(ScoregateError, code="unauthorized"):
+    """The API key is missing or unknown."""
 
 
-class Unauthorized(ScoregateError):
-    """The service wants a key, and this is none."""
-
-    code = "unauthorized"
+class Forbidden(ScoregateError, code="forbidden"):
+    """The key has no permission for this."""
 
 
-class Forbidden(ScoregateError):
-    """The key may not do this."""
-
-    code = "forbidden"
+class NotFound(ScoregateError, code="not_found"):
+    """There is no such path."""
 
 
-class NotFound(ScoregateError):
-    """No such path."""
-
-    code = "not_found"
-
-
-class UnknownQuestionSet(NotFound):
+class UnknownQuestionSet(NotFound, code="unknown_question_set"):
     """No question set is stored under that id."""
 
-    code = "unknown_question_set"
+
+class MethodNotAllowed(ScoregateError, code="method_not_allowed"):
+    """The path does not support the method."""
 
 
-class MethodNotAllowed(ScoregateError):
-    """The path exists, the method doesn't."""
-
-    code = "method_not_allowed"
+class RequestTimeout(ScoregateError, code="request_timeout"):
+    """The request arrived too slowly."""
 
 
-class RequestTimeout(ScoregateError):
-    """The request came too slowly."""
-
-    code = "request_timeout"
+class TooLarge(ScoregateError, code="too_large"):
+    """The request exceeds a limit that does not depend on load."""
 
 
-class TooLarge(ScoregateError):
-    """The request is over a limit, and will never fit."""
-
-    code = "too_large"
+class LargerThanQuota(TooLarge, code="larger_than_quota"):
+    """More pairs of an item and a metric than the key's whole quota."""
 
 
-class LargerThanQuota(TooLarge):
-    """More pairs of an item and a metric than the key's quota ever holds."""
-
-    code = "larger_than_quota"
+class UnsupportedMediaType(ScoregateError, code="unsupported_media_type"):
+    """The body is neither JSON nor multipart."""
 
 
-class UnsupportedMediaType(ScoregateError):
-    """Neither JSON nor multipart."""
-
-    code = "unsupported_media_type"
+class Invalid(ScoregateError, code="invalid"):
+    """A field of the request is not valid."""
 
 
-class Invalid(ScoregateError):
-    """The request says something that is not allowed."""
-
-    code = "invalid"
+class UnknownMetric(Invalid, code="unknown_metric"):
+    """The service does not serve this metric."""
 
 
-class UnknownMetric(Invalid):
-    """A metric that the service does not serve."""
-
-    code = "unknown_metric"
-
-
-class ImageFailed(Invalid):
+class ImageFailed(Invalid, code="image_failed"):
     """A picture of a ranking has no score, and `on_error` is `raise`."""
 
-    code = "image_failed"
+
+class BadImage(Invalid, code="bad_image"):
+    """An image cannot be used; also raised by the client if it cannot encode one."""
 
 
-class BadImage(Invalid):
-    """An image cannot be used; the client raises it for one that it cannot encode."""
-
-    code = "bad_image"
-
-
-class NotBase64(BadImage):
+class NotBase64(BadImage, code="not_base64"):
     """The image's text is not base64."""
 
-    code = "not_base64"
+
+class ImageUndecodable(BadImage, code="image_undecodable"):
+    """The bytes are empty, not an image, or a broken image."""
 
 
-class ImageUndecodable(BadImage):
-    """The bytes are empty, no image, or a broken one."""
-
-    code = "image_undecodable"
+class ImageTooLarge(BadImage, code="image_too_large"):
+    """The image has more pixels or bytes than the service accepts."""
 
 
-class ImageTooLarge(BadImage):
-    """More pixels or bytes than the service takes."""
-
-    code = "image_too_large"
+class UrlNotAllowed(BadImage, code="url_not_allowed"):
+    """An image by URL, but the operator or this client does not allow URLs."""
 
 
-class UrlNotAllowed(BadImage):
-    """An image by URL where the operator, or this client, allows none."""
-
-    code = "url_not_allowed"
-
-
-class UrlFailed(BadImage):
+class UrlFailed(BadImage, code="url_failed"):
     """The service could not fetch the image."""
 
-    code = "url_failed"
+
+class NoQuestions(Invalid, code="no_questions"):
+    """No questions could be derived from the prompt."""
 
 
-class NoQuestions(Invalid):
-    """Nothing was found to ask about a prompt."""
-
-    code = "no_questions"
+class Unanswered(Invalid, code="unanswered"):
+    """No question got a usable answer."""
 
 
-class Unanswered(Invalid):
-    """The questions were asked, and none of the answers says anything."""
-
-    code = "unanswered"
+class NoText(Invalid, code="no_text"):
+    """The request does not say which text the image should show."""
 
 
-class NoText(Invalid):
-    """Nothing says which text an image should show."""
-
-    code = "no_text"
+class NoTask(Invalid, code="no_task"):
+    """The request does not say which objects the image should show."""
 
 
-class NoTask(Invalid):
-    """Nothing says which objects an image should show."""
-
-    code = "no_task"
+class UnknownClass(Invalid, code="unknown_class"):
+    """The detector does not support this class of objects."""
 
 
-class UnknownClass(Invalid):
-    """An object of a class that the detector does not know."""
-
-    code = "unknown_class"
+class NoMasks(Invalid, code="no_masks"):
+    """Colours are to be checked, but the detector returns no masks."""
 
 
-class NoMasks(Invalid):
-    """Colours are asked for, and the detector does not say which pixels belong to an object."""
-
-    code = "no_masks"
+class MissingPicture(Invalid, code="missing_picture"):
+    """The metric needs references or a source, and the item has none."""
 
 
-class MissingPicture(Invalid):
-    """A metric looks at references or a source, and the item has none."""
-
-    code = "missing_picture"
+class CallRefused(Invalid, code="call_refused"):
+    """A model does not accept this call, whatever its load."""
 
 
-class CallRefused(Invalid):
-    """A model cannot take this call, whatever its load."""
-
-    code = "call_refused"
+class LaneFull(ScoregateError, code="lane_full"):
+    """The interactive lane is full, or would be too late."""
 
 
-class LaneFull(ScoregateError):
-    """The interactive lane is full, or would not be served in time."""
-
-    code = "lane_full"
+class QuotaExceeded(ScoregateError, code="quota_exceeded"):
+    """The key's quota of this minute is used up."""
 
 
-class QuotaExceeded(ScoregateError):
-    """The key has used up its quota of this minute."""
-
-    code = "quota_exceeded"
+class MemoryFull(ScoregateError, code="memory_full"):
+    """The requests in progress hold the maximum number of bytes."""
 
 
-class MemoryFull(ScoregateError):
-    """Requests hold as many bytes as they may together."""
-
-    code = "memory_full"
-
-
-class Overloaded(ScoregateError):
+class Overloaded(ScoregateError, code="overloaded"):
     """The bulk lane is full."""
 
-    code = "overloaded"
 
-
-class ModelFault(ScoregateError):
+class ModelFault(ScoregateError, code="model_fault"):
     """A model broke its contract."""
 
-    code = "model_fault"
+
+class UpstreamFailed(ScoregateError, code="upstream_failed"):
+    """A model server did not respond, or its response is not valid."""
 
 
-class UpstreamFailed(ScoregateError):
-    """A model that another process serves did not answer, or badly."""
-
-    code = "upstream_failed"
+class QuestionLLMFailed(ScoregateError, code="question_llm_failed"):
+    """The question LLM did not respond, or its response is not valid."""
 
 
-class QuestionLLMFailed(ScoregateError):
-    """The question LLM answered badly or not at all."""
-
-    code = "question_llm_failed"
+class NotReady(ScoregateError, code="not_ready"):
+    """A required model is not serving."""
 
 
-class NotReady(ScoregateError):
-    """A model that is needed is not serving."""
-
-    code = "not_ready"
+class Replaced(NotReady, code="model_replaced"):
+    """The model was replaced before it responded."""
 
 
-class Replaced(NotReady):
-    """The model was replaced before it answered."""
-
-    code = "model_replaced"
-
-
-class Draining(NotReady):
+class Draining(NotReady, code="draining"):
     """The service is shutting down."""
 
-    code = "draining"
 
-
-class DeadlineExceeded(ScoregateError):
-    """The request's time ran out before this was scored."""
-
-    code = "deadline_exceeded"
+class DeadlineExceeded(ScoregateError, code="deadline_exceeded"):
+    """The deadline of the request passed before this was scored."""
 
 
 def tree(root: type[ScoregateError] = ScoregateError) -> list[type[ScoregateError]]:
-    """*root* and everything below it."""
+    """Return *root* and all its subclasses."""
     return [root, *(kind for child in root.__subclasses__() for kind in tree(child))]
 
 
@@ -335,7 +251,7 @@ KINDS = {kind.code: kind for kind in tree()}
 
 
 def error_of(entry: Mapping[str, Any], *, status: int = 0, request_id: str = "") -> ScoregateError:
-    """The error of a problem or of one metric; a code of a newer service is kept in the base class."""
+    """Return the error in a problem or of one metric; an unknown code gets the base class."""
     code = str(entry.get("code", ""))
     return KINDS.get(code, ScoregateError)(
         str(entry.get("detail", "")),
@@ -347,17 +263,16 @@ def error_of(entry: Mapping[str, Any], *, status: int = 0, request_id: str = "")
     )
 
 
-def faults_of(told: Any) -> list[Mapping[str, Any]]:
-    """The wrong places of a request, each with the texts that it must have; what is none is left out."""
-    places = told if isinstance(told, list) else []
+def faults_of(errors: Any) -> list[Mapping[str, Any]]:
+    """Return the invalid fields of a request, each with its three texts; drop entries of another type."""
     return [
         {**fault, **{name: str(fault.get(name, "")) for name in ("pointer", "code", "detail")}}
-        for fault in places
+        for fault in (errors if isinstance(errors, list) else [])
         if isinstance(fault, Mapping)
     ]
 
 
-def seconds_of(told: Any) -> float | None:
-    """A number of seconds; None for what cannot be one."""
-    is_one = isinstance(told, (int, float)) and 0 <= told <= sys.float_info.max
-    return float(told) if is_one else None
+def seconds_of(value: Any) -> float | None:
+    """Return *value* as seconds; None if it is not a finite number from 0."""
+    valid = isinstance(value, (int, float)) and 0 <= value <= sys.float_info.max
+    return float(value) if valid else None
