@@ -7,9 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
-
 from scoregate.errors import ConnectionFailed, ScoregateError, Timeout
+from scoregate.http import httpx
 from scoregate.reply import ENCODING, Reply, failure, problem_of, read
 from scoregate.waits import wait_s, worth_a_retry
 

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
-
 from scoregate.errors import ConnectionFailed, ScoregateError, error_of
+from scoregate.http import httpx
 from scoregate.waits import told_s
 
 MAX_BYTES = 32 * 2**20  # of an answer, unpacked; one about 128 items with all their details has a few
