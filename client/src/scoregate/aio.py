@@ -26,7 +26,7 @@ from scoregate.items import Files, Item
 from scoregate.many import Many
 from scoregate.multipart import form
 from scoregate.progress import Progress
-from scoregate.requests import Asked, given, names_of
+from scoregate.requests import ScoreParams, given, names_of
 from scoregate.results import QuestionSet, Ranking, Report, Result, Score
 from scoregate.resume import Resume
 
@@ -87,8 +87,8 @@ class AsyncClient:
         timeout_s: float | None = None,
     ) -> Score:
         """See `Client.score`."""
-        asked = Asked([metric], options, explain, priority or self.priority)
-        report = await self._report([Item(prompt, image)], asked, timeout_s)
+        params = ScoreParams([metric], options, explain, priority or self.priority)
+        report = await self._report([Item(prompt, image)], params, timeout_s)
         return score_of(report, metric)
 
     async def score_items(
@@ -102,8 +102,8 @@ class AsyncClient:
         timeout_s: float | None = None,
     ) -> Report:
         """See `Client.score_items`."""
-        asked = Asked(names_of(metrics), options, explain, priority or self.priority)
-        return await self._report([Item.of(item) for item in items], asked, timeout_s)
+        params = ScoreParams(names_of(metrics), options, explain, priority or self.priority)
+        return await self._report([Item.of(item) for item in items], params, timeout_s)
 
     async def score_many(
         self,
@@ -120,8 +120,8 @@ class AsyncClient:
         priority: str = "bulk",
     ) -> AsyncIterator[Result]:
         """See `Client.score_many`."""
-        asked = Asked(names_of(metrics), options, explain, priority)
-        many = self._many(pairs, asked, concurrency, batch, progress, resume, allow_model_change)
+        params = ScoreParams(names_of(metrics), options, explain, priority)
+        many = self._many(pairs, params, concurrency, batch, progress, resume, allow_model_change)
         pending: deque[asyncio.Task[list[Result]]] = deque()
         try:
             for each in many.batches():
@@ -141,7 +141,7 @@ class AsyncClient:
     def _many(
         self,
         pairs: Iterable[Item | tuple[Any, str]],
-        asked: Asked,
+        params: ScoreParams,
         concurrency: int,
         batch: int,
         progress: bool,
@@ -150,11 +150,11 @@ class AsyncClient:
     ) -> Many:
         """One run of `score_many`, for whoever drives it."""
         shown = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
-        kept = None if resume is None else Resume(resume, asked, strict=self.strict)
+        kept = None if resume is None else Resume(resume, params, strict=self.strict)
         return Many(
             self._report_packed,
             pairs,
-            asked,
+            params,
             concurrency,
             batch,
             shown,
@@ -244,21 +244,25 @@ class AsyncClient:
         raw = await self._connection.call("GET", path, self.timeout_s)
         return understood(lambda: dict(raw))
 
-    async def _report(self, items: Sequence[Item], asked: Asked, timeout_s: float | None = None) -> Report:
+    async def _report(
+        self, items: Sequence[Item], params: ScoreParams, timeout_s: float | None = None
+    ) -> Report:
         """What the service says of *items*.  Raises `ScoregateError`."""
         files = Files(allow_urls=self.allow_urls)
 
         def filled(files: Files) -> dict[str, Any]:
-            return asked.request([files.item(item, f"/items/{index}") for index, item in enumerate(items)])
+            return params.request([files.item(item, f"/items/{index}") for index, item in enumerate(items)])
 
         raw = await self._send("/score", files, filled, timeout_s)
         sent = [(item.prompt, files.picture(item.image)) for item in items]
-        return self._strictly(report_of(raw, asked.metrics, sent))
+        return self._strictly(report_of(raw, params.metrics, sent))
 
-    async def _report_packed(self, wire: Sequence[Mapping[str, Any]], files: Files, asked: Asked) -> Report:
+    async def _report_packed(
+        self, wire: Sequence[Mapping[str, Any]], files: Files, params: ScoreParams
+    ) -> Report:
         """The same of items that are in *files* already, as a request names them."""
-        raw = await self._send("/score", files, lambda _: asked.request(wire), None)
-        return self._strictly(report_of(raw, asked.metrics, [(item["prompt"], None) for item in wire]))
+        raw = await self._send("/score", files, lambda _: params.request(wire), None)
+        return self._strictly(report_of(raw, params.metrics, [(item["prompt"], None) for item in wire]))
 
     def _strictly(self, report: Report) -> Report:
         return strictly(report) if self.strict else report

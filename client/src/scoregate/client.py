@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from scoregate.aio import AsyncClient
 from scoregate.items import Item
 from scoregate.portal import Portals
-from scoregate.requests import Asked, names_of
+from scoregate.requests import ScoreParams, names_of
 from scoregate.results import QuestionSet, Ranking, Report, Result, Score
 
 T = TypeVar("T")
@@ -191,8 +191,8 @@ class Client:
             BadResults: the file is of another run, or no file of results.  It is a `ValueError`, too.
             ScoregateError: a request failed as a whole.
         """
-        asked = Asked(names_of(metrics), options, explain, priority)
-        many = self._inner._many(pairs, asked, concurrency, batch, progress, resume, allow_model_change)
+        params = ScoreParams(names_of(metrics), options, explain, priority)
+        many = self._inner._many(pairs, params, concurrency, batch, progress, resume, allow_model_change)
         pending: deque[Future[list[Result]]] = deque()
         try:
             for entries in many.batches():

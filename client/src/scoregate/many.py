@@ -11,14 +11,14 @@ from typing import Any
 from scoregate.errors import KINDS, BadImage, Invalid, ModelChanged, ScoregateError
 from scoregate.items import Files, Item
 from scoregate.progress import Progress
-from scoregate.requests import Asked
+from scoregate.requests import ScoreParams
 from scoregate.results import Report, Result
 from scoregate.resume import Resume
 
 MAX_BYTES = 32 * 2**20  # of pictures in a request, so that one more still fits the service's 64 MB
 OF_AN_ITEM = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
 
-Send = Callable[[Sequence[Mapping[str, Any]], Files, Asked], Awaitable[Report]]
+Send = Callable[[Sequence[Mapping[str, Any]], Files, ScoreParams], Awaitable[Report]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Many:
         self,
         send: Send,
         pairs: Iterable[Item | tuple[Any, str]],
-        asked: Asked,
+        params: ScoreParams,
         concurrency: int,
         batch: int,
         progress: Progress | None,
@@ -58,7 +58,7 @@ class Many:
     ) -> None:
         if concurrency < 1 or batch < 1:
             raise ValueError("concurrency and batch must be at least 1")
-        self._send, self._pairs, self._asked, self._batch = send, pairs, asked, batch
+        self._send, self._pairs, self._params, self._batch = send, pairs, params, batch
         self._progress, self._resume, self._allow_urls = progress, resume, allow_urls
         self._allow_model_change = allow_model_change
         self._models = resume.models if resume else {}  # that gave the scores so far
@@ -109,8 +109,9 @@ class Many:
         same = results[:change]
         if self._resume:
             self._resume.write(same)
-        if self._progress:
-            self._progress.add(same)
+        if self._progress is not None:
+            for result in same:
+                self._progress.step(failed=bool(result.errors))
         yield from same
         if change is not None:
             raise ModelChanged(
@@ -131,7 +132,7 @@ class Many:
         """End the file and the line of progress."""
         if self._resume:
             self._resume.close()
-        if self._progress:
+        if self._progress is not None:
             self._progress.close()
 
     def _pack(
@@ -155,7 +156,7 @@ class Many:
         self, wire: Sequence[Mapping[str, Any]], sent: Sequence[Entry], files: Files
     ) -> dict[int, Result]:
         try:
-            report = await self._send(wire, files, self._asked)
+            report = await self._send(wire, files, self._params)
         except Invalid as exc:
             places = [place_of(fault, len(sent)) for fault in exc.errors]
             refused = [sent[place] for place in places if place is not None]
@@ -172,7 +173,7 @@ class Many:
         at = OF_AN_ITEM.fullmatch(str(fault.get("pointer")))
         detail = ": ".join(filter(None, [at and at[2], str(fault.get("detail"))]))
         error = kind(detail, status=exc.status, request_id=exc.request_id)
-        errors = dict.fromkeys(self._asked.metrics, error)
+        errors = dict.fromkeys(self._params.metrics, error)
         return Result(entry.index, entry.item.id, {}, errors, {}, {}, exc.request_id)
 
 

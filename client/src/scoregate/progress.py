@@ -1,46 +1,48 @@
-"""How far a long run is, on stderr."""
+"""The progress of a long run, on stderr."""
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Any, TextIO
 
-from scoregate.results import Result
+from tqdm import tqdm
 
-TERMINAL_S, LOG_S = 0.2, 30.0  # between two lines; a log keeps each of them
+TERMINAL_S, LOG_S = 0.2, 30.0  # between two updates; a log keeps each line
 
 
-class Progress:
-    """A line that is written over on a terminal, and a line now and then in a log."""
+class Progress(tqdm):  # type: ignore[misc,type-arg,unused-ignore]
+    """
+    A bar on a terminal, and a line every 30 seconds in a log.
 
-    def __init__(self, total: int | None) -> None:
-        self._total = total
-        self._done = self._failed = 0
-        self._began = time.monotonic()
-        self._told = self._began
-        self._terminal = sys.stderr.isatty()
+    Args:
+        total: the number of items, if known.
+        leave: keep the last state.  Otherwise a run of less than 30 seconds leaves no line in a log.
+    """
 
-    def add(self, results: Sequence[Result]) -> None:
-        """Count results; tell, if it was not told lately."""
-        self._done += len(results)
-        self._failed += sum(bool(result.errors) for result in results)
-        now = time.monotonic()
-        if now - self._told >= (TERMINAL_S if self._terminal else LOG_S):
-            self._told = now
-            self._tell("\r" if self._terminal else "", "" if self._terminal else "\n")
+    monitor_interval = 0  # no thread of tqdm's, since the process may fork
 
-    def close(self) -> None:
-        """The last line."""
-        self._tell("\r" if self._terminal else "", "\n")
+    def __init__(self, total: int | None, *, leave: bool = True, file: TextIO | None = None) -> None:
+        file = file or sys.stderr
+        every_s = TERMINAL_S if file.isatty() else LOG_S
+        delay_s = 0.0 if leave else every_s
+        self.failed = 0
+        super().__init__(
+            total=total, leave=leave, file=file, mininterval=every_s, miniters=1, delay=delay_s, smoothing=0
+        )
 
-    def _tell(self, before: str, after: str) -> None:
-        passed = time.monotonic() - self._began
-        pace = self._done / passed if passed else 0.0
-        line = f"{self._done}{f' of {self._total}' if self._total is not None else ''} scored, {pace:.1f}/s"
-        if self._failed:
-            line += f", {self._failed} with errors"
-        if self._total and pace and self._done < self._total:
-            line += f", {(self._total - self._done) / pace:.0f} s left"
-        sys.stderr.write(before + line + ("\x1b[K" if before else "") + after)
-        sys.stderr.flush()
+    def step(self, *, failed: bool = False, resumed: bool = False) -> None:
+        """Count an item; *resumed* items are from an earlier run and do not count for the rate."""
+        self.initial += resumed
+        if failed:
+            self.failed += 1
+            self.set_postfix_str(f"{self.failed} with errors", refresh=False)
+        self.update()
+
+    @staticmethod
+    def status_printer(file: TextIO) -> Callable[[str], Any]:
+        """Return the function that prints a state: over the last one on a terminal, else as a line."""
+        if file.isatty():
+            printer: Callable[[str], Any] = tqdm.status_printer(file)
+            return printer
+        return lambda line: print(line, file=file, flush=True) if line else None

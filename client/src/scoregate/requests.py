@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScoreParams:
     """What is asked about every item of a request."""
 
     metrics: Sequence[str]

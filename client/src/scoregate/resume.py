@@ -12,7 +12,7 @@ from scoregate.answers import is_number
 from scoregate.errors import BadResults, Invalid, NotFound, ScoregateError, TooLarge, UrlFailed, error_of
 from scoregate.items import Item
 from scoregate.notices import Notice
-from scoregate.requests import Asked
+from scoregate.requests import ScoreParams
 from scoregate.results import Result
 
 LASTING = (Invalid, NotFound, TooLarge)  # the same item would get them again
@@ -33,8 +33,8 @@ class Resume:
         BadResults: a line of it is none of ours.
     """
 
-    def __init__(self, path: str | PathLike[str], asked: Asked, *, strict: bool = False) -> None:
-        self._path, self._asked, self._strict = path, asked, strict
+    def __init__(self, path: str | PathLike[str], params: ScoreParams, *, strict: bool = False) -> None:
+        self._path, self._params, self._strict = path, params, strict
         self._known: dict[int, tuple[str, Result]] = {}  # with the keys of their items
         self._keys: dict[int, str] = {}  # of the items that this run came to
         self._file = open(path, "a+b")  # noqa: SIM115, closed by `close`
@@ -51,7 +51,7 @@ class Resume:
         Raises:
             BadResults: that run had another item there, or asked something else about it.
         """
-        self._keys[index] = key = key_of(item, self._asked)
+        self._keys[index] = key = key_of(item, self._params)
         if index not in self._known:
             return None
         known, result = self._known[index]
@@ -60,7 +60,7 @@ class Resume:
                 f"{fspath(self._path)}: item {index} is another one there, or was asked something else;"
                 " name another file for another run"
             )
-        if missing := set(self._asked.metrics) - {*result.scores, *result.errors}:
+        if missing := set(self._params.metrics) - {*result.scores, *result.errors}:
             raise BadResults(f"{fspath(self._path)}: item {index} has no {', '.join(sorted(missing))}")
         return result
 
@@ -116,10 +116,10 @@ def result_in(entry: Mapping[str, Any]) -> Result:
     )
 
 
-def key_of(item: Item, asked: Asked) -> str:
+def key_of(item: Item, params: ScoreParams) -> str:
     """What tells one item and what is asked about it from others; of a picture, only its path."""
     said: list[Any] = [item.prompt, item.id, dict(item.options), path_of(item.image)]
-    said += [list(asked.metrics), dict(asked.options or {}), asked.explain]
+    said += [list(params.metrics), dict(params.options or {}), params.explain]
     if item.references or item.source is not None:
         said += [[path_of(each) for each in item.references], path_of(item.source)]
     if item.orient is not None:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from scoregate import Client, Item, Overloaded
-from scoregate.requests import Asked
+from scoregate.requests import ScoreParams
 from scoregate.resume import key_of
 from tests.support.answers import numbered, problem, request_of, scored
 from tests.support.pictures import png
@@ -133,7 +133,7 @@ def test_a_run_that_fails_keeps_what_it_has(run):
 
 def test_a_resumed_run_tells_a_turned_picture_from_the_stored_one():
     """The lines of one do not stand for the other."""
-    asked = Asked(["vqascore"], None, False, "bulk")
+    params = ScoreParams(["vqascore"], None, False, "bulk")
     ways = [Item("a red square", "a.jpg", orient=orient) for orient in (None, "as_stored", "exif")]
 
-    assert 3 == len({key_of(item, asked) for item in ways})
+    assert 3 == len({key_of(item, params) for item in ways})

@@ -14,13 +14,13 @@ from scoregate.cli.arguments import add_metrics, connected, metrics_of, options_
 from scoregate.cli.datasets import Dataset, Row, captions_alone, digest
 from scoregate.cli.exits import NO_SCORE, OK, UsageFault
 from scoregate.cli.lines import ANY_MODELS, Plan, line, unreadable
-from scoregate.cli.progress import Progress
 from scoregate.cli.results import KINDS, Results
 from scoregate.cli.signatures import kind_of
 from scoregate.cli.text import shown
 from scoregate.cli.warned import kinds_of
 from scoregate.direction import lower_is_better
 from scoregate.many import change_of
+from scoregate.progress import Progress
 
 HELP = "score a data set; run it again to continue, and to ask again for what had an error"
 TIMEOUT_S = 600.0  # of a request
@@ -146,7 +146,7 @@ def score(
     """
     sent: deque[tuple[Row, str]] = deque()
     asked = 0
-    progress = Progress(len(dataset))
+    progress = Progress(len(dataset), leave=False)
     answers = client.score_many(
         unscored(dataset, results, sent, progress),
         results.plan.metrics,
@@ -186,14 +186,14 @@ def unscored(
             why = f"row {row.number}, {row.image}: {other}"
         if why or row.prompt is None:
             results.add(row, unreadable(results.plan, row, why))
-            progress.step(failed=True, asked=False)
+            progress.step(failed=True, resumed=True)
             continue
         references, source = beside.get("references", []), beside.get("source", [])
         sha256 = digest(data, *references, *source)
         known = results.earlier(row, sha256)
         if known and results.plan.covers(known):
             results.keep(row, known)
-            progress.step(asked=False)
+            progress.step(resumed=True)
             continue
         sent.append((row, sha256))
         yield scoregate.Item(row.prompt, data, references=references, source=next(iter(source), None))

@@ -1,10 +1,7 @@
 """What is printed: columns stand straight, and nothing steers the terminal."""
 
-import io
-
 import pytest
 
-from scoregate.cli.progress import Progress
 from scoregate.cli.text import number, shown, table, width
 
 
@@ -39,36 +36,3 @@ def test_columns_stand_straight():
 def test_a_missing_score_is_a_dash_and_no_zero(value, text):
     """Numbers have four digits."""
     assert text == number(value)
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def progress(stream, seconds):
-    """Four of ten steps, one failed and one held from before, at these times."""
-    times = iter([0.0, *seconds])
-    shown = Progress(10, stream, lambda: next(times))
-    for step in range(4):
-        shown.step(failed=step == 1, asked=step != 0)
-    shown.close()
-    return stream.getvalue()
-
-
-def test_a_terminal_shows_a_bar_with_the_pace_and_the_time_left():
-    """What was held from before is no part of the pace; at the end the line is empty."""
-    shown = progress(Terminal(), [1, 2, 3, 4])
-
-    assert "[############                  ] 4 of 10, 1 without a score, 0.8/s, 0:08 left" in shown
-    assert shown.endswith("\r\033[K")
-
-
-def test_a_file_gets_a_line_only_now_and_then():
-    """And no control characters."""
-    shown = progress(io.StringIO(), [1, 31, 32, 33])
-
-    assert [
-        "[######                        ] 2 of 10, 1 without a score, 0.0/s, 4:08 left"
-    ] == shown.splitlines()
-    assert "\033" not in shown
