@@ -1,5 +1,5 @@
 """
-Ask a Scoregate service how well pictures show what their prompts asked for.
+Client of a Scoregate service, which scores how well pictures match their prompts.
 
     with scoregate.Client() as client:
         print(client.score("cat.png", "a cat on a red chair").value)

@@ -1,4 +1,4 @@
-"""The client of those who have an event loop."""
+"""The asynchronous client."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from scoregate.resume import Resume
 
 class AsyncClient:
     """
-    As `scoregate.Client`, whose methods are described there; here they are awaited.
+    Asynchronous version of `scoregate.Client`, with the same methods.
 
-    It can be used from several event loops, one after the other or at once: each gets connections of its own.
+        Event loops may share an instance: each gets its own connections.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class AsyncClient:
         resume: str | PathLike[str] | None,
         allow_model_change: bool,
     ) -> Many:
-        """One run of `score_many`, for whoever drives it."""
+        """Return a run of `score_many`."""
         shown = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
         kept = None if resume is None else Resume(resume, params, strict=self.strict)
         return Many(
@@ -247,7 +247,7 @@ class AsyncClient:
     async def _report(
         self, items: Sequence[Item], params: ScoreParams, timeout_s: float | None = None
     ) -> Report:
-        """What the service says of *items*.  Raises `ScoregateError`."""
+        """Score *items* in one request.  Raises `ScoregateError`."""
         files = Files(allow_urls=self.allow_urls)
 
         def filled(files: Files) -> dict[str, Any]:
@@ -260,7 +260,7 @@ class AsyncClient:
     async def _report_packed(
         self, wire: Sequence[Mapping[str, Any]], files: Files, params: ScoreParams
     ) -> Report:
-        """The same of items that are in *files* already, as a request names them."""
+        """Score items of the wire format whose pictures are in *files*."""
         raw = await self._send("/score", files, lambda _: params.request(wire), None)
         return self._strictly(report_of(raw, params.metrics, [(item["prompt"], None) for item in wire]))
 
@@ -274,7 +274,7 @@ class AsyncClient:
         filled: Callable[[Files], Mapping[str, Any]],
         timeout_s: float | None,
     ) -> Any:
-        """POST what *filled* says with its files, encoded in a thread; the JSON of the answer."""
+        """POST the request that *filled* returns, encoded in a thread, and return the response's JSON."""
         began = perf_counter()
         time_s = self.timeout_s if timeout_s is None else timeout_s
         kind, content = await asyncio.to_thread(lambda: form(filled(files), files.parts))

@@ -1,7 +1,7 @@
 """
-The service's answers as results, checked.
+Responses of the service, parsed into results.
 
-Every metric of every item has a finite number or an error; an answer without is an error itself.
+Every metric of every item must have a finite number or an error; otherwise the response is an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def understood(read: Callable[[], T]) -> T:
-    """What *read* makes of an answer.  Raises `ScoregateError` where it has another shape."""
+    """Return `read()`.  Raises `ScoregateError` if the response has another shape."""
     try:
         return read()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as exc:
@@ -27,12 +27,12 @@ def understood(read: Callable[[], T]) -> T:
 
 
 def wrong(what: str, raw: Mapping[str, Any]) -> ScoregateError:
-    """The error for an answer that does not say what was asked."""
+    """Return the error for a response that does not match its request."""
     return ScoregateError(f"the service's answer is wrong: {what}", request_id=str(raw.get("request_id", "")))
 
 
 def results_of(raw: Mapping[str, Any], metrics: Sequence[str], count: int) -> list[Result]:
-    """The results of `POST /score`, for *count* items.  Raises `ScoregateError`."""
+    """Parse the results of `POST /score` for *count* items.  Raises `ScoregateError`."""
     entries, notices = raw["results"], notices_of(raw)
     if len(entries) != count:
         raise wrong(f"{len(entries)} results for {count} items", raw)
@@ -46,7 +46,7 @@ def result_of(
     raw: Mapping[str, Any],
     notices: Sequence[Notice],
 ) -> Result:
-    """The result of the item at *index*.  Raises `ScoregateError`."""
+    """Parse the result of the item at *index*.  Raises `ScoregateError`."""
     scores, errors = entry["scores"], entry.get("errors") or {}
     if entry["index"] != index:
         raise wrong(f"item {entry['index']} stands where item {index} belongs", raw)
@@ -68,7 +68,7 @@ def result_of(
 
 
 def strict(result: Result) -> Result:
-    """The result with an error in place of each score that the service warned about."""
+    """Return the result with an error in place of each score that the service warned about."""
     notices = {
         metric: [each for each in result.warnings if each.about(result.index, metric)]
         for metric in result.scores
@@ -79,18 +79,18 @@ def strict(result: Result) -> Result:
 
 
 def warned(notices: Sequence[Notice], request_id: str) -> Warned:
-    """The error of what the service warned about."""
+    """Return the error for these warnings."""
     return Warned("; ".join(notices), request_id=request_id)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a score is one: finite, and no whole number beyond the floats."""
+    """Return True if a score is a finite number in the range of floats."""
     most = sys.float_info.max
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -most <= value <= most
 
 
 def ranking_of(raw: Mapping[str, Any], count: int) -> Ranking:
-    """The answer of `POST /rank`, for *count* pictures.  Raises `ScoregateError`."""
+    """Parse the response of `POST /rank` for *count* pictures.  Raises `ScoregateError`."""
     ranking = [ranked_of(entry, raw) for entry in raw["ranking"]]
     if sorted(ranked.index for ranked in ranking) != list(range(count)):
         raise wrong(f"it does not rank each of {count} pictures once", raw)
@@ -98,7 +98,7 @@ def ranking_of(raw: Mapping[str, Any], count: int) -> Ranking:
 
 
 def ranked_of(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> Ranked:
-    """One picture of a ranking.  Raises `ScoregateError`."""
+    """Parse one picture of a ranking.  Raises `ScoregateError`."""
     index, error = int(entry["index"]), entry.get("error")
     if not error and not is_number(entry.get("score")):
         raise wrong(f"picture {index} has neither a number nor an error", raw)
@@ -112,14 +112,14 @@ def ranked_of(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> Ranked:
 
 
 def question_sets_of(raw: Mapping[str, Any], count: int) -> list[QuestionSet]:
-    """The answer of `POST /questions`, for *count* prompts.  Raises `ScoregateError`."""
+    """Parse the response of `POST /questions` for *count* prompts.  Raises `ScoregateError`."""
     if len(raw["sets"]) != count:
         raise wrong(f"{len(raw['sets'])} question sets for {count} prompts", raw)
     return [question_set_of(entry, str(raw.get("request_id", ""))) for entry in raw["sets"]]
 
 
 def question_set_of(entry: Mapping[str, Any], request_id: str = "") -> QuestionSet:
-    """One of them, or the answer of `GET /questions/{id}`."""
+    """Parse one question set, of `POST /questions` or `GET /questions/{id}`."""
     error = entry.get("error")
     return QuestionSet(
         entry["prompt"],
@@ -134,17 +134,17 @@ def question_set_of(entry: Mapping[str, Any], request_id: str = "") -> QuestionS
 def report_of(
     raw: Mapping[str, Any], metrics: Sequence[str], sent: Sequence[tuple[str, bytes | None]]
 ) -> Report:
-    """The answer of `POST /score`, for items with these prompts and pictures.  Raises `ScoregateError`."""
+    """Parse the response of `POST /score`.  Raises `ScoregateError`."""
     return understood(lambda: Report(results_of(raw, metrics, len(sent)), raw, sent))
 
 
 def strictly(report: Report) -> Report:
-    """The report with an error in place of each score that the service warned about."""
+    """Return the report with an error in place of each score that the service warned about."""
     return Report([strict(result) for result in report], report.raw, report.shown)
 
 
 def score_of(report: Report, metric: str) -> Score:
-    """The score of a report's only item.  Raises the metric's error where it has none."""
+    """Return the score of a report's only item.  Raises the metric's error if it has none."""
     [result], [(prompt, picture)] = report, report.shown
     if error := result.errors.get(metric):
         raise error

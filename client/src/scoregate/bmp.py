@@ -15,18 +15,18 @@ BEFORE = FILE.size + BITMAP.size
 
 
 def stride(width: int) -> int:
-    """Bytes of a row of *width* pixels: three for each, padded to a multiple of four."""
+    """Return bytes of a row of *width* pixels: three for each, padded to a multiple of four."""
     return (3 * width + 3) // 4 * 4
 
 
 def bmp(width: int, height: int, rows: bytes) -> bytes:
-    """The file of *rows*: blue, green, red; the lowest row first, each of `stride(width)` bytes."""
+    """Return the file of *rows*: blue, green, red; the lowest row first, each of `stride(width)` bytes."""
     file = FILE.pack(b"BM", BEFORE + len(rows), BEFORE)
     return file + BITMAP.pack(BITMAP.size, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0) + rows
 
 
 def smaller(file: bytes, most: int = 160) -> bytes:
-    """A file of `bmp`, thinned until no side has more than *most* pixels; another BMP as it is."""
+    """Return a file of `bmp`, thinned until no side has more than *most* pixels; another BMP as it is."""
     size, width, height, _, bits, *_ = BITMAP.unpack_from(file, FILE.size)
     step = -(-max(width, height) // most)
     if (

@@ -1,4 +1,4 @@
-"""The client of those who have no event loop, or don't want to think of theirs."""
+"""The synchronous client."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ T = TypeVar("T")
 
 class Client:
     """
-    One service, asked by any number of threads and forked processes at once.
+    Client of one service, for any number of threads and forked processes.
 
     Pictures may be bytes, paths, open files, PIL images, NumPy arrays and tensors
-    (`scoregate.images.encoded`).  Each call ends within its time, retries included.  It is tried again where
-    the service is busy (429, 503) or cannot be reached, not before the service's `Retry-After`.
+    (`scoregate.images.encoded`).  Calls are retried if the service is busy (429, 503) or unreachable, not
+    before its `Retry-After`.
 
     Args:
-        base_url: else `SCOREGATE_BASE_URL` of the environment, else `http://127.0.0.1:8000`.
-        api_key: else `SCOREGATE_API_KEY` of the environment, else none is sent.
-        timeout_s: of a whole call, in seconds; the service is told what is left of it.
-        retries: most attempts after the first one.
-        priority: `interactive`, or `bulk` for work that nobody waits for.
-        allow_urls: whether texts that begin with http:// or https:// are addresses that the service fetches.
-        strict: whether a score that the service warns about is an error, `Warned`.  Else the warnings are in
-            `warnings` of what is returned.
-        transport: of httpx, for tests: `httpx.MockTransport`, for example.
+        base_url: default `SCOREGATE_BASE_URL` of the environment, else `http://127.0.0.1:8000`.
+        api_key: default `SCOREGATE_API_KEY` of the environment, else no key.
+        timeout_s: of a whole call with its retries; sent to the service as its deadline.
+        retries: maximum attempts after the first.
+        priority: `interactive`, or `bulk` for background work.
+        allow_urls: send URLs (http:// or https://), which the service fetches; otherwise they are errors.
+        strict: raise `Warned` for a score with a warning, instead of returning its `warnings`.
+        transport: of httpx, for tests, such as `httpx.MockTransport`.
 
     Raises:
-        ValueError: the address is none.
+        ValueError: *base_url* is not an HTTP address.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class Client:
         self._portals.serve(self, inner.close)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As it travels to another process: without its connections."""
+        """Support pickling, without connections."""
         return around, (type(self), self._inner)
 
     @property
@@ -104,16 +103,16 @@ class Client:
         timeout_s: float | None = None,
     ) -> Score:
         """
-        One picture's score.
+        Score one picture.
 
         Args:
-            image: a list of pictures is frames of one scene.
+            image: one picture, or the frames of one scene as a list.
             options: by metric, as in the service's API.
-            explain: whether `details` say what the score is made of.
+            explain: fill `details` with the parts of the score.
 
         Raises:
-            BadImage: the picture cannot be encoded, or not be decoded by the service.
-            ScoregateError: the request failed, or the metric did; see `scoregate.errors`.
+            BadImage: the picture cannot be encoded, or the service cannot decode it.
+            ScoregateError: the request or the metric failed.
         """
         return self._run(
             self._inner.score(
@@ -138,13 +137,13 @@ class Client:
         timeout_s: float | None = None,
     ) -> Report:
         """
-        The scores of some items, asked in one request.
+        Score items in one request.
 
-        A metric of an item that fails is in its result's `errors`: look at `Report.partial`, or call
+        Errors of single metrics are in `Result.errors`: check `Report.partial`, or call
         `Report.raise_for_errors`.
 
         Args:
-            items: `Item`, or pairs (image, prompt); as many as the service takes, 128 if not set otherwise.
+            items: `Item`, or pairs (image, prompt); up to the service's limit, 128 by default.
 
         Raises:
             BadImage: a picture cannot be encoded; the error names the item.
@@ -171,24 +170,23 @@ class Client:
         priority: str = "bulk",
     ) -> Iterator[Result]:
         """
-        The results of any number of items, in order, while further requests are under way.
+        Score any number of items with concurrent requests, and yield the results in order.
 
-        What is wrong with one item is an error of its result.  What concerns all ends the run: with
-        *resume*, the next one goes on from there.
+        An error of one item is in its result.  An error of a whole request ends the run; with *resume*, the
+        next run continues there.
 
         Args:
-            pairs: read as they are needed, some requests ahead.
-            concurrency: requests at once, each with its own `timeout_s` and retries.
+            pairs: read lazily, some requests ahead.
+            concurrency: concurrent requests, each with its own `timeout_s` and retries.
             batch: items of a request.
-            progress: whether stderr says how far it is.
-            resume: a file with a JSON line for each result, read first and added to.  A picture is told
-                from another only by its path, so the order of items must stay.
-            allow_model_change: go on where other models answer than before; the `models` of each result
-                say which.
+            progress: show the progress on stderr.
+            resume: a JSON Lines file of results, read first and appended to.  Pictures are identified by
+                path only, so the order of items must not change.
+            allow_model_change: continue if the models change; see `Result.models`.
 
         Raises:
-            ModelChanged: other models answer than before, in this run or in the file.
-            BadResults: the file is of another run, or no file of results.  It is a `ValueError`, too.
+            ModelChanged: the models changed, in this run or since the file was written.
+            BadResults: the file is of another run, or not valid.  Also a `ValueError`.
             ScoregateError: a request failed as a whole.
         """
         params = ScoreParams(names_of(metrics), options, explain, priority)
@@ -223,17 +221,16 @@ class Client:
         timeout_s: float | None = None,
     ) -> Ranking:
         """
-        Pictures of one prompt, best first.
+        Rank pictures of one prompt, best first.
 
         Args:
             images: 1 to 64 pictures.
-            top_k, threshold: what is accepted; all, if neither is given.
-            cascade: `{"metric": "clipscore", "keep": 8}` orders all by a cheap metric first, and asks
-                *metric* about the best of them alone.
-            on_error: what becomes of a picture that fails: `raise`, or it stands last and is accepted
-                (`pass`) or not (`block`).
-            orient: `exif` turns pictures as their EXIF orientation says; by default as the service is set.
-            on_deadline: `cheap` takes the order of the cheap metric where time runs out; `fail` is an error.
+            top_k, threshold: the pictures to accept; all by default.
+            cascade: `{"metric": "clipscore", "keep": 8}` ranks all by a cheap metric first, and only the best
+                by *metric*.
+            on_error: `raise`, or rank failed pictures last, accepted (`pass`) or not (`block`).
+            orient: `exif` applies the EXIF orientation; by default as the service is set.
+            on_deadline: `cheap` falls back to the cheap metric's order at the deadline; `fail` raises.
 
         Raises:
             Invalid: a picture failed, and *on_error* is `raise`.
@@ -265,31 +262,31 @@ class Client:
         timeout_s: float | None = None,
     ) -> list[QuestionSet]:
         """
-        The question sets of prompts, written where there are none yet; one that failed has an `error`.
+        Return the question sets of prompts, written if missing; one that failed has an `error`.
 
         Raises:
-            ScoregateError: none could be written, or the request failed.
+            ScoregateError: no set could be written, or the request failed.
         """
         return self._run(self._inner.questions(prompts, style, priority=priority, timeout_s=timeout_s))
 
     def question_set(self, id: str) -> QuestionSet:
-        """A stored question set.  Raises `UnknownQuestionSet`."""
+        """Return a stored question set.  Raises `UnknownQuestionSet`."""
         return self._run(self._inner.question_set(id))
 
     def models(self) -> dict[str, Any]:
-        """The service's models, metrics and limits: the JSON of `GET /models`."""
+        """Return the JSON of `GET /models`: models, metrics and limits."""
         return self._run(self._inner.models())
 
     def version(self) -> str:
-        """The service's version, as its OpenAPI document tells it."""
+        """Return the service's version, from its OpenAPI document."""
         return self._run(self._inner.version())
 
     def health(self) -> dict[str, Any]:
-        """The metrics that are ready, and why others are not: the JSON of `GET /health`."""
+        """Return the JSON of `GET /health`: the metrics that are ready, and why others are not."""
         return self._run(self._inner.health())
 
     def ready(self) -> tuple[bool, dict[str, Any]]:
-        """Whether every required model serves, and the JSON of `GET /readyz`.  It is asked once."""
+        """Return whether every required model serves, and the JSON of `GET /readyz`; without retries."""
         return self._run(self._inner.ready())
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -297,7 +294,7 @@ class Client:
 
 
 def around(kind: type[Client], inner: AsyncClient) -> Client:
-    """A client that asks through *inner*."""
+    """Return a client around *inner*."""
     client = kind.__new__(kind)
     client._begin(inner)
     return client

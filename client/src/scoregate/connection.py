@@ -1,4 +1,4 @@
-"""HTTP: one call is an answer, or one of our errors; within its time, however often it is tried."""
+"""HTTP calls with timeouts and retries."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from scoregate.http import httpx
 from scoregate.reply import ENCODING, Reply, failure, problem_of, read
 from scoregate.waits import wait_s, worth_a_retry
 
-CONNECT_S = 10.0  # for one attempt to connect; a host that is gone does not answer at all
-IDLE_S = 30.0  # a connection that nobody uses; less than the service's 75 s, so that it is we who close it
-LONGEST_MS = 600_000  # that the service takes for one request
+CONNECT_S = 10.0  # for one attempt to connect
+IDLE_S = 30.0  # of an idle connection; less than the service's 75 s, so that the client closes it
+LONGEST_MS = 600_000  # maximum that the service accepts
 
 
 class Connection:
     """
-    A pool of connections to one service.
+    Connections to one service: a pool for each event loop, since connections belong to their loop.
 
-    Connections belong to the event loop that they were made in, so each loop gets a pool.  A forked process
-    cannot go on with its parent's loop; its own gets a pool too, and the parent's connections stay untouched.
+    A forked process has its own loop, so it never uses its parent's connections.
     """
 
     def __init__(
@@ -47,7 +46,7 @@ class Connection:
         self._pools: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """As it travels to another process: without connections."""
+        """Support pickling, without connections."""
         return {**self.__dict__, "_pools": {}}
 
     async def call(
@@ -59,12 +58,12 @@ class Connection:
         content_type: str = "application/json",
     ) -> Any:
         """
-        The JSON of the answer.
+        Return the JSON of the response.
 
         Raises:
             Timeout: *timeout_s* passed; the service may have done some of the work.
-            ConnectionFailed: no attempt got an answer of the service's.
-            ScoregateError: what the service said; where it was busy, at the last attempt.
+            ConnectionFailed: no attempt got a response of the service.
+            ScoregateError: what the service said; if it was busy, at the last attempt.
         """
         loop = asyncio.get_running_loop()
         deadline, attempts = loop.time() + timeout_s, 0
@@ -81,7 +80,7 @@ class Connection:
             await asyncio.sleep(wait)
 
     async def probe(self, path: str, timeout_s: float) -> tuple[bool, Any]:
-        """Whether one GET is answered with 200, and the JSON of the service.  Raises `ScoregateError`."""
+        """GET once; return whether the status is 200, and the JSON.  Raises `ScoregateError`."""
         reply = await self._send("GET", path, timeout_s, None, {})
         if reply.status != 200 and problem_of(reply) is None:
             raise failure(reply)
@@ -136,20 +135,18 @@ class Connection:
                 limits=self._limits,
                 transport=self._transport,
                 trust_env=False,  # no proxy and no .netrc of the environment
-                verify=self.base_url.startswith(
-                    "https"
-                ),  # without TLS, reading certificates is 30 ms for nothing
+                verify=self.base_url.startswith("https"),  # reading certificates takes 30 ms
             )
         return self._pools[loop]
 
 
 def of_the_service_ms(left: float) -> int:
-    """What the service may take of the time that is left: a little less, so that its answer still comes."""
+    """Return the service's deadline: a little less than the time left, so that its response arrives."""
     return max(1, min(LONGEST_MS, int(1000 * (left - min(1.0, left / 20)))))
 
 
 def base_url_of(given: str | None) -> str:
-    """The service's address: as given, of the environment, or the default.  Raises `ValueError`."""
+    """Return the service's address: given, of the environment, or the default.  Raises `ValueError`."""
     url = (given or os.environ.get("SCOREGATE_BASE_URL") or "http://127.0.0.1:8000").rstrip("/")
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"base_url must begin with http:// or https://, and is {url!r}")
@@ -157,5 +154,5 @@ def base_url_of(given: str | None) -> str:
 
 
 def api_key_of(given: str | None) -> str:
-    """The key: as given, of the environment, or none."""
+    """Return the key: as given, of the environment, or none."""
     return os.environ.get("SCOREGATE_API_KEY", "") if given is None else given

@@ -1,4 +1,4 @@
-"""Pictures in any form that a caller has them in, as bytes of a file that the service reads."""
+"""Encoding of pictures of any type as files that the service reads."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ URL = ("http://", "https://")
 
 
 def is_url(image: Any) -> bool:
-    """Whether a picture is given by its address."""
+    """Return True if a picture is a URL."""
     return isinstance(image, str) and image.lower().startswith(URL)
 
 
 def encoded(image: Any) -> bytes:
     """
-    The bytes of a picture's file.
+    Return the bytes of a picture's file.
 
-    Bytes, and what a path or an open file holds, are taken as they are.  Pixels are written without loss:
-    of a PIL image what `convert("RGB")` gives; of an array or a tensor its 1, 3 or 4 channels, the fourth
-    left out as the service would.  Where both ends of a shape could be the channels, an array's are the
-    last and a tensor's the first.
+    Bytes, paths and open files are sent unchanged.  Pixels are encoded without loss: `convert("RGB")` of a
+    PIL image; the 1, 3 or 4 channels of an array or a tensor, without the fourth.  If both ends of a shape
+    could be channels, they are last in an array and first in a tensor.
 
     Raises:
         BadImage: a picture in none of these forms, or a file that cannot be read.
@@ -44,7 +43,7 @@ def encoded(image: Any) -> bytes:
 
 
 def of_bytes(image: Any) -> bytes:
-    """Bytes, or what a path or an open file holds."""
+    """Return bytes, or what a path or an open file holds."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         return bytes(image)
     if is_url(image):
@@ -62,7 +61,7 @@ def of_bytes(image: Any) -> bytes:
 
 
 def of_path(path: str | os.PathLike[str]) -> bytes:
-    """What a file holds."""
+    """Read a file."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -72,7 +71,7 @@ def of_path(path: str | os.PathLike[str]) -> bytes:
 
 
 def of_file(file: Any) -> bytes:
-    """The rest of an open file."""
+    """Return the rest of an open file."""
     try:
         data = file.read()
     except (OSError, ValueError) as exc:
@@ -83,7 +82,7 @@ def of_file(file: Any) -> bytes:
 
 
 def of_pillow(image: Any) -> bytes:
-    """The RGB pixels of a PIL image."""
+    """Return the RGB pixels of a PIL image."""
     if not image.width or not image.height:
         raise BadImage(f"the PIL image has no pixels: {image.width} x {image.height}")
     try:
@@ -95,13 +94,13 @@ def of_pillow(image: Any) -> bytes:
 
 
 def of_tensor(tensor: Any) -> Any:
-    """A tensor's values as an array in main memory."""
+    """Return a tensor's values as an array in main memory."""
     values = tensor.detach().cpu()
     return (values.float() if values.is_floating_point() else values).numpy()
 
 
 def channels_last(pixels: Any, channels_first: bool) -> Any:
-    """The array as (height, width, channels).  Raises `BadImage` where it is none of a picture."""
+    """Return the array as (height, width, channels).  Raises `BadImage` for another shape."""
     if pixels.ndim == 2:
         pixels = pixels[..., None]
     elif pixels.ndim == 3:
@@ -118,7 +117,7 @@ def channels_last(pixels: Any, channels_first: bool) -> Any:
 
 def of_pixels(pixels: Any, *, channels_first: bool) -> bytes:
     """
-    An array of uint8, or of floating point from 0 to 1, in either order of its axes.
+    Return an array of uint8, or of floating point from 0 to 1, in either order of its axes.
 
     Raises:
         BadImage: another shape or type, or a value out of range.

@@ -1,4 +1,4 @@
-"""What is to be scored, and how it is written into a request."""
+"""Items to score, and their form in a request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Item:
 
     @classmethod
     def of(cls, pair: Item | tuple[Any, str]) -> Item:
-        """An item, or a pair of a picture and its prompt.  Raises `TypeError` for anything else."""
+        """Return an item, or a pair of a picture and its prompt.  Raises `TypeError` for anything else."""
         if isinstance(pair, Item):
             return pair
         if isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str):
@@ -49,7 +49,7 @@ class Files:
     The files of one request; a picture that several items name is read and sent once.
 
     Args:
-        allow_urls: whether the service is told URLs; else they are errors.
+        allow_urls: send URLs; otherwise they are errors.
 
     Attributes:
         parts: the files by name.
@@ -63,7 +63,7 @@ class Files:
         self.size = 0
 
     def item(self, item: Item, place: str) -> dict[str, Any]:
-        """An item of a request.  Raises `BadImage`."""
+        """Return an item of a request.  Raises `BadImage`."""
         wire: dict[str, Any] = {"prompt": item.prompt, "image": self.add(item.image, f"{place}/image")}
         if item.id is not None:
             wire["id"] = item.id
@@ -102,12 +102,12 @@ class Files:
         return {"part": self._named[key][0]}
 
     def picture(self, image: Any) -> bytes | None:
-        """The file of a picture that was added, the first of several frames; None for a URL."""
+        """Return the file of a picture that was added, the first of several frames; None for a URL."""
         first = image[0] if isinstance(image, (list, tuple)) else image
         name, _ = self._named.get(key_of(first), ("", None))
         return self.parts.get(name)
 
 
 def key_of(image: Any) -> Any:
-    """What is the same for one picture that is given twice: its path, or the object itself."""
+    """Return the key of a picture, to send it once: its path, or the id of the object."""
     return image if isinstance(image, (str, PathLike)) else id(image)

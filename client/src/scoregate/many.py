@@ -1,4 +1,4 @@
-"""Many items, request after request: what `score_many` does beside waiting."""
+"""`score_many` without the waiting: batches, retries of items, and order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Send = Callable[[Sequence[Mapping[str, Any]], Files, ScoreParams], Awaitable[Rep
 
 @dataclass(frozen=True)
 class Entry:
-    """One item and its place; with its result, if an earlier run left it."""
+    """An item with its index, and its result of an earlier run."""
 
     index: int
     item: Item
@@ -34,14 +34,14 @@ class Many:
     """
     One run of `score_many`.
 
-    Whoever drives it starts `score` for each of `batches`, at most `ahead` before the first ends, and hands
-    what comes out to `finish`, in order.
+    The caller starts `score` for each of `batches`, at most `ahead` at a time, and passes the results to
+    `finish` in order.
 
     Args:
-        send: asks the service about items that are written and encoded.
-        concurrency: requests at once.
+        send: sends one request of encoded items.
+        concurrency: concurrent requests.
         batch: items of a request.
-        allow_model_change: whether other models may answer than those before.
+        allow_model_change: continue if the models change.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class Many:
         self._allow_model_change = allow_model_change
         self._models = resume.models if resume else {}  # that gave the scores so far
         self._turns = asyncio.Semaphore(concurrency)
-        self.ahead = 2 * concurrency  # so that one slow request leaves work for the others
+        self.ahead = 2 * concurrency  # so that one slow request does not idle the others
 
     def batches(self) -> Iterator[list[Entry]]:
-        """The items in order, cut where a request is full."""
+        """Yield the items in order, one list per request."""
         entries: list[Entry] = []
         for index, pair in enumerate(self._pairs):
             item = Item.of(pair)
@@ -80,13 +80,13 @@ class Many:
 
     async def score(self, entries: Sequence[Entry]) -> list[Result]:
         """
-        The results of a batch.
+        Score a batch.
 
-        An item that cannot be sent, or that the service refuses by its place, gets the error; the others
-        are sent without it.
+        An item that cannot be encoded, or that the service rejects, gets the error; the others are sent
+        without it.
 
         Raises:
-            ScoregateError: what concerns all items.
+            ScoregateError: a request failed as a whole.
         """
         results = {entry.index: entry.known for entry in entries if entry.known}
         async with self._turns:
@@ -100,10 +100,10 @@ class Many:
 
     def finish(self, results: Sequence[Result]) -> Iterator[Result]:
         """
-        The next results, in order, after all of them are noted.
+        Write the results to the file and yield them.
 
         Raises:
-            ModelChanged: after those that are from the same models as the results before.
+            ModelChanged: the models changed; raised after the results of the same models.
         """
         change = None if self._allow_model_change else self._change(results)
         same = results[:change]
@@ -120,7 +120,7 @@ class Many:
             )
 
     def _change(self, results: Sequence[Result]) -> int | None:
-        """The place of the first result whose scores are from other models than those before."""
+        """Return the position of the first result of other models than before."""
         for place, result in enumerate(results):
             if result.scores and result.models:
                 self._models = self._models or result.models
@@ -129,7 +129,7 @@ class Many:
         return None
 
     def close(self) -> None:
-        """End the file and the line of progress."""
+        """Close the file and the progress bar."""
         if self._resume:
             self._resume.close()
         if self._progress is not None:
@@ -138,7 +138,7 @@ class Many:
     def _pack(
         self, entries: Sequence[Entry], files: Files
     ) -> tuple[list[dict[str, Any]], list[Entry], dict[int, Result]]:
-        """As many items as fit a request, written and encoded; and the results of those that cannot be."""
+        """Encode the items that fit a request; return them, and the results of those that failed."""
         wire: list[dict[str, Any]] = []
         sent: list[Entry] = []
         broken: dict[int, Result] = {}
@@ -168,7 +168,7 @@ class Many:
         return {entry.index: replace(result, index=entry.index) for entry, result in pairs}
 
     def _failed(self, entry: Entry, fault: Mapping[str, Any], exc: ScoregateError) -> Result:
-        """The result of an item that has the same error under every metric."""
+        """Return the result of an item that has the same error under every metric."""
         kind = KINDS.get(str(fault.get("code")), type(exc))
         at = OF_AN_ITEM.fullmatch(str(fault.get("pointer")))
         detail = ": ".join(filter(None, [at and at[2], str(fault.get("detail"))]))
@@ -178,7 +178,7 @@ class Many:
 
 
 def change_of(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Which models are others than before, in words."""
+    """Describe the models that changed."""
     names = sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
     return "; ".join(
         f"{name} was {before.get(name, 'not there')} and is {after.get(name, 'gone')}" for name in names
@@ -186,6 +186,6 @@ def change_of(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def place_of(fault: Mapping[str, Any], count: int) -> int | None:
-    """The place of the item that a fault of a request is about, if it is about one."""
+    """Return the index of the item that a fault of a request points to, if any."""
     found = OF_AN_ITEM.match(str(fault.get("pointer")))
     return int(found[1]) if found and int(found[1]) < count else None

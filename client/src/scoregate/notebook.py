@@ -1,4 +1,4 @@
-"""Results as HTML, as notebooks show them.  Every text is escaped."""
+"""HTML of results in notebooks.  Every text is escaped."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ KINDS = {
 
 
 def of_score(score: Score) -> str:
-    """The picture beside prompt, score and questions."""
+    """Return the picture with its prompt, score and questions."""
     head = f"<b>{escape(score.metric)} {score.value:.4f}</b><br>{escape(score.prompt)}"
     below = f"<br><small>{escape(score.model)}</small>{warned(score.warnings)}{questions(score.details)}"
     return row_table([[picture(score.picture), head + below]])
 
 
 def of_report(report: Report) -> str:
-    """A row for each item whose picture was kept, and how many there are beside."""
+    """Return a row for each item whose picture was kept, and the number of others."""
     rows = []
     for result, (prompt, shown) in zip(report[: len(report.shown)], report.shown, strict=True):
         cells = [f"{escape(name)} <b>{score:.4f}</b>" for name, score in result.scores.items()]
@@ -43,7 +43,7 @@ def of_report(report: Report) -> str:
 
 
 def of_ranking(ranking: Ranking) -> str:
-    """A row for each picture, best first."""
+    """Return a row for each picture, best first."""
     rows = [["", "picture", "score", "decided by", "accepted"]]
     for place, ranked in enumerate(ranking, 1):
         score = failed(ranked.error) if ranked.score is None else f"{ranked.score:.4f}"
@@ -53,14 +53,14 @@ def of_ranking(ranking: Ranking) -> str:
 
 
 def warned(texts: Sequence[str]) -> str:
-    """A line for each warning of the service, as many as can be read."""
+    """Return a line for each warning of the service, as many as can be read."""
     lines = [f"<br><small>warning: {escape(text)}</small>" for text in texts[:MOST_WARNINGS]]
     more = len(texts) - len(lines)
     return "".join(lines) + (f"<br><small>and {more} more warnings</small>" if more else "")
 
 
 def questions(details: Any) -> str:
-    """The questions of a metric's details with their answers and scores, if it asks any."""
+    """Return a table of the questions in a metric's details; empty without any."""
     asked = details.get("questions") if isinstance(details, Mapping) else None
     if not asked:
         return ""
@@ -71,18 +71,18 @@ def questions(details: Any) -> str:
 
 
 def number(question: Mapping[str, Any]) -> str:
-    """A question's score, if it has one."""
+    """Return a question's score, if it has one."""
     score = question.get("score")
     return f"{score:.3f}" if isinstance(score, (int, float)) else ""
 
 
 def failed(error: Any) -> str:
-    """An error in place of a score."""
+    """Return an error in place of a score."""
     return f"<span style='color:#c00'>{escape(error.code)}: {escape(error.detail)}</span>" if error else ""
 
 
 def picture(file: bytes | None) -> str:
-    """The picture, 160 pixels wide at most; empty where there is none to show."""
+    """Return the picture as an image of at most 160 pixels; empty without a file."""
     if not file:
         return ""
     kind = next((name for start, name in KINDS.items() if file.startswith(start)), "")
@@ -95,7 +95,7 @@ def picture(file: bytes | None) -> str:
 
 
 def row_table(rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are HTML already."""
+    """Return a table of cells that are HTML already."""
     lines = (
         "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in row) + "</tr>" for row in rows
     )

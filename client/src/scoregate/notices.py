@@ -1,4 +1,4 @@
-"""The service's warnings, as the results carry them."""
+"""The service's warnings."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Notice(str):
     A warning of the service; as a string its text.
 
     Attributes:
-        code: such as `prompt_truncated`; empty where the service sends texts alone.
-        item: the item's place in its request; None on a `Result`, and where it is about all items.
-        metric: None where it is about all metrics.
+        code: such as `prompt_truncated`; empty if the service sends texts alone.
+        item: the item's place in its request; None on a `Result`, and if it is about all items.
+        metric: None if it is about all metrics.
     """
 
     code: str
@@ -39,7 +39,7 @@ class Notice(str):
 
     @property
     def kind(self) -> str:
-        """What groups it with others: the code, or the beginning of the text without its numbers."""
+        """The group of the warning: the code, or the beginning of the text without its numbers."""
         return self.code or NUMBER.sub("#", self.of_item().detail.partition(":")[0])
 
     @property
@@ -48,41 +48,41 @@ class Notice(str):
         return self.removeprefix(f"{self.metric}: ")
 
     def of_item(self) -> Notice:
-        """The same without the item's place, which means nothing outside its request."""
+        """Return a copy without the item's index, which is valid only within its request."""
         placed = PLACED.fullmatch(self)
         text = str(self) if not placed else f"{placed[2]}: {placed[3]}" if placed[2] else placed[3]
         return Notice(text, self.code, None, self.metric)
 
     def as_json(self) -> dict[str, Any]:
-        """As a line of a file of results holds it."""
+        """Return the warning as in a file of results."""
         return {"code": self.code, "metric": self.metric, "text": str(self)}
 
     @classmethod
     def of_json(cls, entry: Mapping[str, Any]) -> Notice:
-        """What `as_json` made.  Raises `LookupError`, `TypeError` or `ValueError` for anything else."""
+        """Parse `as_json`.  Raises `LookupError`, `TypeError` or `ValueError` for anything else."""
         code, metric, text = entry["code"], entry["metric"], entry["text"]
         if not (isinstance(code, str) and isinstance(text, str) and isinstance(metric, (str, type(None)))):
             raise ValueError("a warning is a text with a code")
         return cls(text, code, None, metric)
 
     def about(self, index: int, metric: str | None = None) -> bool:
-        """Whether it is about the item at *index*, and about *metric* where one is named."""
+        """Return True if it is about the item at *index*, and about *metric* if one is named."""
         return self.item in (None, index) and (metric is None or self.metric in (None, metric))
 
 
 def notices_of(raw: Mapping[str, Any]) -> tuple[Notice, ...]:
-    """The warnings of an answer; `warning_codes` are read where there is one for each text."""
+    """Return the warnings of an answer; `warning_codes` are read if there is one for each text."""
     texts, told = raw.get("warnings") or [], raw.get("warning_codes") or []
     if len(told) != len(texts):
         told = [None] * len(texts)
     return tuple(map(notice_of, texts, told))
 
 
-def notice_of(text: str, told: Mapping[str, Any] | None) -> Notice:
-    """One of them, with its place from *told*, or from the text where the service sends no codes."""
-    if told is not None:
-        item, metric = told.get("item"), told.get("metric")
-        return Notice(text, str(told["code"]), None if item is None else int(item), metric and str(metric))
+def notice_of(text: str, entry: Mapping[str, Any] | None) -> Notice:
+    """Return a warning; without *entry* of `warning_codes`, its place is parsed from the text."""
+    if entry is not None:
+        item, metric = entry.get("item"), entry.get("metric")
+        return Notice(text, str(entry["code"]), None if item is None else int(item), metric and str(metric))
     placed = PLACED.fullmatch(text)
     code = DEMO if DEMO_TEXT.match(text) else ""
     return Notice(text, code, int(placed[1]) if placed else None, placed[2] if placed else None)

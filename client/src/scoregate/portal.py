@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers without one."""
+"""An event loop in a thread, for synchronous callers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ T = TypeVar("T")
 _forking = threading.Lock()  # no portal opens or ends while a process forks
 _open: set[Portal] = set()
 PARK_S = 5.0  # most seconds that a fork waits for a loop
-LOOK_S = 0.001  # between two looks whether a fork is over
+LOOK_S = 0.001  # between two checks whether a fork is over
 
 
 class Portal:
     """
-    A running event loop, from when this is made until `close`.
+    An event loop that runs in a thread until `close`.
 
-    While the process forks, the loop stands still between two callbacks.  Otherwise a child could inherit
-    a lock that the loop's thread held just then, an import's for example, and nobody would release it.
+    During a fork the loop pauses between two callbacks.  Otherwise a child could inherit a lock that the
+    loop's thread held, such as an import lock, and that is never released.
     """
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class Portal:
         self._loop.close()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start *work* in the loop; whoever cancels the future cancels it."""
+        """Start *work* in the loop; cancelling the future cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What *work* returns or raises; where the caller is interrupted, it is cancelled."""
+        """Run *work* and return its result; cancel it if the caller is interrupted."""
         future = self.submit(work)
         try:
             return future.result()
@@ -57,7 +57,7 @@ class Portal:
             future.cancel()
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Cancel what is under way, run *last*, and return when the loop and its thread have ended."""
+        """Cancel all tasks, run *last*, and return when the loop and its thread have ended."""
         ended = self.end(last)
         if threading.current_thread() is not self._thread:
             ended.result()
@@ -65,7 +65,7 @@ class Portal:
 
     def end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> Future[None]:
         """
-        The same without waiting.
+        Close without waiting.
 
         The garbage collector runs finalizers anywhere: in the loop's own thread, or in one that holds
         `_forking`.  So this takes no lock.
@@ -83,7 +83,7 @@ class Portal:
         await self._loop.shutdown_default_executor()
 
     def _leave(self) -> None:
-        """Stop the loop; while the process forks it has to stand still first."""
+        """Stop the loop; if a fork is in progress, retry after it."""
         if not _forking.acquire(blocking=False):
             self._loop.call_later(LOOK_S, self._leave)
             return
@@ -92,7 +92,7 @@ class Portal:
         self._loop.stop()
 
     def pause(self) -> None:
-        """Return once the loop stands still, until `resume`."""
+        """Pause the loop until `resume`; return when it has paused."""
         if threading.current_thread() is self._thread:
             return
         parked = threading.Event()
@@ -106,26 +106,26 @@ class Portal:
         parked.wait(PARK_S)
 
     def resume(self) -> None:
-        """Let the loop go on."""
+        """Resume the loop."""
         self._forked.set()
 
 
 def before_fork() -> None:
-    """Have all loops stand still."""
+    """Pause all loops."""
     _forking.acquire()
     for portal in _open:
         portal.pause()
 
 
 def after_fork_in_parent() -> None:
-    """Go on."""
+    """Resume all loops."""
     for portal in _open:
         portal.resume()
     _forking.release()
 
 
 def after_fork_in_child() -> None:
-    """The parent's threads are not here."""
+    """Forget the loops, whose threads do not exist in the child."""
     _open.clear()
     _forking.release()
 
@@ -139,15 +139,15 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 async def nothing() -> None:
-    """What a portal has to do at its end that was never used."""
+    """Do nothing: the default cleanup."""
 
 
 class Portals:
     """
-    One portal for each process that uses a client, made when it is first needed.
+    A portal for each process that uses a client, created lazily.
 
-    No thread survives a fork, so a child makes its own.  The parent's stays in the child's table: its loop
-    shares a selector with the parent's, and closing it there would close it for both.
+    No thread survives a fork, so a child creates its own.  The parent's portal is not closed in the child,
+    since both share its selector.
     """
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class Portals:
         weakref.finalize(owner, self._end).atexit = False
 
     def here(self) -> Portal:
-        """The portal of this process."""
+        """Return the portal of this process."""
         portal = self._by_process.get(os.getpid())
         if portal is None:
             made = Portal()
@@ -171,7 +171,7 @@ class Portals:
         return portal
 
     def close(self) -> None:
-        """Close the portal of this process; where there is none, nothing is open."""
+        """Close the portal of this process, if any."""
         portal = self._by_process.pop(os.getpid(), None)
         if portal is not None:
             portal.close(self._last)

@@ -1,4 +1,4 @@
-"""One answer of HTTP: read and unpacked within limits, and the error in one that is no success."""
+"""One HTTP response: read and decompressed within limits, and its error."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from scoregate.errors import ConnectionFailed, ScoregateError, error_of
 from scoregate.http import httpx
-from scoregate.waits import told_s
+from scoregate.waits import retry_after_s
 
 MAX_BYTES = 32 * 2**20  # of an answer, unpacked; one about 128 items with all their details has a few
-ENCODING = "gzip"  # the only one that is asked for, as it can be unpacked piece by piece
+ENCODING = "gzip"  # the only one accepted, since it can be decompressed incrementally
 GZIP = 16 + zlib.MAX_WBITS
 OF_A_PROXY = (429, 502, 503, 504)  # without a code of the service: it was not reached
 
@@ -21,11 +21,7 @@ OF_A_PROXY = (429, 502, 503, 504)  # without a code of the service: it was not r
 @dataclass(frozen=True)
 class Reply:
     """
-    An answer, read to its end.
-
-    Attributes:
-        headers: their names are found in upper and lower case.
-        content: unpacked.
+    A complete response, decompressed.
     """
 
     url: str
@@ -34,7 +30,7 @@ class Reply:
     content: bytes
 
     def json(self) -> Any:
-        """The JSON.  Raises `ScoregateError` where there is none, or it is nested too deeply to be read."""
+        """Parse the JSON.  Raises `ScoregateError` if it is not valid, or nested too deeply."""
         try:
             return json.loads(self.content)
         except (ValueError, RecursionError) as exc:
@@ -60,7 +56,7 @@ async def read(response: httpx.Response) -> Reply:
 
 
 async def unpacked(response: httpx.Response) -> bytes:
-    """The content.  Raises `ValueError` and `zlib.error`."""
+    """Return the content.  Raises `ValueError` and `zlib.error`."""
     if response.is_stream_consumed:  # a transport for tests has read and unpacked it
         check(len(response.content))
         return response.content
@@ -82,16 +78,16 @@ def check(size: int) -> None:
 
 
 def failure(reply: Reply) -> ScoregateError:
-    """The error of an answer that is no success; `ConnectionFailed` for a page of a proxy's."""
+    """Return the error of a response; `ConnectionFailed` for an error page of a proxy."""
     request_id = reply.headers.get("x-request-id", "")
     error = error_of(problem_of(reply) or other(reply), status=reply.status, request_id=request_id)
     if error.retry_after_s is None:
-        error.retry_after_s = told_s(reply.headers)
+        error.retry_after_s = retry_after_s(reply.headers)
     return error
 
 
 def other(reply: Reply) -> Mapping[str, Any]:
-    """What stands for a problem where something else answered."""
+    """Return a problem for a response that is not the service's."""
     if reply.status in OF_A_PROXY:
         code, detail = ConnectionFailed.code, f"a proxy answered {reply.status} in place of {reply.url}"
     else:
@@ -100,7 +96,7 @@ def other(reply: Reply) -> Mapping[str, Any]:
 
 
 def problem_of(reply: Reply) -> Mapping[str, Any] | None:
-    """The service's problem; None where something else answered."""
+    """Return the service's problem; None for the response of something else."""
     try:
         content = reply.json()
     except ScoregateError:

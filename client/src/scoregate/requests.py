@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ScoreParams:
-    """What is asked about every item of a request."""
+    """The parameters of a request that hold for all its items."""
 
     metrics: Sequence[str]
     options: Mapping[str, Any] | None
@@ -17,7 +17,7 @@ class ScoreParams:
     priority: str
 
     def request(self, wire: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The request of `POST /score` about items as they are written there."""
+        """Return the body of `POST /score` for items of the wire format."""
         return given(
             items=list(wire),
             metrics=list(self.metrics),
@@ -28,10 +28,10 @@ class ScoreParams:
 
 
 def given(**fields: Any) -> dict[str, Any]:
-    """The fields that say something."""
+    """Return the fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def names_of(metrics: Sequence[str] | str) -> list[str]:
-    """The metrics; a single one may be given by its name alone."""
+    """Return the metrics as a list; a single one may be given as its name."""
     return [metrics] if isinstance(metrics, str) else list(metrics)

@@ -1,4 +1,4 @@
-"""What callers get: frozen results, which show themselves in notebooks."""
+"""Results, frozen, with HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Score:
 
     Attributes:
         model: the `id@revision` of each model that the request used, joined by commas.
-        details: what the value is made of, if `explain` was asked for.
-        cache: `hit`, `miss` or `coalesced`; empty where the service says nothing.
-        picture: the file that was sent, for notebooks; None where the picture was a URL.
-        warnings: what the service warns of, such as a prompt that was cut.
+        details: the parts of the value, with `explain`.
+        cache: `hit`, `miss` or `coalesced`; empty if the service says nothing.
+        picture: the file that was sent, for notebooks; None if the picture was a URL.
+        warnings: of the service, such as a truncated prompt.
     """
 
     value: float
@@ -52,11 +52,11 @@ class Result:
     The scores of one item by metric, and an error for each metric without one.
 
     Attributes:
-        index: the item's place in what was asked.
-        details: what each score is made of, by metric, if `explain` was asked for.
-        cache: `hit`, `miss` or `coalesced`, by metric, where the service says so.
+        index: the item's index in the request.
+        details: the parts of each score, by metric, with `explain`.
+        cache: `hit`, `miss` or `coalesced`, by metric, if the service says so.
         models: the `id@revision` of each model that answered, by its configured name.
-        warnings: what the service warns of, such as a prompt that was cut.
+        warnings: of the service, such as a truncated prompt.
     """
 
     index: int
@@ -70,7 +70,7 @@ class Result:
     warnings: Sequence[Notice] = ()
 
     def score(self, metric: str) -> float:
-        """The score of *metric*.  Raises its error where there is none, `KeyError` if not asked for."""
+        """Return the score of *metric*.  Raises its error, or `KeyError` for a metric not requested."""
         if metric in self.errors:
             raise self.errors[metric].at(f"item {self.index}, {metric}")
         return self.scores[metric]
@@ -78,11 +78,11 @@ class Result:
 
 class Entries(Sequence[T]):
     """
-    A list of what an answer holds, with the rest of the answer.
+    A list of results, with the rest of the response.
 
     Attributes:
         models: the `id@revision` of each model in use, by its configured name.
-        warnings: what the service warns of, such as a prompt that was cut.
+        warnings: of the service, such as a truncated prompt.
         raw: the service's answer.
     """
 
@@ -140,8 +140,8 @@ class Ranked:
     One picture of a ranking.
 
     Attributes:
-        index: its place in what was asked.
-        score: by the metric `decided_by`; None where it failed.
+        index: its index in the request.
+        score: by the metric `decided_by`; None if it failed.
         accepted: within `top_k`, and not below `threshold`.
         decided_by: the metric that its place comes from.
         error: why it has no score.
@@ -159,7 +159,7 @@ class Ranking(Entries[Ranked]):
 
     @property
     def best(self) -> Ranked:
-        """The first with a score.  Raises the first error where none has one."""
+        """The first with a score.  Raises the first error if none has one."""
         for ranked in self:
             if ranked.score is not None:
                 return ranked
@@ -178,11 +178,11 @@ class Ranking(Entries[Ranked]):
 @dataclass(frozen=True)
 class QuestionSet:
     """
-    The questions about one prompt, or the error that says why there are none.
+    The questions about one prompt, or an error.
 
     Attributes:
         id: a hash of the content, to score with exactly these questions again.
-        cached: whether the set was there before; None where the service says nothing.
+        cached: whether the set was there before; None if the service says nothing.
         questions: each with `id`, `text`, `kind`, `depends_on`, `expected`.
     """
 

@@ -1,4 +1,4 @@
-"""A file of results, one JSON line each, from which a run that was stopped goes on."""
+"""A JSON Lines file of results, to continue a stopped run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ LASTING = (Invalid, NotFound, TooLarge)  # the same item would get them again
 
 class Resume:
     """
-    The results of earlier runs, and the file that those of this one are added to.
+    The results of earlier runs, and the file to append to.
 
-    A last line that was not finished is cut off, and its item is scored again.  So is an item whose error
-    may pass: it gets no line.
+    An incomplete last line is cut off, and its item is scored again.  Temporary errors are not written, so
+    their items are scored again, too.
 
     Args:
-        strict: whether an item that the service warned about is scored again.
+        strict: score items with warnings again.
 
     Raises:
         OSError: the file cannot be read or written.
-        BadResults: a line of it is none of ours.
+        BadResults: a line is not valid.
     """
 
     def __init__(self, path: str | PathLike[str], params: ScoreParams, *, strict: bool = False) -> None:
@@ -46,10 +46,10 @@ class Resume:
 
     def known(self, index: int, item: Item) -> Result | None:
         """
-        The result that an earlier run left for an item.
+        Return the result of an item from an earlier run.
 
         Raises:
-            BadResults: that run had another item there, or asked something else about it.
+            BadResults: that run had another item there, or other parameters.
         """
         self._keys[index] = key = key_of(item, self._params)
         if index not in self._known:
@@ -66,11 +66,11 @@ class Resume:
 
     @property
     def models(self) -> Mapping[str, str]:
-        """The models of the first item with a score; empty where there is none."""
+        """The models of the first item with a score; empty without any."""
         return next((result.models for _, result in self._known.values() if result.scores), {})
 
     def write(self, results: Sequence[Result]) -> None:
-        """Add a line for each result that is new and will stay."""
+        """Append a line for each new result without a temporary error."""
         for result in results:
             key = self._keys.pop(result.index)
             if result.index not in self._known and all(map(lasts, result.errors.values())):
@@ -99,7 +99,7 @@ class Resume:
 
 
 def result_in(entry: Mapping[str, Any]) -> Result:
-    """The result in a line of the file.  Raises an error of Python's where no run has written it."""
+    """Parse a line of the file.  Raises a built-in exception if it is not valid."""
     index, scores, request_id = entry["index"], entry["scores"], str(entry["request_id"])
     if type(index) is not int or not all(map(is_number, scores.values())):
         raise ValueError("an index or a score is no number")
@@ -117,7 +117,7 @@ def result_in(entry: Mapping[str, Any]) -> Result:
 
 
 def key_of(item: Item, params: ScoreParams) -> str:
-    """What tells one item and what is asked about it from others; of a picture, only its path."""
+    """Return a hash of an item and the parameters; of a picture, only its path."""
     said: list[Any] = [item.prompt, item.id, dict(item.options), path_of(item.image)]
     said += [list(params.metrics), dict(params.options or {}), params.explain]
     if item.references or item.source is not None:
@@ -128,18 +128,18 @@ def key_of(item: Item, params: ScoreParams) -> str:
 
 
 def path_of(image: Any) -> str:
-    """The path that a picture is given by; empty where it is given in another way."""
+    """Return the path of a picture; empty if it is not a path."""
     return str(fspath(image)) if isinstance(image, (str, PathLike)) else ""
 
 
 def lasts(error: ScoregateError) -> bool:
-    """Whether an error of the service will stay; what the client could not read may be there next time."""
-    told = isinstance(error, LASTING) and not isinstance(error, UrlFailed)
-    return told and bool(error.request_id)
+    """Return True if an error is permanent; a file that the client could not read may exist later."""
+    lasting = isinstance(error, LASTING) and not isinstance(error, UrlFailed)
+    return lasting and bool(error.request_id)
 
 
 def line_of(result: Result, key: str) -> bytes:
-    """A result as it stands in the file."""
+    """Return a result as a line of the file."""
     entry = {
         "index": result.index,
         "key": key,

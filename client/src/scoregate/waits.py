@@ -1,4 +1,4 @@
-"""When to ask again: pure functions of what the service said, and of chance."""
+"""Waits before retries."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ BUSY = (429, 503)
 
 
 def worth_a_retry(error: ScoregateError) -> bool:
-    """Whether the same request may succeed later: nothing is wrong with it."""
+    """Return True if the same request may succeed later."""
     return isinstance(error, ConnectionFailed) or error.status in BUSY
 
 
 def wait_s(error: ScoregateError, attempt: int) -> float:
     """
-    Seconds before the next attempt, of which *attempt* were made: doubled each time, and not less than the
-    service said.
+    Return the seconds before the next attempt: doubled each time, and at least `Retry-After`.
 
-    Everyone's wait is another, so that those who were refused together don't come back together.
+    Randomized, so that callers that were rejected together do not retry together.
     """
     backoff: float = FIRST_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
     return max(backoff, (error.retry_after_s or 0.0) * random.uniform(1.0, 1.25))
 
 
-def told_s(headers: Mapping[str, str]) -> float | None:
-    """The seconds of the header `Retry-After`; a date there is not read, since clocks differ."""
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of the header `Retry-After`; dates are ignored, since clocks differ."""
     value = headers.get("retry-after", "").strip()
     return float(value) if value.isascii() and value.isdigit() else None

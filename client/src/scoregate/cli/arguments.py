@@ -86,7 +86,7 @@ def add_options(parser: argparse.ArgumentParser, *short: str) -> None:
 
 
 def seconds(text: str) -> float:
-    """A time above 0."""
+    """Return a time above 0."""
     value = float(text)
     if not (isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError("a time is a number of seconds above 0")
@@ -94,7 +94,7 @@ def seconds(text: str) -> float:
 
 
 def whole(text: str) -> int:
-    """A whole number from 1."""
+    """Return a whole number from 1."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("at least 1")
@@ -102,7 +102,7 @@ def whole(text: str) -> int:
 
 
 def finite(text: str) -> float:
-    """A number that is neither infinite nor NaN."""
+    """Return a number that is neither infinite nor NaN."""
     value = float(text)
     if not isfinite(value):
         raise argparse.ArgumentTypeError("a finite number")
@@ -130,7 +130,7 @@ def strict_json(text: str) -> Any:
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """The options of both forms, by metric; a value that is not JSON is a text."""
+    """Return the options of both forms, by metric; a value that is not JSON is a text."""
     options = {metric: dict(values) for metric, values in arguments.options.items()}
     for text in arguments.option:
         name, equals, value = text.partition("=")
@@ -142,7 +142,7 @@ def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
 
 
 def json_or_text(value: str) -> Any:
-    """What *value* is as JSON; where it is none, the text itself."""
+    """Parse *value* as JSON; return the text itself if it is not JSON."""
     try:
         return strict_json(value)
     except ValueError:
@@ -150,12 +150,12 @@ def json_or_text(value: str) -> Any:
 
 
 def metrics_of(arguments: argparse.Namespace) -> list[str]:
-    """The metrics in the order given, each once."""
+    """Return the metrics in the order given, each once."""
     return list(dict.fromkeys(arguments.metrics or [METRIC]))
 
 
 def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **more: Any) -> scoregate.Client:
-    """A client of the service; a context."""
+    """Return a client of the service; a context."""
     given = vars(arguments)
     more.setdefault("strict", given.get("strict", False))
     timeout_s = given.get("timeout", timeout_s)
@@ -163,12 +163,12 @@ def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **mor
         return scoregate.Client(
             given.get("base_url"), api_key=given.get("api_key"), timeout_s=timeout_s, **more
         )
-    except ValueError as exc:  # the address is none
+    except ValueError as exc:  # the address is not valid
         raise UsageFault(str(exc)) from exc
 
 
 def read_pictures(paths: list[Path]) -> Mapping[Path, bytes]:
-    """The files' bytes.  Raises `OSError`, and `UsageFault` for a file that holds none."""
+    """Return the files' bytes.  Raises `OSError`, and `UsageFault` for a file that holds none."""
     pictures = {path: path.read_bytes() for path in paths}
     for path in paths:
         if not pictures[path]:

@@ -22,13 +22,13 @@ from scoregate.direction import lower_is_better
 from scoregate.many import change_of
 from scoregate.progress import Progress
 
-HELP = "score a data set; run it again to continue, and to ask again for what had an error"
+HELP = "score a data set; run it again to continue, and to retry rows with errors"
 TIMEOUT_S = 600.0  # of a request
-ITEMS = 16  # of a request; some requests' pictures are in memory at once
+ITEMS = 16  # of a request; the pictures of several requests are in memory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_dataset(parser)
     add = parser.add_argument
     add("-o", "--out", type=Path, required=True, help=f"the results, {' or '.join(KINDS)}")
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_dataset(parser: argparse.ArgumentParser) -> None:
-    """The data set, its columns, and how many requests are under way at once."""
+    """Declare the arguments for the data set, its columns and the concurrency."""
     add = parser.add_argument
     add(
         "dataset",
@@ -67,7 +67,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, or 1 where some row lacks a score."""
+    """Return 0, or 1 if some row lacks a score."""
     dataset = dataset_of(arguments)
     check(dataset, arguments.out, arguments.html)
     with connected(arguments, TIMEOUT_S) as client:
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def dataset_of(arguments: argparse.Namespace) -> Dataset:
-    """The data set that was named."""
+    """Return the data set that was named."""
     named = arguments.dataset, arguments.image_column, arguments.prompt_column
     return Dataset(*named, any_path=arguments.any_path)
 
@@ -105,7 +105,7 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
 
 
 def plan_of(arguments: argparse.Namespace, served: dict[str, Any]) -> Plan:
-    """What to ask for, and the models that will answer.  Raises `UsageFault` for an unknown metric."""
+    """Return the plan: options and models.  Raises `UsageFault` for an unknown metric."""
     metrics = metrics_of(arguments)
     if unknown := [metric for metric in metrics if metric not in served["metrics"]]:
         raise UsageFault(f"no metric {', '.join(unknown)}; the service has {', '.join(served['metrics'])}")
@@ -126,7 +126,7 @@ def plan_of(arguments: argparse.Namespace, served: dict[str, Any]) -> Plan:
 
 
 def label_of(model: Mapping[str, str]) -> str:
-    """The name that answers give a model of `GET /models`."""
+    """Return the name that answers give a model of `GET /models`."""
     plain = f"{model['id']}@{model['revision']}" if model["revision"] else model["id"]
     return model.get("label") or plain
 
@@ -139,7 +139,7 @@ def score(
     seen: Callable[[scoregate.Result], object] = id,
 ) -> int:
     """
-    Score the rows that have no whole line yet, and show each answer to *seen*; how many were sent.
+    Score the rows without a complete line, and call *seen* with each result.
 
     Raises:
         UsageFault: a score is from other models than those of the plan, which does not allow for it.
@@ -171,7 +171,7 @@ def score(
 def unscored(
     dataset: Dataset, results: Results, sent: deque[tuple[Row, str]], progress: Progress
 ) -> Iterator[scoregate.Item]:
-    """The rows to send, noted in *sent*.  All others get their lines here."""
+    """Yield the rows to send, noted in *sent*.  All others get their lines here."""
     for row in dataset:
         why, beside = row.fault, dict[str, list[bytes]]()
         try:
@@ -200,7 +200,7 @@ def unscored(
 
 
 def no_picture(data: bytes, beside: Mapping[str, list[bytes]]) -> str:
-    """Why a row's files are not sent; empty where all of them are pictures by their first bytes."""
+    """Return why a row's files are not sent; "" if all are pictures by their first bytes."""
     if not data:
         return "the picture is empty"
     if not kind_of(data):
@@ -213,7 +213,7 @@ def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> N
     """
     Write the answer's line, with the models and the warnings of the answer.
 
-    A score of an earlier run stays where there is no new one and it is from the same models.
+    A score of an earlier run stays if there is no new one and it is from the same models.
 
     Raises:
         UsageFault: the models are not those of the plan, which does not allow for others.
@@ -242,7 +242,7 @@ def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> N
 
 
 def tell(results: Results, asked: int, out: Path) -> bool:
-    """Say on stderr what was done; whether every row has all its scores."""
+    """Print a summary to stderr; return True if every row has all its scores."""
     codes: Counter[str] = Counter()
     rows = incomplete = 0
     for each in results.lines():

@@ -22,7 +22,7 @@ HELP = "choose a threshold from scores: for a wanted pass rate, or with labels f
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add = parser.add_argument
     add(
         "scores",
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def share(text: str) -> Fraction:
-    """A share as it was written, without rounding."""
+    """Return a share as it was written, without rounding."""
     try:
         value = Fraction(text)
     except (ValueError, ZeroDivisionError) as exc:
@@ -58,7 +58,7 @@ def share(text: str) -> Fraction:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, or 1 where no threshold accepts as few bad pictures as wanted."""
+    """Return 0, or 1 if no threshold accepts as few bad pictures as required."""
     if arguments.plot:
         plot.check(arguments.plot)
     if arguments.false_accept_rate is not None and not arguments.label:
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def lower_there(arguments: argparse.Namespace, metric: str) -> bool:
-    """Whether a service that was named has *metric* with lower scores as the better ones."""
+    """Return True if a service that was named has *metric* with lower scores as the better ones."""
     if not ("base_url" in vars(arguments) or os.environ.get("SCOREGATE_BASE_URL")):
         return False
     try:

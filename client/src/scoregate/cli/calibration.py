@@ -29,7 +29,7 @@ class Calibration:
 
     Attributes:
         goal: `pass_rate` or `false_accept_rate`.
-        threshold: None where even the best score accepts more bad pictures than wanted.
+        threshold: None if even the best score accepts more bad pictures than wanted.
         rates: at the threshold, by name.
         auc: None without labels.
     """
@@ -46,7 +46,7 @@ def calibrated(
     samples: Samples, pass_rate: Fraction | None, false_accept_rate: Fraction | None
 ) -> Calibration:
     """
-    The threshold for what is wanted; with labels and nothing wanted, for a false-accept rate.
+    Return the threshold for what is wanted; with labels and nothing wanted, for a false-accept rate.
 
     Raises:
         UsageFault: all scores or all labels are the same.
@@ -75,7 +75,7 @@ def calibrated(
 
 
 def as_json(found: Calibration) -> dict[str, Any]:
-    """Everything, for programs."""
+    """Return everything, for programs."""
     samples, scores = found.samples, sorted(found.samples.scores)
     content: dict[str, Any] = {
         "metric": samples.metric,
@@ -98,7 +98,7 @@ def as_json(found: Calibration) -> dict[str, Any]:
 
 
 def as_text(found: Calibration) -> str:
-    """The same for people."""
+    """Return the table for people."""
     samples, scores = found.samples, sorted(found.samples.scores)
     span = f"from {scores[0]:.6g} to {scores[-1]:.6g}, mean {fmean(scores):.6g}"
     rows = [(f"{percent} %", f"{percentile(scores, percent):.6g}") for percent in PERCENTS]
@@ -116,7 +116,7 @@ def as_text(found: Calibration) -> str:
 
 
 def verdict(found: Calibration) -> list[str]:
-    """The threshold in full, so that it can be copied, and the rates at it."""
+    """Return the threshold in full, so that it can be copied, and the rates at it."""
     if found.threshold is None:
         goal = f"{found.goal.replace('_', '-')} of {float(found.wanted):g}"
         best = "lowest" if found.samples.lower else "highest"

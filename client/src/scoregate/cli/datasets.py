@@ -31,7 +31,7 @@ class Row:
         number: counts from 1; in JSON Lines the line.
         image: the picture's name, for people and for finding the row again.
         columns: further columns that hold a text, a number or a truth value.
-        beside: the cells of the columns `references` and `source`, where they hold something.
+        related: the non-empty cells of the columns `references` and `source`.
         folder: what paths in these cells are relative to, and where files are read from.
         any_path: whether files elsewhere are read, too.
     """
@@ -48,7 +48,7 @@ class Row:
 
     def read(self) -> bytes:
         """
-        The picture's bytes.
+        Return the picture's bytes.
 
         Raises:
             OSError: there is no such file.
@@ -58,7 +58,7 @@ class Row:
 
     def read_beside(self, column: str) -> list[bytes]:
         """
-        The bytes of the pictures in `references` or `source`, where the row has any.
+        Return the bytes of the pictures in `references` or `source`, if the row has any.
 
         Raises:
             ValueError: one of them is missing or no picture; the error names the column.
@@ -73,7 +73,7 @@ class Row:
             raise ValueError(f"column {column} {exc}") from exc
 
     def bytes_of(self, picture: Path | bytes) -> bytes:
-        """The bytes of one of its pictures.  Raises as `read`."""
+        """Return the bytes of one of its pictures.  Raises as `read`."""
         if isinstance(picture, bytes):
             return picture
         if not picture.is_file():  # a device or a pipe may never end
@@ -84,14 +84,14 @@ class Row:
 
 
 def is_below(file: Path, folder: Path) -> bool:
-    """Whether a file lies in *folder* or below it, links followed."""
+    """Return True if a file lies in *folder* or below it, links followed."""
     return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
 
 
 @dataclass(frozen=True)
 class Dataset:
     """
-    The rows of a folder or a file, read again each time they are asked for.
+    The rows of a folder or a file, read again for each iteration.
 
     Raises:
         UsageFault: nothing can be read from *path*, or none of its first rows has the columns.
@@ -109,7 +109,7 @@ class Dataset:
 
     @property
     def table(self) -> Path | None:
-        """The file that lists the pictures; None where captions lie beside them."""
+        """The file that lists the pictures; None if each has a caption file."""
         if not self.path.exists():
             raise UsageFault(f"{self.path}: no such file or folder")
         if not self.path.is_dir():
@@ -146,7 +146,7 @@ class Dataset:
 
 
 def captioned(folder: Path, any_path: bool) -> Iterator[Row]:
-    """Each picture of *folder* and the folders in it, with the text file of the same name as its prompt."""
+    """Yield the pictures below *folder*; the prompt is the text file of the same name."""
     files = sorted(pictures(folder))
     if not files:
         raise UsageFault(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
@@ -171,7 +171,7 @@ def captioned(folder: Path, any_path: bool) -> Iterator[Row]:
 
 
 def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
-    """The text beside a picture.  Raises `OSError`, and `ValueError` where it is none of the data set's."""
+    """Return a picture's caption file.  Raises `OSError`, and `ValueError` if it is outside the data set."""
     caption = picture.with_suffix(".txt")
     if not (any_path or is_below(caption, folder)):
         raise ValueError(OUTSIDE)
@@ -186,14 +186,14 @@ def pictures(folder: Path) -> Iterator[Path]:
 
 
 def captions_alone(folder: Path) -> list[str]:
-    """Text files without a picture of the same name: captions of nothing, or no captions at all."""
+    """Return text files without a picture of the same name: captions of nothing, or no captions at all."""
     shown = {file.with_suffix("") for file in pictures(folder)}
     texts = sorted(file for file in folder.rglob("*.txt") if file.with_suffix("") not in shown)
     return [file.relative_to(folder).as_posix() for file in texts]
 
 
 def listed_row(record: Record, folder: Path, image: str, prompt: str) -> Row:
-    """A record as a row; pictures are named relative to *folder*."""
+    """Return a record as a row; pictures are named relative to *folder*."""
     number, values = record.number, record.values
     if record.fault:
         return Row(number, fault=f"row {number}: {record.fault}")
@@ -218,7 +218,7 @@ def listed_row(record: Record, folder: Path, image: str, prompt: str) -> Row:
 
 
 def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
-    """A picture's name and where its bytes are.  Raises `ValueError`; its text follows the column's name."""
+    """Return a picture's name and, if given, its bytes.  Raises `ValueError`."""
     if isinstance(cell, Mapping) and cell.keys() & {"bytes", "path"}:  # Hugging Face's Image
         data, path = cell.get("bytes"), cell.get("path")
         if isinstance(data, bytes):
@@ -234,7 +234,7 @@ def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
 
 
 def digest(data: bytes, *beside: bytes) -> str:
-    """What names a picture without a name, and tells whether it and those *beside* it are still the same."""
+    """Return a hash that identifies a row's pictures."""
     name = sha256(data).hexdigest()
     if beside:
         name = sha256("".join([name, *(sha256(each).hexdigest() for each in beside)]).encode()).hexdigest()
@@ -242,7 +242,7 @@ def digest(data: bytes, *beside: bytes) -> str:
 
 
 def prompt_fault(prompt: Any) -> str:
-    """Why the service would refuse a request with this prompt; empty where it would not."""
+    """Why the service would refuse a request with this prompt; empty if it would not."""
     if prompt is None:
         return "is missing"
     if not isinstance(prompt, str):

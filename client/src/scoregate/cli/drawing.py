@@ -18,14 +18,14 @@ from scoregate.report.rows import Columns, Cost, Details, Row, Scored
 
 
 def columns_of(arguments: argparse.Namespace) -> Columns:
-    """The columns that were named."""
+    """Return the columns that were named."""
     return Columns(arguments.human, arguments.model, arguments.item, arguments.skill)
 
 
 def drawn(
     arguments: argparse.Namespace, dataset: Dataset, results: Results, facts: Facts, runs: Sequence[Run]
 ) -> str:
-    """The page."""
+    """Return the page."""
 
     def details_of(wanted: set[int]) -> Mapping[int, Details]:
         return {each["row"]: each.get("details", {}) for each in results.lines() if each["row"] in wanted}
@@ -52,7 +52,7 @@ def drawn(
 
 
 def rows(results: Results, facts: Facts) -> Iterator[Row]:
-    """A row for each line, with what the data set says of it."""
+    """Yield a row for each line, with what the data set says of it."""
     for line in results.lines():
         scores = line["scores"]
         details = line.get("details", {})
@@ -70,7 +70,7 @@ def rows(results: Results, facts: Facts) -> Iterator[Row]:
 
 
 def parts_of(details: Any, score: float | None) -> Mapping[str, float]:
-    """A picture's score by skill, or by GenEval's task; empty where the details of a metric tell of none."""
+    """Return a picture's score by skill, or by GenEval's task; empty if the details have neither."""
     if not isinstance(details, Mapping):
         return {}
     skills, tag = details.get("skills"), details.get("tag")
@@ -80,7 +80,7 @@ def parts_of(details: Any, score: float | None) -> Mapping[str, float]:
 
 
 def cost_of(runs: Sequence[Run], price_per_hour: float | None) -> Cost:
-    """The runs that asked for something, together."""
+    """Return the sum of the runs that sent requests."""
     asking = [run for run in runs if run.asked]
     return Cost(
         len(asking),

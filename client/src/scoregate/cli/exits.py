@@ -4,7 +4,7 @@ import scoregate
 from scoregate.cli.text import shown
 
 OK = 0
-NO_SCORE = 1  # an answer, but something asked for is not in it
+NO_SCORE = 1  # a response, but some requested score is missing
 USAGE = 2  # the call or its input is wrong, and stays wrong
 UNREACHABLE = 3  # the service does not answer, or cannot now; later it may
 INTERRUPTED = 130
@@ -17,17 +17,17 @@ class UsageFault(Exception):
 
 
 class NoResult(Exception):
-    """Something that was asked for has no score; the message is one line for people."""
+    """A requested score is missing; the message is one line for people."""
 
 
 def exit_code(error: scoregate.ScoregateError) -> int:
-    """The code that *error* of a whole call ends the command with."""
+    """Return the code that *error* of a whole call ends the command with."""
     if isinstance(error, scoregate.ConnectionFailed | scoregate.Timeout) or error.status in LATER:
         return UNREACHABLE
     return USAGE if 400 <= (error.status or 500) < 500 else NO_SCORE
 
 
 def described(error: scoregate.ScoregateError) -> str:
-    """*error* in one line: its code, what it says, and every place of the request that is wrong."""
+    """Return *error* in one line: its code, what it says, and every place of the request that is wrong."""
     places = [f"{fault['pointer']}: {fault['detail']}" for fault in error.errors or ()]
     return shown(f"{error.code}: " + ("; ".join(places) or error.detail))

@@ -10,7 +10,7 @@ NUMBERS = ("ID", "P", "SCORE")
 
 
 def explained(details: Mapping[str, Any]) -> str:
-    """A table of the questions, if there are any, and one line for each plain value."""
+    """Return a table of the questions, if there are any, and one line for each plain value."""
     parts = []
     questions = details.get("questions")
     if isinstance(questions, list):
@@ -24,7 +24,7 @@ def explained(details: Mapping[str, Any]) -> str:
 
 
 def question_row(question: Mapping[str, Any]) -> list[Any]:
-    """A question's cells."""
+    """Return a question's cells."""
     return [
         question.get("id", ""),
         question.get("text", ""),
@@ -38,12 +38,12 @@ def question_row(question: Mapping[str, Any]) -> list[Any]:
 
 
 def numbers(ids: Any) -> str:
-    """The ids of other questions."""
+    """Return the ids of other questions."""
     return " ".join(map(str, ids or ()))
 
 
 def probability(question: Mapping[str, Any]) -> float | None:
-    """That of "yes" among yes and no; with choices, that of the answer."""
+    """Return the probability of "yes" among yes and no; with choices, that of the answer."""
     found = question.get("probability")
     among = question.get("probabilities")
     if found is None and isinstance(among, Mapping):
@@ -52,5 +52,5 @@ def probability(question: Mapping[str, Any]) -> float | None:
 
 
 def indented(text: str) -> str:
-    """*text* two columns to the right."""
+    """Return *text* two columns to the right."""
     return "\n".join(f"  {line}" for line in text.splitlines())

@@ -16,7 +16,7 @@ ITEM = "prompt"  # what generators share, unless a column is named
 
 @dataclass(frozen=True)
 class Fact:
-    """Of one row; *human* is NaN where there is no rating, a text None where a cell is empty."""
+    """Of one row; *human* is NaN if there is no rating, a text None if a cell is empty."""
 
     human: float
     model: str | None
@@ -34,7 +34,7 @@ class Facts:
 
 def facts(dataset: Dataset, columns: "Columns", scale: tuple[float, float] | None) -> Facts:
     """
-    The columns of all rows.
+    Return the columns of all rows.
 
     Raises:
         UsageFault: no row has a column, or a rating is not a number.

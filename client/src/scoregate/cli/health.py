@@ -17,16 +17,16 @@ TIMEOUT_S = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 where it is ready, 1 where it is not, 3 where there is no such service."""
+    """Return 0 if it is ready, 1 if it is not, 3 if there is no such service."""
     with connected(arguments, TIMEOUT_S, retries=0) as client:
         try:
             ready, answer = client.ready()
-        except scoregate.ScoregateError as exc:  # nobody there, or somebody else
+        except scoregate.ScoregateError as exc:  # no service, or something else
             print(f"scoregate: {described(exc)}", file=sys.stderr)
             return UNREACHABLE
         models = models_of(client)
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def models_of(client: scoregate.Client) -> dict[str, Any]:
-    """The models and the metrics; empty, with a line on stderr, where the service does not tell."""
+    """Return the models and the metrics; empty, with a line on stderr, if the request fails."""
     try:
         answer = client.models()
     except scoregate.ScoregateError as exc:
@@ -58,7 +58,7 @@ def models_of(client: scoregate.Client) -> dict[str, Any]:
 
 
 def degraded_of(models: dict[str, Any]) -> dict[str, list[str]]:
-    """The metrics that ask a model that failed lately, by the reason."""
+    """Return the metrics whose model failed recently, by the reason."""
     degraded: dict[str, list[str]] = {}
     for name, metric in models.get("metrics", {}).items():
         if reason := metric.get("degraded"):
@@ -67,7 +67,7 @@ def degraded_of(models: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def as_text(models: dict[str, Any]) -> str:
-    """Two tables: the models, and what they can score."""
+    """Return two tables: the models, and what they can score."""
     rows = [
         [
             model["name"],

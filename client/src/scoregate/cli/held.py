@@ -22,7 +22,7 @@ def held(
     dataset: Dataset, file: Path, metrics: Sequence[str] | None = None, *, any_models: bool = False
 ) -> Iterator[Results]:
     """
-    The results in *file* for the rows of *dataset*; a row without one has an error that says so.
+    Yield the results in *file* for the rows of *dataset*; a row without one has an error that says so.
 
     Raises:
         UsageFault: the file holds something else, other *metrics*, or scores that are not comparable.
@@ -37,7 +37,7 @@ def held(
 
 
 def plan_of(file: Path) -> Plan:
-    """What the run that wrote *file* asked for; the models are those of its first line with a score."""
+    """Return the plan of the run that wrote *file*, with the models of its first line with a score."""
     if file.suffix.lower() not in KINDS:
         raise UsageFault(f"{file}: the name of the results must end in {' or '.join(KINDS)}")
     first: Line = {}
@@ -57,7 +57,7 @@ def plan_of(file: Path) -> Plan:
 
 
 def lines_of(file: Path) -> Iterator[Line]:
-    """The lines as they stand.  Raises `UsageFault` for one that is no result."""
+    """Yield the lines as they stand.  Raises `UsageFault` for one that is no result."""
     if file.suffix.lower() == ".parquet":
         yield from read_lines(file)
         return
@@ -67,7 +67,7 @@ def lines_of(file: Path) -> Iterator[Line]:
 
 
 def take(results: Results, row: Row) -> None:
-    """The row's line; a picture that cannot be read any more keeps its scores."""
+    """Return the row's line; a picture that is no longer readable keeps its scores."""
     start = results.held.get((row.image, row.prompt))
     known = None if start is None or row.prompt is None else results.line(start)
     if row.fault:
@@ -82,7 +82,7 @@ def take(results: Results, row: Row) -> None:
 
 def digests(row: Row) -> set[str]:
     """
-    What names the row's picture, alone and with the pictures beside it; empty where one cannot be read.
+    Return the hash of the row's picture, alone and with its related pictures; empty if one is unreadable.
 
     Which of them the metrics looked at is not in the results.
     """
@@ -95,6 +95,6 @@ def digests(row: Row) -> set[str]:
 
 
 def without(plan: Plan, row: Row, code: str, detail: str) -> Line:
-    """A line with the same error under every metric."""
+    """Return a line with the same error under every metric."""
     error = {"code": code, "detail": detail}
     return line(plan, row, None, {}, dict.fromkeys(plan.metrics, error))

@@ -23,10 +23,10 @@ ANY_MODELS = "--allow-model-change"
 @dataclass(frozen=True)
 class Plan:
     """
-    What a run asks for.  Results of another plan are no results of this one.
+    The parameters of a run.  Results of another plan cannot be reused.
 
     Attributes:
-        uses: the columns of pictures that its metrics look at beside a row's own.
+        uses: the further columns of pictures that its metrics use.
         lower: the metrics whose lower scores are the better ones.
         any_models: whether lines of other models are results of this run, too.
         strict: whether a line with a warning is no result of this run.
@@ -56,11 +56,11 @@ class Plan:
                 )
 
     def covers(self, line: Line) -> bool:
-        """Whether *line* holds all that is asked for."""
+        """Return True if *line* has all that the plan requires."""
         return not (line["errors"] or self.refuses(line)) and (not self.explain or "details" in line)
 
     def refuses(self, line: Line) -> bool:
-        """Whether the scores of *line* do not count, for what the service warned about."""
+        """Return True if the scores of *line* do not count, for what the service warned about."""
         return self.strict and bool(line.get("warnings"))
 
 
@@ -74,7 +74,7 @@ def line(
     models: Mapping[str, str] | None = None,
     warnings: Iterable[Line] = (),
 ) -> Line:
-    """What is written of a row; *models* are those that gave the scores."""
+    """Return the line of a row; *models* are those that gave the scores."""
     content = {
         "row": row.number,
         "image": row.image,
@@ -100,18 +100,18 @@ def finite(columns: Mapping[str, Any]) -> Line:
 
 
 def unreadable(plan: Plan, row: Row, why: str) -> Line:
-    """A row that was not sent has the same error under every metric."""
+    """Return the line of a row that was not sent: the same error under every metric."""
     error = {"code": UNREADABLE, "detail": why}
     return line(plan, row, None, {}, dict.fromkeys(plan.metrics, error))
 
 
 def key(line: Line) -> Key:
-    """What finds a row again, wherever it stands in the data set."""
+    """Return the key of a row, which does not depend on its position in the data set."""
     return line["image"], line["prompt"]
 
 
 def dumped(line: Line) -> bytes:
-    """*line* as bytes of JSON; non-ASCII text stays readable, but for what is no text."""
+    """Return *line* as bytes of JSON; non-ASCII text stays readable, lone surrogates are escaped."""
     try:
         return json.dumps(line, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:
@@ -119,7 +119,7 @@ def dumped(line: Line) -> bytes:
 
 
 def loaded(data: bytes, place: str) -> Line:
-    """The line in *data*.  Raises `UsageFault` where it is no result of `scoregate batch`."""
+    """Return the line in *data*.  Raises `UsageFault` if it is no result of `scoregate batch`."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
@@ -128,7 +128,7 @@ def loaded(data: bytes, place: str) -> Line:
 
 
 def checked(content: Any, place: str) -> Line:
-    """*content*, if it is a line.  Raises `UsageFault`, which begins with *place*, where it is none."""
+    """Return *content* if it is a valid line.  Raises `UsageFault`, which begins with *place*."""
     if not is_line(content):
         raise UsageFault(f"{place} is no result of `scoregate batch`: name another file")
     known: Line = content
@@ -138,7 +138,7 @@ def checked(content: Any, place: str) -> Line:
 
 
 def is_line(content: Any) -> bool:
-    """Whether *content* has the shape of a line, down to what the commands look at."""
+    """Return True if *content* has the shape of a line, down to what the commands look at."""
     if not (isinstance(content, dict) and content.keys() >= FIELDS):
         return False
     if not all(isinstance(content.get(name, {}), dict) for name in OBJECTS):

@@ -1,4 +1,4 @@
-"""The command's entry: finds the subcommand, runs it, and ends with its code."""
+"""Entry point of the command `scoregate`."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ COMMANDS = {
 
 @cache
 def parser() -> Parser:
-    """Everything that the command takes; made once in a process, since it has 300 arguments."""
+    """Return the parser, built once per process, since it has 300 arguments."""
     parser = Parser(prog="scoregate", description="Scores that say how well pictures show their prompts.")
     add_service(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -42,9 +42,9 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: see `scoregate.cli.exits`."""
+    """Return the exit code: see `scoregate.cli.exits`."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may know ASCII only
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may support ASCII only
     arguments = parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)
@@ -66,6 +66,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def failed(why: str, code: int) -> int:
-    """Say in one line why there is no result."""
+    """Print one line that says why there is no result."""
     print(f"scoregate: {why}", file=sys.stderr)
     return code

@@ -26,13 +26,13 @@ class Origin:
     models: list[Mapping[str, str]] = field(default_factory=list)
 
     def notes(self) -> list[str]:
-        """A line for each kind of warning, and one where several sets of models gave the scores."""
+        """Return a line for each kind of warning, and one if several sets of models gave the scores."""
         mixed = f"the scores are of {len(self.models)} sets of models, and not comparable"
         return [*map(str, self.kinds), *([mixed] if self.models[1:] else [])]
 
 
 def origin(path: Path, metric: str) -> Origin:
-    """What *path* says of *metric*'s scores."""
+    """Read from *path* where *metric*'s scores come from."""
     models: dict[str, Mapping[str, str]] = {}
     lower = False
     for line in scored(path, metric):
@@ -43,7 +43,7 @@ def origin(path: Path, metric: str) -> Origin:
 
 
 def scored(path: Path, metric: str) -> Iterator[Line]:
-    """The lines with a score of *metric*; what is no line is left out."""
+    """Yield the lines with a score of *metric*; what is no line is left out."""
     for record in records(path):
         line = line_of(record.values)
         if is_line(line) and metric in line["scores"]:

@@ -16,7 +16,7 @@ LARGEST = 2**63
 
 
 def write_lines(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence[str]) -> None:
-    """Write *lines*, which is asked for them twice, to *path*."""
+    """Write *lines* to *path*; they are iterated twice."""
     pyarrow, writer = arrow()
     kinds = kinds_of_columns(lines())
     schema = pyarrow.schema(fields(pyarrow, metrics, kinds))
@@ -27,7 +27,7 @@ def write_lines(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequen
 
 
 def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, type]) -> list[Any]:
-    """The columns of the file."""
+    """Return the columns of the file."""
     text = pyarrow.string()
     arrows = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64(), str: text}
     error = pyarrow.struct([("code", text), ("detail", text)])
@@ -40,7 +40,7 @@ def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, type]) -> list
 
 
 def kinds_of_columns(lines: Iterator[Line]) -> dict[str, type]:
-    """The type of each of the data set's own columns; text where its cells are of several."""
+    """Return the type of each of the data set's own columns; text if its cells are of several."""
     seen: dict[str, set[type]] = {}
     for line in lines:
         for name, cell in line.get("columns", {}).items():
@@ -51,14 +51,14 @@ def kinds_of_columns(lines: Iterator[Line]) -> dict[str, type]:
 
 
 def one_of(kinds: set[type]) -> type:
-    """The type that holds values of all *kinds*."""
+    """Return the type that holds values of all *kinds*."""
     if len(kinds) == 1:
         return next(iter(kinds))
     return float if kinds == {int, float} else str
 
 
 def flat(line: Line, kinds: dict[str, type]) -> Line:
-    """A line as the file holds it."""
+    """Return a line as the file holds it."""
     cells = line.get("columns", {})
     columns = {
         name: None if cells.get(name) is None else as_text(kind(cells[name])) for name, kind in kinds.items()
@@ -69,19 +69,19 @@ def flat(line: Line, kinds: dict[str, type]) -> Line:
 
 
 def as_text(value: Any) -> Any:
-    """*value* without halves of characters, which Parquet cannot hold."""
+    """Return *value* without halves of characters, which Parquet cannot hold."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """The lines that `write_lines` wrote.  Raises `UsageFault` for one that it did not."""
+    """Yield the lines that `write_lines` wrote.  Raises `UsageFault` for one that it did not."""
     for record in records(path):
         place = f"{path}, row {record.number}"
         yield checked(line_of(record.values), place)
 
 
 def line_of(values: Mapping[str, Any]) -> Line:
-    """A row as a line; a text that holds no JSON stays one, and makes it none."""
+    """Return a row as a line; text that is not JSON is kept, and makes the line invalid."""
     line = dict(values)
     for name in ("scores", "errors"):
         cells = line.get(name) or {}
@@ -96,7 +96,7 @@ def line_of(values: Mapping[str, Any]) -> Line:
 
 
 def parsed(cell: Any) -> Any:
-    """The JSON in a cell; the cell itself where there is none."""
+    """Parse the JSON in a cell; return the cell itself if it is not JSON."""
     try:
         return json.loads(cell)
     except (ValueError, TypeError, RecursionError):

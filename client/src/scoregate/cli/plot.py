@@ -12,14 +12,14 @@ BINS = 40
 
 
 def check(path: Path) -> None:
-    """Raise `UsageFault` where nothing could be drawn to *path*."""
+    """Raise `UsageFault` if nothing could be drawn to *path*."""
     if path.suffix.lower() not in KINDS:
         raise UsageFault(f"{path}: the name of a plot must end in {', '.join(KINDS)}")
     figure()
 
 
 def figure() -> Any:
-    """An empty figure that needs no display."""
+    """Return an empty figure that needs no display."""
     try:
         from matplotlib.figure import Figure
     except ImportError as exc:
@@ -28,7 +28,7 @@ def figure() -> Any:
 
 
 def draw(samples: Samples, threshold: float | None, path: Path) -> None:
-    """Histograms with the threshold; with labels one for each, and the ROC curve beside them."""
+    """Draw histograms with the threshold; with labels one for each, and the ROC curve."""
     drawn = figure()
     groups = {"all": samples.scores}
     if samples.labels:

@@ -1,4 +1,4 @@
-"""`scoregate questions`: what is asked about prompts."""
+"""`scoregate questions`: the question sets of prompts."""
 
 import argparse
 import json
@@ -17,14 +17,14 @@ HELP = "show the questions about prompts, and store them for scoring"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     parser.add_argument("prompts", nargs="+", metavar="PROMPT")
-    parser.add_argument("--style", default="dsg", help="the metric that asks them (default %(default)s)")
+    parser.add_argument("--style", default="dsg", help="the metric that uses them (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the sets as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, or 1 where a prompt has no questions."""
+    """Return 0, or 1 if a prompt has no questions."""
     with connected(arguments) as client:
         sets = client.questions(arguments.prompts, arguments.style)
         writers = {each["name"]: each["id"] for each in client.models()["models"] if each["role"] == ROLE}
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def as_json(found: scoregate.QuestionSet) -> dict[str, Any]:
-    """A set as the service has it."""
+    """Return a question set in the service's wire format."""
     content: dict[str, Any] = {"prompt": found.prompt, "style": found.style}
     if found.error:
         return content | {"error": {"code": found.error.code, "detail": found.error.detail}}
@@ -49,7 +49,7 @@ def as_json(found: scoregate.QuestionSet) -> dict[str, Any]:
 
 
 def as_text(found: scoregate.QuestionSet) -> str:
-    """A set's questions in a table below its prompt and its id."""
+    """Return a set's questions in a table below its prompt and its id."""
     if found.error:
         return f"{shown(found.prompt)}\n  no questions: {shown(found.error.code)}"
     rows = [

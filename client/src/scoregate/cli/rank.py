@@ -18,7 +18,7 @@ HELP = "order pictures of a prompt, the best first"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     parser.add_argument("images", type=Path, nargs="+", metavar="IMAGE")
     parser.add_argument("-p", "--prompt", required=True)
     parser.add_argument("-m", "--metric", default=METRIC, help="default %(default)s")
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def cascade(text: str) -> dict[str, Any]:
-    """The cheap metric, and how many pictures it keeps."""
+    """Return the cheap metric, and how many pictures it keeps."""
     metric, colon, keep = text.rpartition(":")
     if not (colon and metric):
         raise argparse.ArgumentTypeError("it has the form METRIC:KEEP, such as clipscore:8")
@@ -49,7 +49,7 @@ def cascade(text: str) -> dict[str, Any]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, or 1 where some picture has no score."""
+    """Return 0, or 1 if some picture has no score."""
     pictures = read_pictures(arguments.images)
     with connected(arguments) as client:
         try:
@@ -76,13 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def complaints(error: scoregate.ScoregateError, paths: list[Path]) -> list[str]:
-    """What *error* says of pictures, by their names; empty where it is about something else."""
+    """Return the faults of pictures in *error*, by name; empty if it is about something else."""
     places = [(OF_A_PICTURE.fullmatch(fault["pointer"]), fault["detail"]) for fault in error.errors]
     return [f"{paths[int(found[1])]}: {detail}" for found, detail in places if found]
 
 
 def as_text(ranking: scoregate.Ranking, paths: list[Path]) -> str:
-    """A table; why a picture has no score goes to stderr."""
+    """Return a table; why a picture has no score goes to stderr."""
     rows = []
     for place, ranked in enumerate(ranking, 1):
         path = paths[ranked.index]

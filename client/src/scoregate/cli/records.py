@@ -26,7 +26,7 @@ class Record:
 
 def records(path: Path) -> Iterator[Record]:
     """
-    The rows of *path*, read while they are asked for; unpacked if its name ends in `.gz`.
+    Yield the rows of *path*, read lazily; decompressed if its name ends in `.gz`.
 
     Raises:
         UsageFault: the file is of no kind that is known, or not what its name says.
@@ -42,7 +42,7 @@ def records(path: Path) -> Iterator[Record]:
 
 
 def kind(path: Path) -> str:
-    """The end of the name that says what the rows are."""
+    """Return the end of the name that says what the rows are."""
     return packed_name(path).suffix.lower()
 
 
@@ -51,7 +51,7 @@ def packed_name(path: Path) -> Path:
 
 
 def opened(path: Path) -> BinaryIO:
-    """The bytes of a file, unpacked."""
+    """Return the bytes of a file, unpacked."""
     return cast(BinaryIO, gzip.open(path)) if path != packed_name(path) else path.open("rb")
 
 
@@ -125,7 +125,7 @@ def count(path: Path) -> int:
 
 
 def arrow() -> tuple[Any, Any]:
-    """The modules `pyarrow` and `pyarrow.parquet`.  Raises `UsageFault` where they are missing."""
+    """Return the modules `pyarrow` and `pyarrow.parquet`.  Raises `UsageFault` if they are missing."""
     try:
         import pyarrow
         import pyarrow.parquet

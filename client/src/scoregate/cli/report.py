@@ -26,13 +26,13 @@ COLUMNS = {
     "human": "people's rating, a number that is larger for a better picture",
     "model": "the generator of the picture",
     "item": "what the generators' pictures have in common (default: the prompt)",
-    "skill": "a group, such as what the prompt asks for",
+    "skill": "a group, such as the skill that the prompt tests",
 }
 PICTURES = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     batch.add_dataset(parser)
     add = parser.add_argument
     add("-o", "--out", type=Path, required=True, metavar="PAGE", help="the page, a .html")
@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(f"--{name}", metavar="COLUMN", help=what)
     add("--scale", type=scale, metavar="A:B", help="ratings outside are counted and left out")
     add(ANY_MODELS, dest="any_models", action="store_true", help="scores of several models on one page")
-    add("--results", type=Path, metavar="FILE", help="the scores, as of `batch` (default: beside the page)")
-    add("--offline", action="store_true", help="draw what is in --results; no service is asked")
+    add("--results", type=Path, metavar="FILE", help="the scores, as of `batch` (default: next to the page)")
+    add("--offline", action="store_true", help="draw what is in --results, without a service")
     add(
         "--alpha",
         type=share,
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def price(text: str) -> float:
-    """An amount of money, 0 or more."""
+    """Return an amount of money, 0 or more."""
     value = finite(text)
     if value < 0:
         raise argparse.ArgumentTypeError("a price is 0 or more")
@@ -75,7 +75,7 @@ def price(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, or 1 where some row lacks a score; the page is there in both cases."""
+    """Return 0, or 1 if some row lacks a score; the page is written in both cases."""
     try:
         from scoregate.cli import drawing
     except ModuleNotFoundError as exc:
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def online(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Iterator[tuple[Results, int]]:
-    """The results in *file*, after the service was asked for what was missing."""
+    """Score the rows without results, and yield the results in *file*."""
     with connected(arguments, batch.TIMEOUT_S) as client:
         served = client.models()
         plan = batch.plan_of(arguments, served)
@@ -106,13 +106,13 @@ def online(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Itera
 
 @contextmanager
 def offline(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Iterator[tuple[Results, int]]:
-    """The results in *file* as they are."""
+    """Yield the results in *file* as they are."""
     with held(dataset, file, arguments.metrics, any_models=arguments.any_models) as results:
         yield results, 0
 
 
 def version_of(client: scoregate.Client) -> str:
-    """The service's version; empty where it does not tell, as behind a gateway."""
+    """Return the service's version; empty if unknown, as behind a gateway."""
     try:
         return client.version()
     except scoregate.ScoregateError:

@@ -64,7 +64,7 @@ class Results:
         self.file.truncate(self.end)
 
     def earlier(self, row: Row, sha256: str) -> Line | None:
-        """The line of this very picture and prompt, if there is one."""
+        """Return the line of this very picture and prompt, if there is one."""
         start = self.held.get((row.image, row.prompt))
         if start is None:
             return None
@@ -98,7 +98,7 @@ class Results:
         self.count += 1
 
     def lines(self) -> Iterator[Line]:
-        """The lines of this run, in the order of the data set."""
+        """Yield the lines of this run, in the order of the data set."""
         for number in sorted(self.order):
             yield self.line(self.order[number])
 

@@ -20,7 +20,7 @@ class Run:
     Attributes:
         asked: pictures that were answered, *cached* those of them that needed no model.
         seconds: of wall time.
-        version: the service's; empty where it does not tell.
+        version: the service's; empty if unknown.
         lower: metrics whose lower scores are the better ones.
     """
 
@@ -39,7 +39,7 @@ class Run:
 
 
 def beside(results: Path) -> Path:
-    """The file of the runs that wrote *results*."""
+    """Return the file of the runs that wrote *results*."""
     return results.with_name(f"{results.name}.runs")
 
 
@@ -47,7 +47,7 @@ def beside(results: Path) -> Path:
 def noted(
     results: Path, version: str, metrics: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Run]:
-    """A run, written down however it ends, unless the process is killed."""
+    """Yield a run; log it when the block ends, also by an exception."""
     run, begun = Run(version=version, lower=tuple(lower_among(metrics))), clock()
     try:
         yield run
@@ -58,7 +58,7 @@ def noted(
 
 
 def runs(results: Path) -> list[Run]:
-    """The runs that were noted; lines that are none are passed over."""
+    """Return the logged runs; skip invalid lines."""
     try:
         lines = beside(results).read_text("utf-8").splitlines()
     except (FileNotFoundError, UnicodeDecodeError):
@@ -67,7 +67,7 @@ def runs(results: Path) -> list[Run]:
 
 
 def read(line: str) -> Run | None:
-    """The run that a line tells of; None where it tells of none."""
+    """Parse a line; return None if it is not valid."""
     try:
         told = json.loads(line)
         counts = int(told["asked"]), int(told["cached"]), float(told["seconds"])

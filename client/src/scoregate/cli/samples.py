@@ -16,7 +16,7 @@ NAMED = 5  # rows without a score that are named
 @dataclass
 class Samples:
     """
-    The scores of a file, with their labels where a column of them was named.
+    The scores of a file, with their labels if a column of them was named.
 
     Attributes:
         lower: whether lower scores are the better ones.
@@ -33,22 +33,22 @@ class Samples:
         self.left_out.setdefault(why, []).append(row)
 
     def of(self, label: bool) -> list[float]:
-        """The scores with *label*; none where no column of labels was named."""
+        """Return the scores with *label*; none if no column of labels was named."""
         return [score for score, each in zip(self.scores, self.labels, strict=False) if each is label]
 
     def worth(self, scores: Iterable[float]) -> list[float]:
-        """The scores, lowest first, turned so that a higher one is better."""
+        """Return the scores, lowest first, turned so that a higher one is better."""
         return sorted(turned(score, self.lower) for score in scores)
 
 
 def turned(score: float, lower: bool) -> float:
-    """The score with its sign turned where *lower* ones are better; twice, it is itself."""
+    """Return the score with its sign turned where *lower* ones are better; twice, it is itself."""
     return 0.0 - score if lower else score
 
 
 def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
     """
-    The scores of *metric* in *path*, a result of `scoregate batch` or any file with such a column.
+    Return the scores of *metric* in *path*, a result of `scoregate batch` or any file with such a column.
 
     Args:
         metric: None takes the one metric that the first row has, or its column `score`.
@@ -71,7 +71,7 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
 
 
 def only_metric(record: Record, path: Path) -> str:
-    """The metric that needs not be named."""
+    """Return the default metric."""
     scores = record.values.get("scores")
     names = list(scores) if isinstance(scores, Mapping) else []
     if isinstance(scores, Mapping) and isinstance(errors := record.values.get("errors"), Mapping):
@@ -103,7 +103,7 @@ def add(samples: Samples, record: Record, label: str | None) -> None:
 
 
 def as_score(cell: Any, record: Record, column: str) -> float | None:
-    """The number in a cell; None where it is empty."""
+    """Return the number in a cell; None if it is empty."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
     if isinstance(cell, int | float | str) and not isinstance(cell, bool):
@@ -117,13 +117,13 @@ def as_score(cell: Any, record: Record, column: str) -> float | None:
 
 
 def labelled(values: Mapping[str, Any], label: str) -> Any:
-    """A label's cell; a result of `scoregate batch` has the data set's columns in `columns`."""
+    """Return a label's cell; a result of `scoregate batch` has the data set's columns in `columns`."""
     columns = values.get("columns")
     return columns.get(label) if label not in values and isinstance(columns, Mapping) else values.get(label)
 
 
 def as_label(cell: Any, record: Record, column: str) -> bool | None:
-    """True for 1 and true, False for 0 and false; None where the cell is empty."""
+    """Return True for 1 and true, False for 0 and false, None for an empty cell."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
     text = str(cell).strip().lower()
@@ -135,7 +135,7 @@ def as_label(cell: Any, record: Record, column: str) -> bool | None:
 
 
 def noted(samples: Samples) -> list[str]:
-    """One line about each kind of row that was left out, with the first of them."""
+    """Return one line about each kind of row that was left out, with the first of them."""
     return [
         f"{len(rows)} of {samples.rows} rows left out, {why}: row{'s' * (len(rows) > 1)} "
         + ", ".join(map(str, rows[:NAMED]))

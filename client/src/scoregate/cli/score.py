@@ -16,7 +16,7 @@ HELP = "score pictures against a prompt"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     parser.add_argument("images", type=Path, nargs="+", metavar="IMAGE")
     parser.add_argument("-p", "--prompt", required=True)
     add_metrics(parser, "-o")
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, or 1 where some score is missing."""
+    """Return 0, or 1 if some score is missing."""
     pictures = read_pictures(arguments.images)
     items = [scoregate.Item(prompt=arguments.prompt, image=pictures[path]) for path in arguments.images]
     metrics, options = metrics_of(arguments), options_of(arguments)
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def as_text(report: scoregate.Report, paths: list[Path], metrics: list[str]) -> str:
-    """A table of scores, and below it what explains them."""
+    """Return a table of scores, and below it what explains them."""
     rows = [
         [path, *(number(result.scores.get(metric)) for metric in metrics)]
         for path, result in zip(paths, report, strict=True)

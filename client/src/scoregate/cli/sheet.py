@@ -27,13 +27,13 @@ def write(path: Path, dataset: Dataset, results: Results, limit: int) -> None:
 
 
 def badness(line: Line, metric: str, sign: int) -> tuple[bool, float, int]:
-    """What sorts the worst first; rows in their order where it is the same."""
+    """Return the sort key: worst first, then in row order."""
     score = line["scores"].get(metric)
     return score is not None, sign * (score or 0.0), line["row"]
 
 
 def bytes_of(row: Row) -> bytes:
-    """The picture's bytes, empty where there are none."""
+    """Return the picture's bytes; empty if unreadable."""
     try:
         return row.read()
     except (OSError, ValueError):
@@ -43,7 +43,7 @@ def bytes_of(row: Row) -> bytes:
 def page(
     worst: list[Line], pictures: Mapping[int, str], metric: str, rows: int, kinds: Sequence[Kind]
 ) -> Iterator[str]:
-    """The page's parts."""
+    """Yield the page's parts."""
     title = f"The {len(worst)} worst of {rows}" if len(worst) < rows else f"All {rows}, the worst first"
     yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -60,7 +60,7 @@ def page(
 
 
 def figure(line: Line, picture: str) -> str:
-    """A row: its picture, its prompt, its scores and its errors."""
+    """Return a row: its picture, its prompt, its scores and its errors."""
     prompt = safe(line["prompt"] or "")
     image = (
         f'<img src="{picture}" alt="{prompt}" loading="lazy">'
@@ -79,7 +79,7 @@ def figure(line: Line, picture: str) -> str:
 
 
 def safe(text: str) -> str:
-    """*text* for HTML; what would turn or break a line is shown as an escape."""
+    """Return *text* for HTML; what would turn or break a line is shown as an escape."""
     return escape(shown(text))
 
 

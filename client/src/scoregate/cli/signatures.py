@@ -13,7 +13,7 @@ BRANDS = {"avif": (b"avif", b"avis", b"mif1", b"msf1"), "mp4": (b"iso", b"mp4", 
 
 
 def kind_of(picture: bytes) -> str:
-    """The format as browsers call it; empty where the first bytes are no picture's and no film's."""
+    """Return the format as browsers call it; empty if the first bytes are no picture's and no film's."""
     if picture[:4] == b"RIFF" and picture[8:12] == b"WEBP":
         return "webp"
     if picture[:2] == b"BM" and not any(picture[6:10]):  # two letters alone may begin any text

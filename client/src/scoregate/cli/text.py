@@ -9,7 +9,7 @@ GAP = "  "
 
 
 def shown(text: object) -> str:
-    r"""*text* in one line; characters that would steer a terminal as escapes such as `\x1b`."""
+    r"""Return *text* in one line; characters that would steer a terminal as escapes such as `\x1b`."""
     return "".join(
         ascii(char)[1:-1] if char in TURNING or unicodedata.category(char) in STEERING else char
         for char in str(text)
@@ -17,13 +17,13 @@ def shown(text: object) -> str:
 
 
 def width(text: str) -> int:
-    """How many columns of a terminal *text* takes."""
+    """Return the number of terminal columns of *text*."""
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: Iterable[str] = ()) -> str:
     """
-    Rows below their heads, in columns; a column without any cell is left out.
+    Return rows below their heads, in columns; a column without any cell is left out.
 
     Args:
         right: heads of the columns that stand at the right, as numbers do.
@@ -43,5 +43,5 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: Iterabl
 
 
 def number(value: float | None) -> str:
-    """A score for people, to four digits; a dash where there is none."""
+    """Format a score with four digits; a dash for None."""
     return "–" if value is None else f"{value:.4g}" if abs(value) >= 1000 else f"{value:.4f}"

@@ -50,21 +50,21 @@ def accepted(ordered: Sequence[float], threshold: float) -> Rate:
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float:
-    """The lowest score that at least *percent* % of the scores do not exceed (nearest rank)."""
+    """Return the lowest score that at least *percent* % of the scores do not exceed (nearest rank)."""
     return ordered[max(0, ceil(Fraction(percent * len(ordered), 100)) - 1)]
 
 
 def for_pass_rate(scores: Iterable[float], wanted: Fraction) -> float:
-    """The highest score that, as a threshold, passes at least the *wanted* share; above 0, to 1."""
+    """Return the highest score that, as a threshold, passes at least the *wanted* share; above 0, to 1."""
     best_first = sorted(scores, reverse=True)
     return best_first[ceil(wanted * len(best_first)) - 1]
 
 
 def for_false_accept_rate(bad: Sequence[float], good: Sequence[float], wanted: Fraction) -> float | None:
     """
-    The lowest score that, as a threshold, accepts at most the *wanted* share of the *bad*.
+    Return the lowest score that, as a threshold, accepts at most the *wanted* share of the *bad*.
 
-    None where even the highest score accepts more of them.
+    None if even the highest score accepts more of them.
     """
     allowed = int(wanted * len(bad))
     worst_last = sorted(bad, reverse=True)

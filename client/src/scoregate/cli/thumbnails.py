@@ -12,14 +12,14 @@ SHOWN = {"jpeg", "png", "gif", "bmp", "webp", "avif"}  # by browsers
 
 
 def data_uri(picture: bytes) -> str:
-    """The picture as the address of an image; empty where it can't be shown."""
+    """Return the picture as the address of an image; empty if it can't be shown."""
     small = thumbnail(picture) if find_spec("PIL") else picture
     kind = kind_of(small)
     return f"data:image/{kind};base64,{base64.b64encode(small).decode()}" if kind in SHOWN else ""
 
 
 def thumbnail(picture: bytes) -> bytes:
-    """A small JPEG of what is scored: no orientation, no transparency.  Empty where it can't be read."""
+    """Return a small JPEG of what is scored: no orientation, no transparency.  Empty if it can't be read."""
     from PIL import Image
 
     try:

@@ -31,7 +31,7 @@ def warn(answer: scoregate.Report | scoregate.Ranking) -> None:
 
 
 def kinds_of(lines: Iterable[Line]) -> list[Kind]:
-    """The kinds of warnings of some lines, demo models first and then the most frequent ones."""
+    """Return the kinds of warnings of some lines, demo models first and then the most frequent ones."""
     found: dict[str, Kind] = {}
     for line in lines:
         for kind, notice in {notice.kind: notice for notice in notices_of(line)}.items():
@@ -40,13 +40,13 @@ def kinds_of(lines: Iterable[Line]) -> list[Kind]:
 
 
 def notices_of(line: Line) -> list[Notice]:
-    """The warnings of a line, and one about demo models."""
+    """Return the warnings of a line, and one about demo models."""
     given = map(Notice.of_json, line.get("warnings", ()))
     return list(with_demo(given, line.get("models", {}) if line["scores"] else {}))
 
 
 def with_demo(notices: Iterable[Notice], models: Mapping[str, str]) -> Iterator[Notice]:
-    """The notices, after one about demo models among *models* where the service sends none."""
+    """Yield the notices, after one about demo models among *models* if the service sends none."""
     given = list(notices)
     if not any(notice.code == DEMO for notice in given):
         yield from demos(models)
@@ -54,7 +54,7 @@ def with_demo(notices: Iterable[Notice], models: Mapping[str, str]) -> Iterator[
 
 
 def demos(models: Mapping[str, str]) -> list[Notice]:
-    """A warning about the demo models among *models*, labels by name; empty where there is none."""
+    """Return a warning about the demo models among *models* (labels by name); empty without any."""
     names = [name for name, label in models.items() if label.startswith(DEMO_ID)]
     if not names:
         return []

@@ -60,7 +60,7 @@ class Ratings:
 
 def ratings_of(unit: Names, rater: Names, rating: Any, scale: Scale | None = None) -> Ratings:
     """
-    The ratings to compare.
+    Return the ratings to compare.
 
     Raises:
         BadColumn: no rating is inside the scale, there is one rater, or one rated a unit twice.
@@ -114,14 +114,14 @@ def alpha(
 
 
 def paired(units: Codes, values: Floats) -> tuple[Codes, Floats]:
-    """The ratings of units with two or more, and those units numbered anew."""
+    """Return the ratings of units with two or more, and those units numbered anew."""
     kept = np.bincount(units)[units] > 1
     return np.unique(units[kept], return_inverse=True)[1].astype(np.intp), values[kept]
 
 
 def coefficients(units: Codes, values: Floats, weights: Floats | None = None) -> Coefficients:
     """
-    Alpha at each level, from the ratings of units with two or more; None where all are the same.
+    Alpha at each level, from the ratings of units with two or more; None if all are the same.
 
     The ordinal distance of two values is that of their middle ranks, so it is the interval distance of
     ranks, and neither needs a table of all pairs of values.
@@ -167,7 +167,7 @@ def ratio(observed: float, expected: float) -> float | None:
 
 
 def intervals(units: Codes, values: Floats, times: int, seed: int) -> dict[str, tuple[float, float]]:
-    """The middle 95 % of alpha over units drawn with replacement, by level."""
+    """Return the middle 95 % of alpha over units drawn with replacement, by level."""
     drawn: dict[str, list[float]] = {level: [] for level in LEVELS}
     for weights in drawings(int(units.max()) + 1, times, seed):
         for level, value in coefficients(units, values, weights).items():

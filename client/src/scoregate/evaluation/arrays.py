@@ -20,14 +20,14 @@ NOISE = 1e-14  # of a value: what a few additions and a division leave
 
 
 def coded(names: Names) -> tuple[list[str], Codes]:
-    """The distinct *names* in order, and for each row the place of its name there."""
+    """Return the distinct *names* in order, and for each row the place of its name there."""
     distinct, codes = np.unique(np.asarray(names, dtype=object), return_inverse=True)
     return [str(name) for name in distinct], codes.astype(np.intp)
 
 
 def exact(values: Floats) -> tuple[Floats, int]:
     """
-    The values as whole numbers and the scale that makes them so, so that equal differences are equal.
+    Return the values as whole numbers and the scale that makes them so, so that equal differences are equal.
 
     0.3 - 0.2 and 0.2 - 0.1 differ as floats, and 3 - 2 and 2 - 1 do not.  Values that are neither short
     decimals nor simple fractions come back as they are, with scale 1.
@@ -55,10 +55,10 @@ def without_noise(values: Floats) -> Floats:
 
 def floats(values: Any, role: str) -> Floats:
     """
-    *values* as an array of finite numbers, `without_noise`.
+    Return *values* as an array of finite numbers, `without_noise`.
 
     Raises:
-        BadColumn: there is none, or one is not finite.
+        BadColumn: the column is empty, or a value is not finite.
     """
     found = np.asarray(values, dtype=np.float64)
     if not found.size:
@@ -69,7 +69,7 @@ def floats(values: Any, role: str) -> Floats:
 
 
 def varied(values: Any, role: str) -> Floats:
-    """The same.  Raises `BadColumn` where all are equal, too."""
+    """Return the same.  Raises `BadColumn` if all are equal, too."""
     found = floats(values, role)
     if found.min() == found.max():
         raise BadColumn(role, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value")

@@ -42,7 +42,7 @@ def auroc(metric: Any, label: Any) -> Auroc:
 
 
 def roc(metric: Floats, label: Floats) -> tuple[Floats, Floats]:
-    """The shares of wrong and of right pictures at or above each threshold, from 0 to 1."""
+    """Return the shares of wrong and of right pictures at or above each threshold, from 0 to 1."""
     shares, metric = [], without_noise(metric)
     thresholds = np.append(np.inf, np.unique(metric)[::-1])
     for kind in (0, 1):

@@ -28,7 +28,7 @@ class Step:
 
     Attributes:
         mean: of alpha or of Spearman's correlation over the subsets.
-        low, high: where the middle 95 % of them lie.
+        low, high: if the middle 95 % of them lie.
         subsets: with a value.  Those whose ratings are all the same, or of different units, have no alpha.
             Those that rate all generators the same, or not all generators, have no correlation.
         undefined: without one.
@@ -92,7 +92,7 @@ def convergence(
 
 
 def subsets(count: int, k: int, samples: int, random: np.random.Generator) -> Iterator[tuple[int, ...]]:
-    """All sets of *k* out of *count*, or *samples* different ones where there are more."""
+    """Yield all sets of *k* out of *count*, or *samples* different ones where there are more."""
     if comb(count, k) <= samples:
         yield from combinations(range(count), k)
         return
@@ -152,7 +152,7 @@ def scores(ratings: Ratings, models: Codes, kept: Any) -> Floats:
 
 
 def spearman(one: Floats, other: Floats) -> float | None:
-    """None where *one* is constant or has gaps."""
+    """Return None if *one* is constant or has gaps."""
     if np.isnan(one).any() or np.ptp(one) == 0:
         return None
     return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])

@@ -26,7 +26,7 @@ class Correlation:
 
 
 def correlation(metric: Any, human: Any) -> Correlation:
-    """All three, over one pool.  Raises `BadColumn` for a column whose values are all the same."""
+    """Return all three, over one pool.  Raises `BadColumn` for a column whose values are all the same."""
     metric, human = varied(metric, "metric"), varied(human, "human")
     if len(metric) != len(human):
         raise BadColumn("human", f"{len(human)} values for {len(metric)} of the metric")

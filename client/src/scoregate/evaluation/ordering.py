@@ -1,5 +1,5 @@
 """
-Which generator is better, where the difference is significant.
+Which generator is better, if the difference is significant.
 
 The model ordering of Gecko (Wiles et al. 2024, arXiv 2404.16820, section 4.2): Wilcoxon's signed-rank test
 for each pair of generators.
@@ -64,7 +64,7 @@ class Ordering:
     """
     Attributes:
         order: generators by mean value, the best first.
-        tiers: groups without a significant difference, the best first; None where `=` is not transitive.
+        tiers: groups without a significant difference, the best first; None if `=` is not transitive.
         unpaired: items that lack a generator; they count in the pairs that have both.
         ratings: rows; several of a generator and an item were averaged.
         agreement: the share of pairs with people's relation, *human_pairs* and *human_order*.
@@ -94,10 +94,10 @@ def ordering(
     human: Any = None,
 ) -> Ordering:
     """
-    The relation of each pair of generators, from values for the same items.
+    Return the relation of each pair of generators, from values for the same items.
 
     Args:
-        scale: of the ratings: those of *human* where it is given, else of *value*.
+        scale: of the ratings: those of *human* if it is given, else of *value*.
         human: people's ratings of the same rows; *agreement* is the share of pairs with their relation.
 
     Raises:
@@ -158,7 +158,7 @@ def ordered(
 
 
 def exact_cells(cells: Floats) -> Floats:
-    """The cells as whole numbers, where they are decimals or means of a few ratings."""
+    """Return the cells as whole numbers, if they are decimals or means of a few ratings."""
     there = ~np.isnan(cells)
     found = cells.copy()
     found[there], _ = exact(cells[there])
@@ -179,7 +179,7 @@ def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedR
     Wilcoxon's signed-rank test; without a difference p is 1.
 
     Args:
-        zero_method: `wilcox` leaves differences of 0 out, `pratt` ranks them and then leaves them out.
+        zero_method: `wilcox` drops differences of 0, `pratt` ranks them and then leaves them out.
     """
     given = np.asarray(differences, dtype=np.float64)
     largest = np.abs(given).max(initial=0)

@@ -63,12 +63,12 @@ def reliable(
     threshold: float = THRESHOLD,
 ) -> Reliable:
     """
-    The prompts to rely on.
+    Return the prompts to rely on.
 
     Args:
-        template: how raters were asked; None for one template.
+        template: the wording of the question to raters; None for one template.
         unit: what of a prompt a rating is about, such as a word or a question; its variance is averaged
-            over them.  None where ratings are about the picture as a whole.
+            over them.  None if ratings are about the picture as a whole.
 
     Raises:
         BadColumn: all ratings are the same or outside the scale, or nothing was rated twice.

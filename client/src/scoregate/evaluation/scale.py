@@ -21,7 +21,7 @@ class Scale:
 
 
 def inside(ratings: Floats, scale: Scale | None, role: str) -> npt.NDArray[np.bool_]:
-    """Which ratings are on the scale.  Raises `BadColumn` where none is."""
+    """Which ratings are on the scale.  Raises `BadColumn` if none is."""
     found = np.ones(len(ratings), bool)
     if scale:
         found = (ratings >= scale.low) & (ratings <= scale.high)

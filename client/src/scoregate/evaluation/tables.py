@@ -38,12 +38,12 @@ class Table:
     turned: bool = False
 
     def numbers(self, column: str) -> Floats:
-        """The column as numbers, NaN where a cell is empty or NaN.  Raises `BadInput`."""
+        """Return the column as numbers, NaN if a cell is empty or NaN.  Raises `BadInput`."""
         return np.array(self.each(column, self.number), dtype=np.float64)
 
     def worth(self, column: str, *, lower: bool = False) -> Floats:
         """
-        The column as numbers of which a higher one is better: the sign is turned where lower ones are.
+        Return the column as numbers of which a higher one is better: the sign is turned where lower ones are.
 
         Args:
             lower: whether they are.  A result of `scoregate batch` says it by itself.
@@ -53,19 +53,19 @@ class Table:
         return 0.0 - numbers if self.turned else numbers
 
     def labels(self, column: str) -> Floats:
-        """The same for truth values: 1 and true, 0 and false."""
+        """Return the same for truth values: 1 and true, 0 and false."""
         return np.array(self.each(column, label), dtype=np.float64)
 
     def texts(self, column: str) -> list[str | None]:
-        """The column as texts, None where a cell is empty."""
+        """Return the column as texts, None if a cell is empty."""
         return self.each(column, text)
 
     def names(self, column: str) -> list[str]:
-        """The same.  Raises `BadInput` where a cell is empty."""
+        """Return the same.  Raises `BadInput` if a cell is empty."""
         return self.each(column, name)
 
     def complete(self, *columns: Floats | list[str | None]) -> list[Any]:
-        """*columns* without the rows that lack a cell in one of them; those are counted."""
+        """Return *columns* without the rows that lack a cell in one of them; those are counted."""
         whole = [
             place
             for place, cells in enumerate(zip(*columns, strict=True))
@@ -78,7 +78,7 @@ class Table:
         ]
 
     def each(self, column: str, read: Callable[[Any], Cell]) -> list[Cell]:
-        """What *read* makes of every cell of *column*."""
+        """Apply *read* to every cell of *column*."""
         cells = [cell(record.values, column) for record in self.records]
         if not any(held(record.values, column) for record in self.records):
             offered = ", ".join(dict.fromkeys(name for record in self.records for name in record.values))
@@ -92,7 +92,7 @@ class Table:
             raise BadInput(f"{self.path}, row {record.number}, column {column}: {exc}") from exc
 
     def number(self, cell: Any) -> float:
-        """The number in a cell, also in quotes; NaN where there is none."""
+        """Return the number in a cell, also in quotes; NaN for an empty cell."""
         if isinstance(cell, str) and '"' in cell:
             cell = cell.replace('"', "")
             self.unquoted += 1
@@ -110,7 +110,7 @@ class Table:
 
 
 def listed(values: Mapping[str, Any]) -> list[Any]:
-    """The metrics of a line of `scoregate batch` whose lower scores are the better ones."""
+    """Return the metrics of a line of `scoregate batch` whose lower scores are the better ones."""
     cell = values.get("lower_is_better")
     if isinstance(cell, str):  # in Parquet
         try:
@@ -122,7 +122,7 @@ def listed(values: Mapping[str, Any]) -> list[Any]:
 
 def read(path: Path | str) -> Table:
     """
-    All rows of a file whose name ends in .csv, .jsonl, .ndjson or .parquet, with or without .gz.
+    Return all rows of a file whose name ends in .csv, .jsonl, .ndjson or .parquet, with or without .gz.
 
     A line of `scoregate batch` is a row with the columns that its `scores` and `columns` name.
 
@@ -144,13 +144,13 @@ def read(path: Path | str) -> Table:
 
 
 def cell(values: Mapping[str, Any], column: str) -> Any:
-    """A row's cell, also where `scoregate batch` put it; None where there is none."""
+    """Return a row's cell, also of a line of `scoregate batch`; None if missing."""
     places = [values, *(values[name] for name in NESTED if isinstance(values.get(name), Mapping))]
     return next((place[column] for place in places if column in place), None)
 
 
 def held(values: Mapping[str, Any], column: str) -> bool:
-    """Whether a row has the column, or `scoregate batch` says that its score is missing."""
+    """Return True if a row has the column, or `scoregate batch` says that its score is missing."""
     places = [values, *(values.get(name) for name in (*NESTED, "errors"))]
     return any(isinstance(place, Mapping) and column in place for place in places)
 
@@ -160,7 +160,7 @@ def empty(cell: Any) -> bool:
 
 
 def text(cell: Any) -> str | None:
-    """A cell as text; None where it is empty, or NaN."""
+    """Return a cell as text; None if it is empty, or NaN."""
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)  # Parquet has whole numbers as floats where a cell is empty
     return None if empty(cell) or cell != cell else str(cell)
@@ -174,7 +174,7 @@ def name(cell: Any) -> str:
 
 
 def label(cell: Any) -> float:
-    """1 for 1 and true, 0 for 0 and false; NaN where the cell is empty."""
+    """Return 1 for 1 and true, 0 for 0 and false, NaN for an empty cell."""
     if empty(cell) or cell != cell:
         return nan
     value = LABELS.get(str(cell).strip().lower())

@@ -47,7 +47,7 @@ class PairAccuracy:
 
 def pair_accuracy(metric: Any, human: Any, group: Names | None = None) -> PairAccuracy:
     """
-    The accuracy over all pairs, or over those within each *group*, with one epsilon for all.
+    Return the accuracy over all pairs, or over those within each *group*, with one epsilon for all.
 
     Memory does not grow with the number of pairs.  Time does: 5 million take about a second.
 
@@ -82,7 +82,7 @@ Rows = tuple[Floats, Floats, Codes]  # metric, human and group, by group and wit
 
 
 def pairs(rows: Rows) -> Iterator[tuple[Floats, Orders]]:
-    """All pairs in blocks: the metric's distance, and people's order: 1 the same, 0 tied, -1 opposite."""
+    """Yield blocks of pairs: the metric's distance, and people's order (1 same, 0 tied, -1 opposite)."""
     metric, human, groups = rows
     waiting: list[tuple[Floats, Orders]] = []
     size = 0
@@ -117,7 +117,7 @@ def counts(rows: Rows, epsilon: float) -> npt.NDArray[np.int64]:
 
 def best_distance(rows: Rows) -> float:
     """
-    The smallest distance that gains most over 0.
+    Return the smallest distance that gains most over 0.
 
     Tying a pair gains it if people tie it, and loses it if it was concordant.  A first pass sums gains in
     bins of distances.  Only bins in which the sum could exceed the best one at a bin's end are looked at
@@ -140,7 +140,7 @@ def best_distance(rows: Rows) -> float:
 
 
 def bins_of(distance: Floats, lowest: int) -> npt.NDArray[np.int64]:
-    """The bits of a positive float are in the order of its value."""
+    """Return the bits of positive floats, which sort like their values."""
     bits = np.ascontiguousarray(distance).view(np.int64) >> MANTISSA
     bins: npt.NDArray[np.int64] = np.maximum(bits - lowest, 0)
     return bins
@@ -149,7 +149,7 @@ def bins_of(distance: Floats, lowest: int) -> npt.NDArray[np.int64]:
 def best_within(
     rows: Rows, wanted: npt.NDArray[np.bool_], before: npt.NDArray[np.int64], lowest: int
 ) -> float:
-    """The smallest best distance, 0 among them, looking at the *wanted* bins alone."""
+    """Return the smallest best distance, 0 among them, looking at the *wanted* bins alone."""
     distances, gains = np.zeros(0), np.zeros(0)
     for distance, order in pairs(rows):
         kept = wanted[bins_of(distance, lowest)] & (order >= 0) & (distance > 0)

@@ -22,7 +22,7 @@ MOST_WALKS = 100_000  # of one graph
 PARTITIONS = (("synth", 0, 110), ("nat", 111, 135), ("real", 136, 10**9))  # ids of the data set's graphs
 
 Version = Literal["paper", "current"]
-Nodes = dict[str, Floats]  # the scores of a graph's pictures; NaN where there is none
+Nodes = dict[str, Floats]  # the scores of a graph's pictures; NaN if missing
 Values = tuple[float, float, float]  # rank, separation, delta
 
 
@@ -58,10 +58,10 @@ class Ts2(Means):
 
 def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collection[str] = ()) -> Ts2:
     """
-    The three figures of a metric.
+    Return the three figures of a metric.
 
     Args:
-        metric: a score for each picture, NaN where there is none.
+        metric: a score for each picture, NaN if missing.
         skip: graphs that are left out of the means.  The paper's tables leave out 164.
 
     Raises:
@@ -91,7 +91,7 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
 
 
 def graphs_of(scores: Floats, graph: Names, node: Names) -> dict[str, Nodes]:
-    """The nodes of every graph, in the order of their levels."""
+    """Return the nodes of every graph, in the order of their levels."""
     rows: dict[str, dict[str, list[int]]] = {}
     for row, (name, each) in enumerate(zip(graph, node, strict=True)):
         rows.setdefault(name, {}).setdefault(each, []).append(row)
@@ -115,7 +115,7 @@ def means(values: Sequence[Values], divisor: float) -> Means:
 
 
 def partitions(values: dict[str, Values], divisor: float) -> dict[str, dict[str, float]]:
-    """The means of synthetic errors, natural images and real errors, by the ids of the released data."""
+    """Return the means of synthetic errors, natural images and real errors of the released data."""
     if not all(re.fullmatch(r"\d+", name) for name in values):
         return {}
     found = {}
@@ -127,7 +127,7 @@ def partitions(values: dict[str, Values], divisor: float) -> dict[str, dict[str,
 
 def of_paper(name: str, nodes: Nodes) -> Values:
     """
-    A graph's values in the paper's version: everything is a mean over walks, weighted by their scores.
+    Return a graph's values in the paper's version: everything is a mean over walks, weighted by their scores.
 
     Its walks visit level 0 twice, as the released code of the time did.
     """
@@ -148,7 +148,7 @@ def of_paper(name: str, nodes: Nodes) -> Values:
 
 
 def of_current(name: str, nodes: Nodes) -> Values:
-    """A graph's values in the current version: walks for the rank, pairs of nodes for the others."""
+    """Return a graph's values in the current version: walks for the rank, pairs of nodes for the others."""
     walks = [points(walk, nodes) for walk in walked(name, list(by_level(nodes).values()))]
     ranks = np.array([rank(*walk) for walk in walks])
     weights = np.array([len(scores) for _, scores in walks], dtype=np.float64)
@@ -171,7 +171,7 @@ def by_level(nodes: Nodes) -> dict[int, list[str]]:
 
 
 def walked(name: str, steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Every choice of one node from each step."""
+    """Return every choice of one node from each step."""
     count = prod(map(len, steps))
     if count > MOST_WALKS:
         raise BadColumn("graph", f"graph {name} has {count} walks, and {MOST_WALKS} are the most")
@@ -186,7 +186,7 @@ def points(walk: tuple[str, ...], nodes: Nodes) -> tuple[Floats, Floats]:
 
 
 def rank(levels: Floats, scores: Floats) -> float:
-    """Spearman's rank correlation with its sign turned; 0 where one side is constant, NaN below two."""
+    """Return Spearman's rank correlation, negated; 0 if one side is constant, NaN below two."""
     if len(scores) < 2:
         return np.nan
     if np.ptp(levels) == 0 or np.ptp(scores) == 0:
@@ -195,7 +195,7 @@ def rank(levels: Floats, scores: Floats) -> float:
 
 
 def steps(levels: Floats, scores: Floats) -> tuple[float, float]:
-    """The mean separation of a walk's levels, and the mean fall from each to the next; 0 without a pair."""
+    """Return the mean separation of a walk's levels, and the mean fall between them; 0 without a pair."""
     groups = [scores[levels == each] for each in np.unique(levels)]
     if len(groups) < 2:
         return 0.0, 0.0
@@ -204,7 +204,7 @@ def steps(levels: Floats, scores: Floats) -> tuple[float, float]:
 
 
 def separation(a: Floats, b: Floats) -> float:
-    """The two-sample Kolmogorov-Smirnov statistic: the largest gap between two distributions."""
+    """Return the two-sample Kolmogorov-Smirnov statistic: the largest gap between two distributions."""
     every = np.concatenate([a, b])
     below = [np.searchsorted(np.sort(each), every, side="right") / len(each) for each in (a, b)]
     return float(np.abs(below[0] - below[1]).max())

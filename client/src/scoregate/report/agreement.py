@@ -17,7 +17,7 @@ SEED = 0
 
 
 def agreement(scored: Scored) -> str:
-    """A plot and its figures for each metric.  Raises `Missing` without a column of ratings."""
+    """Return a plot and its figures for each metric.  Raises `Missing` without a column of ratings."""
     if scored.columns.human is None:
         raise Missing("No column of people's ratings was named (--human).")
     columns = {"metric": "scores", "human": scored.columns.human}
@@ -26,7 +26,7 @@ def agreement(scored: Scored) -> str:
 
 
 def of_metric(scored: Scored, metric: str) -> str:
-    """Raises `BadColumn` where one side is constant, `Missing` where too few rows have both."""
+    """Return a metric's plot and figures.  Raises `BadColumn` for a constant side, `Missing` for few rows."""
     rows = scored.rated(metric)
     if len(rows) < 2:
         raise Missing(f"{len(rows)} rows have a score and a rating, and two are needed")
@@ -55,7 +55,7 @@ def of_metric(scored: Scored, metric: str) -> str:
 
 
 def sampled(count: int, most: int) -> npt.NDArray[np.intp]:
-    """The places of all rows, or of *most* drawn at random, in their order."""
+    """Return the places of all rows, or of *most* drawn at random, in their order."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))

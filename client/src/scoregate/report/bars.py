@@ -23,7 +23,7 @@ class Bar:
 
 
 def grouped(rows: Iterable[Row], name: Callable[[Row], str | None]) -> Iterator[tuple[str, list[Row]]]:
-    """Rows by what a column says of them, in the order of the names."""
+    """Yield rows by what a column says of them, in the order of the names."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(name(row) or EMPTY, []).append(row)
@@ -31,7 +31,7 @@ def grouped(rows: Iterable[Row], name: Callable[[Row], str | None]) -> Iterator[
 
 
 def bar(name: str, rows: Sequence[Row], value: Callable[[Row], float | None]) -> Bar:
-    """The mean of those rows that have a value."""
+    """Return the mean of those rows that have a value."""
     found = [(score, row.item or row.prompt) for row in rows if (score := value(row)) is not None]
     of = interval([score for score, _ in found], [item for _, item in found]) if found else None
     return Bar(name, of, len(rows) - len(found))
@@ -39,7 +39,7 @@ def bar(name: str, rows: Sequence[Row], value: Callable[[Row], float | None]) ->
 
 def bars(title: str, head: str, found: Sequence[Bar], missing: str = "") -> str:
     """
-    The table; the largest groups where there are too many.
+    Return the table; the largest groups where there are too many.
 
     Args:
         title: HTML.
@@ -74,7 +74,7 @@ def span(of: Interval | None) -> str:
 
 
 def domain_of(found: Iterable[Bar]) -> Domain:
-    """From 0 to 1 where all values lie there, else as far as they reach, with 0."""
+    """Return 0 to 1 if all values are within, else their range with 0."""
     ends = [0.0]
     for each in found:
         if each.of:
@@ -84,7 +84,7 @@ def domain_of(found: Iterable[Bar]) -> Domain:
 
 
 def drawn(of: Interval, domain: Domain) -> str:
-    """A bar from 0 to the mean, and a line over the interval; the numbers stand beside it."""
+    """Return a bar from 0 to the mean, a line over the interval, and the numbers."""
     low, high = domain
 
     def x(value: float) -> float:

@@ -1,4 +1,4 @@
-"""What scoring took: time, and money where a price is given."""
+"""What scoring took: time, and money if a price is given."""
 
 from scoregate.report.html import Missing, note
 from scoregate.report.rows import Scored
@@ -32,7 +32,7 @@ def cost(scored: Scored) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time with its unit, to three digits."""
+    """Return a time with its unit, to three digits."""
     if value < 60:
         return f"{value:.3g} s"
     return f"{value / 60:.3g} min" if value < HOUR_S else f"{value / HOUR_S:.3g} h"

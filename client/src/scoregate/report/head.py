@@ -9,7 +9,7 @@ from scoregate.report.rows import Scored
 
 
 def head(scored: Scored) -> str:
-    """The top of the page."""
+    """Return the top of the page."""
     whole = sum(all(metric in row.scores for metric in scored.metrics) for row in scored.rows)
     facts = {
         "drawn": scored.drawn,
@@ -25,7 +25,7 @@ def head(scored: Scored) -> str:
 
 
 def models(scored: Scored) -> str:
-    """The models that gave the scores; where a name stands for several, with the pictures of each."""
+    """Return the models that gave the scores; if a name stands for several, with the pictures of each."""
     pictures = Counter((name, label) for row in scored.rows for name, label in row.models.items())
     pictures = pictures or Counter(scored.models.items())
     names = Counter(name for name, _ in pictures)
@@ -36,7 +36,7 @@ def models(scored: Scored) -> str:
 
 
 def of_demos(scored: Scored) -> str:
-    """A line where scores rest on demo models."""
+    """Return a line if scores are of demo models."""
     rows = [row for row in scored.rows if any(notice.code == DEMO for notice in row.warnings)]
     if not rows:
         return ""
@@ -45,7 +45,7 @@ def of_demos(scored: Scored) -> str:
 
 
 def warnings(scored: Scored) -> str:
-    """A table of the kinds of warnings, each with its first row; empty where there is none."""
+    """Return a table of the kinds of warnings, each with its first row; empty without warnings."""
     count: Counter[str] = Counter()
     first: dict[str, str] = {}
     for row in scored.rows:
@@ -57,7 +57,7 @@ def warnings(scored: Scored) -> str:
 
 
 def failures(scored: Scored) -> str:
-    """A table of codes, each with its first row; empty where every row has every score."""
+    """Return a table of codes, each with its first row; empty if every row has every score."""
     count: dict[tuple[str, str], int] = {}
     first: dict[tuple[str, str], str] = {}
     for row in scored.rows:

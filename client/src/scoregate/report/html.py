@@ -13,14 +13,14 @@ class Missing(Exception):
 
 
 def section(name: str, title: str, body: Callable[[], str]) -> str:
-    """A section with its heading; where there is nothing to draw, it says why."""
+    """Return a section with its heading; where there is nothing to draw, it says why."""
     heading = f'<h2 id="{name}-title">{title}</h2>\n'
     return f'<section id="{name}" aria-labelledby="{name}-title">\n{heading}{part(body)}</section>\n'
 
 
 def part(body: Callable[[], str], about: str = "", columns: Mapping[str, str | None] | None = None) -> str:
     """
-    What *body* draws, or one line that says why it cannot.
+    Return the content of *body*, or one line that says why there is none.
 
     Args:
         about: what begins that line.
@@ -36,12 +36,12 @@ def part(body: Callable[[], str], about: str = "", columns: Mapping[str, str | N
 
 
 def note(text: str) -> str:
-    """A line in small print; *text* is HTML."""
+    """Return a line in small print; *text* is HTML."""
     return f'<p class="quiet">{text}</p>\n'
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table whose first column names its rows; all arguments are HTML."""
+    """Return a table whose first column names its rows; all arguments are HTML."""
     head = "".join(f'<th scope="col">{each}</th>' if each else "<td></td>" for each in heads)
     body = "".join(
         f'<tr><th scope="row">{cells[0]}</th>{"".join(f"<td>{cell}</td>" for cell in cells[1:])}</tr>\n'
@@ -55,5 +55,5 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], kin
 
 
 def region(label: str, body: str) -> str:
-    """What may be wider than the page; it is moved by itself, also with the keyboard."""
+    """Return *body* in a box that scrolls sideways, also with the keyboard."""
     return f'<div class="wide" role="group" tabindex="0" aria-label="{label}">\n{body}</div>\n'

@@ -24,7 +24,7 @@ class Interval:
 
 def interval(values: Sequence[float], items: Sequence[str]) -> Interval:
     """
-    The mean of one value or more, with a bootstrap interval (percentiles).
+    Return the mean of one value or more, with a bootstrap interval (percentiles).
 
     Items are drawn, each with all of its values: pictures of one prompt are not independent of each other.
     """

@@ -1,4 +1,4 @@
-"""Which generator is better: the relation of every pair, and beside it that of people's ratings."""
+"""Which generator is better: the relation of every pair, by the metric and by people's ratings."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +16,7 @@ Relations = dict[tuple[str, str], str]
 
 
 def matrices(scored: Scored, alpha: float) -> str:
-    """A matrix for each metric.  Raises `Missing` without a column of generators."""
+    """Return a matrix for each metric.  Raises `Missing` without a column of generators."""
     if scored.columns.model is None:
         raise Missing("No column of generators was named (--model).")
     drawn = "".join(
@@ -31,7 +31,7 @@ def matrices(scored: Scored, alpha: float) -> str:
 
 
 def of_metric(scored: Scored, metric: str, alpha: float) -> str:
-    """A metric's matrix; with ratings of the same rows, people's beside it."""
+    """Return a metric's matrix, and people's if the rows have ratings."""
     rows = [row for row in scored.with_score(metric) if row.model and row.item]
     if not rows:
         raise Missing("no row has a score, a generator and an item")
@@ -73,7 +73,7 @@ def relations(found: Ordering) -> Relations:
 
 
 def matrix(title: str, found: Ordering) -> str:
-    """A table with the best generator first; *title* is HTML."""
+    """Return a table with the best generator first; *title* is HTML."""
     tests = {frozenset((pair.a, pair.b)): pair for pair in found.pairs}
     known = relations(found)
     rows = [
@@ -84,5 +84,5 @@ def matrix(title: str, found: Ordering) -> str:
 
 
 def cell(relation: str, test: Pair) -> str:
-    """A relation with its p."""
+    """Return a relation with its p."""
     return f'<b class="{KINDS[relation]}">{safe(relation)}</b> <small>p {test.p:.2g}</small>'

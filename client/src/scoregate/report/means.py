@@ -8,7 +8,7 @@ from scoregate.report.rows import Row, Scored
 
 
 def means(scored: Scored) -> str:
-    """A table for each metric, and one for people's ratings."""
+    """Return a table for each metric, and one for people's ratings."""
     found = [table(scored, safe(metric), score_of(metric)) for metric in scored.metrics]
     if scored.columns.human is not None:
         title = f"people: {safe(scored.columns.human)}"
@@ -27,7 +27,7 @@ def score_of(metric: str) -> Callable[[Row], float | None]:
 
 
 def table(scored: Scored, title: str, value: Callable[[Row], float | None], missing: str = "no score") -> str:
-    """All pictures first, then each generator."""
+    """Return all pictures first, then each generator."""
     found: list[Bar] = [bar("all", scored.rows, value)]
     if scored.columns.model is not None:
         found += [bar(name, rows, value) for name, rows in grouped(scored.rows, lambda row: row.model)]

@@ -16,7 +16,7 @@ from scoregate.report.worst import worst
 
 def page(scored: Scored, *, alpha: float, pictures: int) -> str:
     """
-    The page's HTML.
+    Return the page's HTML.
 
     Args:
         alpha: two generators differ where p is below it.

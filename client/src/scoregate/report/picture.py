@@ -16,7 +16,7 @@ Box = tuple[str, float, tuple[float, ...], str]  # class, score, corners, colour
 
 
 def figure(row: Row, said: Mapping[str, str], picture: str, details: Any) -> str:
-    """A row as a card; *picture* is an address, *details* what the service told of one metric."""
+    """Return a row as a card; *picture* is an address, *details* those of one metric."""
     prompt = safe(row.prompt)
     boxes, size = boxes_of(details), size_of(details)
     image = f'<img src="{picture}" alt="{prompt}">' if picture else '<p class="none">no picture to show</p>'
@@ -32,7 +32,7 @@ def figure(row: Row, said: Mapping[str, str], picture: str, details: Any) -> str
 
 
 def size_of(details: Any) -> tuple[float, float] | None:
-    """Width and height of the picture that boxes are about; None where the details do not tell."""
+    """Return width and height of the picture of the boxes; None if unknown."""
     if not isinstance(details, Mapping):
         return None
     width, height = details.get("width"), details.get("height")
@@ -42,7 +42,7 @@ def size_of(details: Any) -> tuple[float, float] | None:
 
 
 def boxes_of(details: Any) -> list[Box]:
-    """The objects that a detector found; what is none is left out."""
+    """Return the objects that a detector found; skip invalid ones."""
     told = details.get("boxes") if isinstance(details, Mapping) else None
     found: list[Box] = []
     for each in told if isinstance(told, list) else ():
@@ -61,7 +61,7 @@ def boxes_of(details: Any) -> list[Box]:
 
 
 def overlay(boxes: list[Box], size: tuple[float, float]) -> str:
-    """The surest boxes over the picture, each with the number that the list below has."""
+    """Return the surest boxes over the picture, each with the number that the list below has."""
     width, height = size
     letter = max(width, height) / 14
     kinds = list(dict.fromkeys(name for name, *_ in boxes))
@@ -76,7 +76,7 @@ def overlay(boxes: list[Box], size: tuple[float, float]) -> str:
 
 
 def found_list(boxes: list[Box]) -> str:
-    """What the boxes are, with the same numbers."""
+    """Return a list of the boxes, with their numbers."""
     if not boxes:
         return ""
     lines = "".join(
@@ -95,7 +95,7 @@ def reason_of(details: Any) -> str:
 
 
 def questions_of(details: Any) -> str:
-    """The questions that were not answered as the prompt says."""
+    """Return the questions that were not answered as the prompt says."""
     asked = details.get("questions") if isinstance(details, Mapping) else None
     lines = [
         line(each)
@@ -106,7 +106,7 @@ def questions_of(details: Any) -> str:
 
 
 def line(question: Mapping[str, Any]) -> str:
-    """A question with its answer, or with the parents that made it count nothing."""
+    """Return a question with its answer, or with the parents that made it count nothing."""
     answer = question.get("answer")
     told = safe(answer) if isinstance(answer, str) else number(question["score"])
     parents = question.get("zeroed_by")

@@ -22,7 +22,7 @@ class Row:
 
     Attributes:
         errors: code and detail for each metric without a score.
-        human: people's rating, NaN where there is none.
+        human: people's rating, NaN if missing.
         item: what generators share, the prompt unless a column is named.
         parts: scores of a metric's own parts, such as skills; by metric and part.
         models: `id@revision` of the models that gave the scores, by configured name.
@@ -45,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the data set's columns; None where none was named."""
+    """The names of the data set's columns; None if none was named."""
 
     human: str | None = None
     model: str | None = None
@@ -77,12 +77,12 @@ class Scored:
     A scored data set.
 
     Attributes:
-        models: `id@revision` by configured name, where no row names those that scored it.
+        models: `id@revision` by configured name, if no row names those that scored it.
         lower: metrics whose lower scores are the better ones.
-        version: the service's; empty where nobody told.
+        version: the service's; empty if unknown.
         drawn: the date of the page.
         details_of: the details of some rows, by number.
-        picture_of: the pictures of some rows as addresses, by number; empty where there is none to show.
+        picture_of: the pictures of some rows as addresses, by number; empty if not readable.
     """
 
     name: str
@@ -100,14 +100,14 @@ class Scored:
     cost: Cost = Cost()
 
     def with_score(self, metric: str) -> list[Row]:
-        """The rows that *metric* has scored."""
+        """Return the rows that *metric* has scored."""
         return [row for row in self.rows if metric in row.scores]
 
     def rated(self, metric: str) -> list[Row]:
-        """Those that people have rated, too."""
+        """Return those that people have rated, too."""
         return [row for row in self.with_score(metric) if row.human == row.human]
 
     def worth(self, metric: str, rows: Sequence[Row]) -> Floats:
-        """The scores of *rows*, turned so that a higher one is better."""
+        """Return the scores of *rows*, turned so that a higher one is better."""
         sign = -1.0 if metric in self.lower else 1.0
         return sign * without_noise(np.array([row.scores[metric] for row in rows], dtype=np.float64))

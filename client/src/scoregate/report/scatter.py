@@ -6,7 +6,7 @@ from scoregate.report.html import safe
 
 WIDE, HIGH = 340, 240
 LEFT, BELOW, GAP = 52, 36, 10
-LONGEST = 30  # characters of a name beside an axis
+LONGEST = 30  # characters of a name at an axis
 
 
 def scatter(points: Sequence[tuple[float, float]], across: str, up: str) -> str:

@@ -8,7 +8,7 @@ OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
 
 
 def skills(scored: Scored) -> str:
-    """A table for each metric and kind of skill.  Raises `Missing` where there is none."""
+    """Return a table for each metric and kind of skill.  Raises `Missing` without skills."""
     by_column = scored.metrics if scored.columns.skill is not None else ()
     drawn = "".join(of_column(scored, metric) for metric in by_column)
     drawn += "".join(of_parts(scored, metric) for metric in scored.metrics)
@@ -21,7 +21,7 @@ def skills(scored: Scored) -> str:
 
 
 def of_column(scored: Scored, metric: str) -> str:
-    """A metric's mean of each skill that the column names."""
+    """Return a metric's mean of each skill that the column names."""
     column = scored.columns.skill or ""
     found = [
         bar(name, rows, lambda row: row.scores.get(metric))
@@ -31,7 +31,7 @@ def of_column(scored: Scored, metric: str) -> str:
 
 
 def of_parts(scored: Scored, metric: str) -> str:
-    """A metric's mean of each of its parts, over the pictures that have it; empty without parts."""
+    """Return a metric's mean of each of its parts, over the pictures that have it; empty without parts."""
     names = sorted({name for row in scored.rows for name in row.parts.get(metric, ())})
     found = [of_part(scored, metric, name) for name in names]
     head = OF_ITS_OWN.get(metric, "part")
@@ -39,6 +39,6 @@ def of_parts(scored: Scored, metric: str) -> str:
 
 
 def of_part(scored: Scored, metric: str, name: str) -> Bar:
-    """The mean of one part."""
+    """Return the mean of one part."""
     rows = [row for row in scored.rows if name in row.parts.get(metric, ())]
     return bar(name, rows, lambda row: row.parts[metric][name])

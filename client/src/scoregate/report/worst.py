@@ -1,4 +1,4 @@
-"""The pictures to look at: where a metric and people disagree most, or with the lowest scores."""
+"""The pictures to look at: if a metric and people disagree most, or with the lowest scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ class Shown:
 
 
 def title(scored: Scored) -> str:
-    """What the section shows."""
+    """Describe the section."""
     if scored.columns.human is None:
         return "Lowest scores" if not scored.lower else "Worst scores"
     return "Where metric and people disagree most"
 
 
 def worst(scored: Scored, most: int) -> str:
-    """The pictures of each metric, *most* at most."""
+    """Return the pictures of each metric, *most* at most."""
     chosen = {metric: of_metric(scored, metric, most) for metric in scored.metrics}
     wanted = {each.row.number for shown in chosen.values() for each in shown}
     pictures, details = scored.pictures_of(wanted), scored.details_of(wanted)
@@ -44,7 +44,7 @@ def worst(scored: Scored, most: int) -> str:
 def gallery(
     metric: str, shown: Sequence[Shown], pictures: Mapping[int, str], details: Mapping[int, Details]
 ) -> str:
-    """A metric's pictures."""
+    """Return a metric's pictures."""
     heading = f"<h3>{safe(metric)}</h3>\n"
     if not shown:
         return heading + note("No picture has what is needed for this.")
@@ -61,7 +61,7 @@ def gallery(
 
 
 def of_metric(scored: Scored, metric: str, most: int) -> list[Shown]:
-    """The rows to show."""
+    """Return the rows to show."""
     return (
         lowest(scored, metric, most) if scored.columns.human is None else disagreements(scored, metric, most)
     )
@@ -74,7 +74,7 @@ def lowest(scored: Scored, metric: str, most: int) -> list[Shown]:
 
 
 def disagreements(scored: Scored, metric: str, most: int) -> list[Shown]:
-    """Those whose ranks by the metric and by people differ most; none where they are equal."""
+    """Return those whose ranks by the metric and by people differ most; none if they are equal."""
     rows = scored.rated(metric)
     ranks = rankdata(-scored.worth(metric, rows)), rankdata([-row.human for row in rows])
     apart = np.abs(ranks[0] - ranks[1])

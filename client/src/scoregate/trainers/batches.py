@@ -10,14 +10,14 @@ from scoregate.images import encoded
 from scoregate.items import Item
 from scoregate.trainers.pictures import pictures
 
-MAX_BYTES = 16 * 2**20  # of the pictures in a request; the service takes 64 MiB unless told otherwise
+MAX_BYTES = 16 * 2**20  # of the pictures in a request; the service accepts 64 MiB by default
 
 
 def items_of(
     images: Any, prompts: Sequence[str], channels: int | None, references: Sequence[Any] | None = None
 ) -> list[Item | BadImage]:
     """
-    Each picture as a file with its prompt and its references, or why there is no file.
+    Return each picture as a file with its prompt and its references, or why there is no file.
 
     Raises:
         ValueError, TypeError: these are no pictures, or not as many prompts; a prompt is no text.
@@ -34,13 +34,13 @@ def items_of(
 
 
 def item_of(prompt: str, file: Any, references: Any) -> Item | BadImage:
-    """An item, or why one of its pictures has no file."""
+    """Return an item, or why one of its pictures has no file."""
     broken = next((each for each in (file, references) if isinstance(each, BadImage)), None)
     return broken or Item(prompt, file, references=references)
 
 
 def in_a_file(image: Any) -> Any:
-    """The bytes of a picture's file, those of each frame, or why there are none."""
+    """Return the bytes of a picture's file or of each frame, or the reason for a failure."""
     if isinstance(image, BadImage):
         return image
     if isinstance(image, (list, tuple)):
@@ -53,13 +53,13 @@ def in_a_file(image: Any) -> Any:
 
 
 def size_of(item: Any) -> int:
-    """Bytes of an item's picture, or of its frames, and of its references."""
+    """Return bytes of an item's picture, or of its frames, and of its references."""
     frames = item.image if isinstance(item.image, list) else [item.image]
     return sum(map(len, (*frames, *item.references)))
 
 
 def in_batches(indices: Sequence[int], items: Sequence[Any], most: int) -> Iterator[list[int]]:
-    """*indices* in runs of at most *most* items and `MAX_BYTES`; a larger picture is alone."""
+    """Yield *indices* in runs of at most *most* items and `MAX_BYTES`; a larger picture is alone."""
     batch: list[int] = []
     held = 0
     for index in indices:

@@ -10,7 +10,7 @@ from scoregate.trainers.reward import Outcome, Reward
 
 def best_first(reward: Reward, outcomes: Sequence[Outcome]) -> dict[int, float]:
     """
-    The scores among *outcomes* by their places, the best one first.
+    Return the scores among *outcomes* by their places, the best one first.
 
     Raises:
         ScoregateError: the service does not say which score is the better one.
@@ -22,7 +22,7 @@ def best_first(reward: Reward, outcomes: Sequence[Outcome]) -> dict[int, float]:
 
 def reaching(reward: Reward, outcomes: Sequence[Outcome], threshold: float) -> list[bool | ScoregateError]:
     """
-    Whether each score is as good as *threshold* or better, ties included.
+    Return True if each score is as good as *threshold* or better, ties included.
 
     An outcome without a score stays its error.  Where the service does not say which score is the better
     one, this is the error of all.

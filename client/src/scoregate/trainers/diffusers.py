@@ -17,11 +17,11 @@ INTERACTIVE = Reward(priority="interactive", timeout_s=30.0)  # somebody waits f
 @dataclass(frozen=True)
 class Best:
     """
-    The picture with the best score: the highest one, or the lowest where the metric says so.
+    The picture with the best score: the highest one, or the lowest if the metric says so.
 
     Attributes:
         image: as the pipeline gave it.
-        scores: of all pictures, None where there is none.
+        scores: of all pictures, None if missing.
     """
 
     image: Any
@@ -32,7 +32,7 @@ class Best:
 
 def best_of_n(output: Any, prompt: str, *, reward: Reward = INTERACTIVE) -> Best:
     """
-    The best of a pipeline's pictures for one prompt.
+    Return the best of a pipeline's pictures for one prompt.
 
     Args:
         output: what the pipeline returned, or its `images`: PIL images, an array or a tensor.
@@ -60,13 +60,13 @@ def gate(
     reward: Reward = INTERACTIVE,
 ) -> list[bool]:
     """
-    Whether each picture may be shown: its score is *threshold* or better.
+    Return True if each picture may be shown: its score is *threshold* or better.
 
     Args:
         output: as for `best_of_n`.
         prompt: one, or as many as the pipeline was given; each has its pictures one after the other.
         on_error: what becomes of a picture without a score: `pass` shows it, `block` does not, and `raise`
-            raises.  This holds for every reason, also where the service is away.
+            raises.  This holds for every reason, also if the service is away.
 
     Raises:
         NoScore: a picture has no score, and *on_error* is `raise`.
@@ -82,12 +82,12 @@ def gate(
 
 
 def images_of(output: Any) -> Any:
-    """The pictures of what a pipeline returned."""
+    """Return the pictures of what a pipeline returned."""
     return getattr(output, "images", output)
 
 
 def prompts_for(images: Any, prompt: str | Sequence[str]) -> list[str]:
-    """A prompt for each picture, in the order in which a pipeline returns them."""
+    """Return a prompt for each picture, in the order in which a pipeline returns them."""
     prompts = [prompt] if isinstance(prompt, str) else list(prompt)
     each, left = divmod(len(images), len(prompts) or 1)
     if left or not prompts:

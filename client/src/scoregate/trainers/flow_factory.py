@@ -1,5 +1,5 @@
 """
-Flow-Factory: a reward model that asks the service.
+Flow-Factory: a reward model that uses the service.
 
 The trainer imports `scoregate.trainers.flow_factory.ScoregateRewardModel` by this path from its YAML, makes
 it with `config` and `accelerator`, and knows by its base class that it scores each sample by itself
@@ -31,7 +31,7 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
 
     Raises:
         ScoregateError: at the start, the service cannot be reached or does not serve the metric; later,
-            a picture has no score.  Flow-Factory knows no masked sample.
+            a picture has no score.  Flow-Factory has no masked samples.
     """
 
     required_fields = ("prompt", "image")
@@ -51,7 +51,7 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
         **_: Any,
     ) -> Any:
         """
-        The reward of each sample.
+        Return the reward of each sample.
 
         Args:
             image: tensors of CHW from 0 to 1.

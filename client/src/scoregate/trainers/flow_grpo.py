@@ -13,14 +13,14 @@ from typing import Any
 from scoregate.trainers.reward import Reward
 
 RewardFunction = Callable[..., tuple[list[float], dict[str, Any]]]
-NOT_APPLICABLE = -10.0  # flow_grpo's evaluation leaves these out; its training does not
+NOT_APPLICABLE = -10.0  # flow_grpo's evaluation skips these; its training does not
 
 
 def factory(
     metric: str = "vqascore", *, fill: float | None = None, **settings: Any
 ) -> Callable[..., RewardFunction]:
     """
-    A factory for `score_functions`, with a metric and settings of your own.
+    Return a factory for `score_functions`, with a metric and settings of your own.
 
     Args:
         fill: what stands for a picture that cannot be scored; None raises `NoScore`.  `NOT_APPLICABLE` is for

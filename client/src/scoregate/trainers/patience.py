@@ -1,4 +1,4 @@
-"""When a trainer asks again: a run of days outlives a restart of the service."""
+"""Retries of a trainer: a run of days survives a restart of the service."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ LONGEST_S = 8.0  # between two attempts, unless the service says more
 
 
 def passing(outcome: Any, attempt: int) -> bool:
-    """Whether *outcome*, of attempt number *attempt*, is a fault that may be over at the next."""
+    """Return True if *outcome*, of attempt number *attempt*, is a fault that may be over at the next."""
     return isinstance(outcome, AWAY) or (isinstance(outcome, FAULTS) and attempt < MOST_FAULTS)
 
 
 def pause_s(errors: Sequence[ScoregateError], attempt: int) -> float:
-    """Seconds before the next attempt: what the service says, or doubled each time, and never in step."""
+    """Return the wait in seconds: the service's `retry_after_s`, or doubled each time, with jitter."""
     told = max((error.retry_after_s or 0.0 for error in errors), default=0.0)
     return max(told, min(LONGEST_S, 2.0 ** (attempt - 1))) * random.uniform(1.0, 1.25)

@@ -15,7 +15,7 @@ SLACK = 0.05  # how far rounding goes beyond [0, 1]; a picture in [-1, 1] goes f
 
 def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
     """
-    One picture for each of *images*, in order, as the client takes them.
+    Return one picture for each of *images*, in order, as the client takes them.
 
     Args:
         images: a tensor or an array of four dimensions, uint8 or floats in [0, 1], or a sequence of
@@ -24,7 +24,7 @@ def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
             NHWC for arrays.
 
     Returns:
-        uint8 arrays of HWC where they were tensors or arrays, and else what was given.  A picture with
+        uint8 arrays of HWC if they were tensors or arrays, and else what was given.  A picture with
         NaN or an infinity is a `BadImage` in its place, so that it costs the others nothing.
 
     Raises:
@@ -44,7 +44,7 @@ def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
 
 
 def picture(image: Any) -> Any:
-    """One picture of a sequence; an array may lack the axis of its colours, or be a batch of one."""
+    """Return one picture of a sequence; an array may lack the axis of its colours, or be a batch of one."""
     if not is_array(image):
         return image
     if image.ndim == 4 and len(image) == 1:
@@ -77,7 +77,7 @@ def in_bytes(images: Any) -> list[Any]:
 
 
 def without_broken(images: Any, library: Any) -> list[Any]:
-    """The same where some hold NaN or an infinity: each of those is an error."""
+    """Return the same if some hold NaN or an infinity: each of those is an error."""
     finite = library.isfinite(images).reshape(len(images), -1).all(1).tolist()
     good = iter(in_bytes(images[finite]))
     return [next(good) if here else BadImage("the picture holds NaN or an infinity") for here in finite]
@@ -89,11 +89,11 @@ def on_host(images: Any) -> list[Any]:
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is a tensor or an array."""
+    """Return True if it is a tensor or an array."""
     return library_of(value) != "" and hasattr(value, "ndim")
 
 
 def library_of(value: Any) -> str:
-    """The first package of *value*'s classes that has arrays, or ""; nothing is imported."""
+    """Return the first package of *value*'s classes that has arrays, or ""; nothing is imported."""
     packages = [kind.__module__.partition(".")[0] for kind in type(value).__mro__]
     return next((package for package in packages if package in LIBRARIES), "")

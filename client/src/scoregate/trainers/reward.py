@@ -24,7 +24,7 @@ AT_ONCE = 8  # requests of one call
 
 Outcome = float | ScoregateError
 T = TypeVar("T")
-WHOLE = (ConnectionFailed, Timeout, ScoregateError)  # the last as itself: an answer that nobody expects
+WHOLE = (ConnectionFailed, Timeout, ScoregateError)  # the last as itself: a response of an unknown form
 
 
 class NoScore(ScoregateError):
@@ -40,7 +40,7 @@ class NoScore(ScoregateError):
 
     @classmethod
     def among(cls, outcomes: Sequence[Any]) -> NoScore:
-        """The error of those of *outcomes* that are errors; it tells the first."""
+        """Return the error for *outcomes* with errors; its text is the first one's."""
         missing = {index: one for index, one in enumerate(outcomes) if isinstance(one, ScoregateError)}
         index, first = next(iter(missing.items()))
         count = f"{len(missing)} of {len(outcomes)} pictures have no score"
@@ -84,7 +84,7 @@ class Reward:
     def __post_init__(self) -> None:
         self._portals = Portals()
         self._warned: Counter[str] = Counter()
-        self._lower: bool | None = None  # until the service was asked
+        self._lower: bool | None = None  # until the first request
 
     @property
     def warned(self) -> Mapping[str, int]:
@@ -108,7 +108,7 @@ class Reward:
         references: Sequence[Any] | None = None,
     ) -> list[float]:
         """
-        The score of each picture with its prompt.
+        Return the score of each picture with its prompt.
 
         Args:
             images, channels: as `scoregate.trainers.pictures.pictures` takes them.
@@ -134,7 +134,7 @@ class Reward:
         channels: int | None = None,
         references: Sequence[Any] | None = None,
     ) -> list[Outcome]:
-        """The score of each picture, or its error: a broken picture costs the others nothing."""
+        """Return the score of each picture, or its error: a broken picture costs the others nothing."""
         items = items_of(images, prompts, channels, references)
         return self._portals.here().run(self._outcomes(items))
 
@@ -147,7 +147,7 @@ class Reward:
 
     def check(self) -> Mapping[str, Any]:
         """
-        What the service says of the metric.
+        Return the service's entry of the metric.
 
         Raises:
             ScoregateError: the service does not serve it, or could not be reached.
@@ -166,7 +166,7 @@ class Reward:
         return served[self.metric]
 
     def lower_is_better(self) -> bool:
-        """Whether lower scores are the better ones, asked once of the service.  Raises `ScoregateError`."""
+        """Return True if lower scores are better; one request.  Raises `ScoregateError`."""
         if self._lower is None:
             served = self._portals.here().run(self._client().models()).get("metrics", {})
             self._lower = lower_is_better(served.get(self.metric, {}))
@@ -178,7 +178,7 @@ class Reward:
 
     def _client(self) -> AsyncClient:
         made: AsyncClient | None = self.__dict__.get("_made")
-        if made is None:  # of two threads that are here at once, both get the first one's
+        if made is None:  # of two concurrent threads, both get the first one's
             client = AsyncClient(
                 self.base_url,
                 api_key=self.api_key,
@@ -191,7 +191,7 @@ class Reward:
         return made
 
     async def _outcomes(self, items: Sequence[Item | ScoregateError]) -> list[Outcome]:
-        """The outcome of each item, asked for until it is no passing error, or the time is up."""
+        """Return the outcome of each item, with retries of temporary errors until the time is up."""
         clock = asyncio.get_running_loop().time
         deadline, places, attempt = clock() + self.timeout_s, asyncio.Semaphore(AT_ONCE), 0
         outcomes: list[Any] = list(items)
@@ -212,9 +212,9 @@ class Reward:
 
     async def _ask(self, items: Sequence[Any], deadline: float, places: asyncio.Semaphore) -> list[Outcome]:
         """
-        The outcome of each of *items*, in one request.
+        Return the outcome of each of *items*, in one request.
 
-        Where it is refused for its size, or for items that the refusal names, each half is asked for alone.
+        If it is rejected for its size, or for items that the error names, each half is sent alone.
         """
         options = {**self.options, **({"output": "logit"} if self.logit else {})}
         try:
@@ -247,7 +247,7 @@ class Reward:
 
 
 def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:
-    """*outcomes* without an error among them.  Raises `NoScore`."""
+    """Return *outcomes* without an error among them.  Raises `NoScore`."""
     found = [one for one in outcomes if not isinstance(one, ScoregateError)]
     if len(found) < len(outcomes):
         raise NoScore.among(outcomes)
@@ -256,7 +256,7 @@ def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:
 
 def of_one(error: ScoregateError) -> bool:
     """
-    Whether an error is that of one picture or its prompt, and not of the whole request.
+    Return True if an error is that of one picture or its prompt, and not of the whole request.
 
     It stands in an answer, beside the scores of others; or the client cannot read the picture; or the
     refusal names nothing but items.
@@ -267,10 +267,10 @@ def of_one(error: ScoregateError) -> bool:
 
 
 def concerns_some(error: ScoregateError) -> bool:
-    """Whether a request was refused for its size, or for items that the refusal names."""
+    """Return True if a request was refused for its size, or for items that the refusal names."""
     return isinstance(error, TooLarge) or names(error, "/items")
 
 
 def names(error: ScoregateError, place: str) -> bool:
-    """Whether all places that a refusal names begin with *place*, and there are some."""
+    """Return True if all places that a refusal names begin with *place*, and there are some."""
     return bool(error.errors) and all(each["pointer"].startswith(place) for each in error.errors)

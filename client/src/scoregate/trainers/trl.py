@@ -20,13 +20,13 @@ def reward_function(
     metric: str = "vqascore", *, pictures: str = "pictures", mask: bool = False, **settings: Any
 ) -> TRLReward:
     """
-    A reward function; its name, which TRL logs, is the metric's.
+    Return a reward function; its name, which TRL logs, is the metric's.
 
     Args:
         pictures: the keyword that holds the pictures, `completions` for example.  In TRL's own trainers the
             columns `image` and `images` are what the model is shown.
         mask: give None for a picture that has no score of its own, and do not raise.  Where the whole request
-            fails, it raises in any case.  TRL leaves a row out of its group if no reward function has a
+            fails, it raises in any case.  TRL drops a row from its group if no reward function has a
             number for it; before 1.6 it counted such a row as 0.
         settings: those of `Reward`.
     """
@@ -46,7 +46,7 @@ def reward_function(
 
 
 def text_of(prompt: Any) -> Any:
-    """A prompt's text; of a conversation, what the user said last."""
+    """Return a prompt's text; of a conversation, what the user said last."""
     if isinstance(prompt, str):
         return prompt
     content = next(message["content"] for message in reversed(prompt) if message["role"] == "user")

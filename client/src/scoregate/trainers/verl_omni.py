@@ -27,7 +27,7 @@ async def compute_score(
     **_: Any,
 ) -> dict[str, float]:
     """
-    The reward of one sample, as `{"score": ...}`.
+    Return the reward of one sample, as `{"score": ...}`.
 
     Args:
         solution_image: uint8 CHW; or TCHW, the frames of a video, whose mean is the score.

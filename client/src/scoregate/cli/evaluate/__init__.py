@@ -38,7 +38,7 @@ FIGURES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     figures = parser.add_subparsers(dest="figure", required=True, metavar="FIGURE")
     for name, module in FIGURES.items():
         described = f"{module.HELP[0].upper()}{module.HELP[1:]}."
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0.  Raises `UsageFault` where a table or a column says nothing."""
+    """Print the figure.  Raises `UsageFault` if a table or a column has no information."""
     try:
         from scoregate.evaluation import BadColumn, BadInput
     except ModuleNotFoundError as exc:

@@ -9,7 +9,7 @@ HELP = "a metric against people's ratings: correlation, and pairwise accuracy wi
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_table(parser)
     add_lower(parser)
     add_columns(parser, {"metric": "the scores", "human": "people's ratings"})
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """The figures of correlation and of pairs."""
+    """Return the figures of correlation and of pairs."""
     from scoregate.evaluation import correlation, pair_accuracy, read
 
     table = read(arguments.table)

@@ -9,7 +9,7 @@ HELP = "raters against each other: Krippendorff's alpha, and the share of extrem
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_ratings(parser)
     add = parser.add_argument
     add("--bootstrap", type=count, default=0, metavar="N", help="95 %% intervals from N drawings of units")

@@ -1,4 +1,4 @@
-"""`scoregate evaluate auroc`: how well does a metric tell right pictures from wrong ones?"""
+"""`scoregate evaluate auroc`: how well does a metric separate right pictures from wrong ones?"""
 
 import argparse
 from typing import Any
@@ -9,7 +9,7 @@ HELP = "right pictures against wrong ones: the area under the ROC curve"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_table(parser)
     add_lower(parser)
     add_columns(parser, {"metric": "the scores"})
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """The area."""
+    """Return the area."""
     from scoregate.evaluation import auroc, read
     from scoregate.evaluation.auroc import roc
 

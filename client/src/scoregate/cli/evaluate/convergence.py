@@ -10,7 +10,7 @@ HELP = "how many raters are enough: alpha, and the generators' order, from every
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_ratings(parser)
     add = parser.add_argument
     add("--model", metavar="COLUMN", help="the generator of each unit: compare the generators' order, too")

@@ -15,7 +15,7 @@ HELP = "GenEval's verdicts: the share of correct pictures by task, and the kappa
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_table(parser, "--results")
     add = parser.add_argument
     add("--correct", default="correct", metavar="COLUMN", help="the verdict (default correct)")
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """The six tasks, their mean, and the prompts."""
+    """Return the six tasks, their mean, and the prompts."""
     from scoregate.evaluation import geneval, read
     from scoregate.evaluation.tables import held
 
@@ -49,7 +49,7 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
 
 
 def once(table: "Table") -> None:
-    """Raise `BadInput` where two rows are about the same file."""
+    """Raise `BadInput` if two rows are about the same file."""
     from scoregate.evaluation import BadInput
 
     seen = Counter(record.values["filename"] for record in table.records if "filename" in record.values)
@@ -58,7 +58,7 @@ def once(table: "Table") -> None:
 
 
 def described(table: "Table") -> None:
-    """Take `tag` and `prompt` from `metadata`, an object or its JSON, where a row has them there alone."""
+    """Take `tag` and `prompt` from `metadata`, an object or its JSON, if a row has them there alone."""
     from scoregate.evaluation.tables import cell
 
     for place, record in enumerate(table.records):

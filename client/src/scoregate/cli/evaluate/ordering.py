@@ -19,7 +19,7 @@ HELP = "generators against each other: Wilcoxon's signed-rank test for every pai
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_table(parser)
     add_lower(parser)
     columns = {
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """The relation of every pair, and the order by mean."""
+    """Return the relation of every pair, and the order by mean."""
     from scoregate.evaluation import ordering, read
 
     table = read(arguments.table)

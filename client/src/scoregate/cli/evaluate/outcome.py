@@ -1,4 +1,4 @@
-"""What a figure of `scoregate evaluate` comes to, and what several of them take."""
+"""Result of a figure of `scoregate evaluate`, and arguments that several figures share."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everything for programs, and how to draw it on Matplotlib's axes."""
+    """A figure: its JSON content, and a function that draws it on Matplotlib's axes."""
 
     content: dict[str, Any]
     draw: Callable[[Any], None]
 
 
 def outcome(table: "Table", draw: Callable[[Any], None], *figures: Any) -> Outcome:
-    """Dataclasses as one object, with what the table left out."""
+    """Merge dataclasses into one object, with the numbers of dropped rows."""
     content: dict[str, Any] = {}
     for each in figures:
         content |= asdict(each)
@@ -29,30 +29,30 @@ def outcome(table: "Table", draw: Callable[[Any], None], *figures: Any) -> Outco
 
 
 def add_lower(parser: argparse.ArgumentParser) -> None:
-    """The direction of the scores."""
+    """Declare the direction of the scores."""
     what = "of these scores; a result of `scoregate batch` says it by itself"
     parser.add_argument("--lower-is-better", action="store_true", help=what)
 
 
 def add_table(parser: argparse.ArgumentParser, flag: str = "--scores") -> None:
-    """The file; every figure has one."""
+    """Declare the file."""
     what = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`"
     parser.add_argument(flag, dest="table", type=Path, required=True, metavar="FILE", help=what)
 
 
 def add_columns(parser: argparse.ArgumentParser, columns: Mapping[str, str]) -> None:
-    """Columns that must be named, by what they hold."""
+    """Declare required columns: a description by name."""
     for name, what in columns.items():
         parser.add_argument(f"--{name}", required=True, metavar="COLUMN", help=what)
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:
-    """The ratings' scale."""
+    """Declare the ratings' scale."""
     parser.add_argument("--scale", type=scale, metavar="A:B", help="ratings outside are counted and left out")
 
 
 def add_ratings(parser: argparse.ArgumentParser) -> None:
-    """A table of ratings: one row for each."""
+    """Declare a table of ratings with one row for each."""
     add_table(parser, "--ratings")
     columns = {"unit": "what was rated", "rater": "who rated it", "rating": "the rating, a number"}
     add_columns(parser, columns)
@@ -60,7 +60,7 @@ def add_ratings(parser: argparse.ArgumentParser) -> None:
 
 
 def ratings_of(arguments: argparse.Namespace, *more: str) -> tuple[Any, ...]:
-    """The table, and of each complete row its unit, its rater, its rating and its cells in columns *more*."""
+    """Return the table, and the columns unit, rater, rating and *more* of its complete rows."""
     from scoregate.evaluation import read
 
     table = read(arguments.table)
@@ -71,7 +71,7 @@ def ratings_of(arguments: argparse.Namespace, *more: str) -> tuple[Any, ...]:
 
 
 def scale(text: str) -> tuple[float, float]:
-    """Two numbers, the lower one first."""
+    """Return two numbers, the lower one first."""
     low, colon, high = text.partition(":")
     try:
         ends = float(low), float(high)
@@ -89,7 +89,7 @@ def scale_of(arguments: argparse.Namespace) -> "Scale | None":
 
 
 def share(text: str) -> float:
-    """A number above 0, up to 1."""
+    """Return a number above 0, up to 1."""
     value = float(text)
     if not 0 < value <= 1:
         raise argparse.ArgumentTypeError("a number above 0, up to 1")
@@ -97,7 +97,7 @@ def share(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """A whole number from 0."""
+    """Return a whole number from 0."""
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError("a whole number from 0")
@@ -105,5 +105,5 @@ def count(text: str) -> int:
 
 
 def label(column: str) -> str:
-    """A column's name as Matplotlib shows it: a dollar sign would begin a formula."""
+    """Return a column's name as Matplotlib shows it: a dollar sign would begin a formula."""
     return column.replace("$", r"\$")

@@ -9,7 +9,7 @@ HELP = "pairs of pictures: the share in which a metric prefers what people prefe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_table(parser)
     add_lower(parser)
     columns = {
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """The share."""
+    """Return the share."""
     from scoregate.evaluation import preference, read
 
     table = read(arguments.table)

@@ -18,19 +18,19 @@ HELP = "the prompts that raters agree about, for every generator and template (G
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_table(parser, "--ratings")
     columns = {"prompt": "the prompt, or its id", "model": "the generator", "rating": "the rating, a number"}
     add_columns(parser, columns)
     add = parser.add_argument
-    add("--template", metavar="COLUMN", help="how raters were asked, where there are several ways")
+    add("--template", metavar="COLUMN", help="the wording of the question to raters, if there are several")
     add("--unit", metavar="COLUMN", help="the word or question that a rating is about")
     add("--threshold", type=share, default=0.5, help="of the largest disagreement (default 0.5)")
     add_scale(parser)
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """The prompts, and what every generator and template keeps."""
+    """Return the prompts, and what every generator and template keeps."""
     from scoregate.evaluation import read, reliable
 
     table = read(arguments.table)

@@ -10,7 +10,7 @@ MOST = 20  # names that are shown in a line
 
 
 def as_text(content: Mapping[str, Any]) -> str:
-    """Every entry of *content* that holds something; names of lists stand above their tables."""
+    """Return every entry of *content* that holds something; names of lists stand above their tables."""
     single = {name: cell(value) for name, value in content.items() if not is_table(value)}
     parts = [table(["FIGURE", "VALUE"], list(single.items()), right=["VALUE"])]
     for name, value in content.items():
@@ -20,14 +20,14 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 
 def is_table(value: Any) -> bool:
-    """Whether *value* is rows: a list of objects, or an object of them or of values."""
+    """Return True if *value* is rows: a list of objects, or an object of them or of values."""
     return isinstance(value, Mapping) or (
         isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
     )
 
 
 def rows(value: Any) -> list[dict[str, Any]]:
-    """A row for each entry; that of an object begins with its name."""
+    """Return a row for each entry; that of an object begins with its name."""
     if isinstance(value, list):
         return [dict(each) for each in value]
     return [
@@ -48,7 +48,7 @@ def of_rows(each: list[dict[str, Any]]) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value in a few characters."""
+    """Return a value in a few characters."""
     if value is None:
         return NONE
     if isinstance(value, float):

@@ -9,7 +9,7 @@ HELP = "a metric on graphs of pictures with known errors (T2IscoreScore): rank, 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_table(parser)
     add_lower(parser)
     add_columns(
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """The figures of all graphs, and of the parts of the released data."""
+    """Return the figures of all graphs, and of the parts of the released data."""
     from scoregate.evaluation import read, ts2
 
     table = read(arguments.table)

@@ -9,7 +9,7 @@ HELP = "two captions and two pictures: Winoground's text, image and group score"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Declare the arguments."""
     add_table(parser)
     add_lower(parser)
     add_columns(parser, {"metric": "the scores, four for each item", "item": "the item"})
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """The three shares."""
+    """Return the three shares."""
     from scoregate.evaluation import read, winoground
     from scoregate.evaluation.winoground import CHANCE
 

@@ -16,7 +16,7 @@ reward = cache(Reward)  # one for each set of settings
 
 
 def inputs(**required: Any) -> dict[str, dict[str, Any]]:
-    """What both nodes take, and *required*.  There is no key: workflows are saved in the pictures."""
+    """Return the inputs of both nodes, and *required*.  No key: workflows are saved in the pictures."""
     return {
         "required": {
             "images": ("IMAGE",),
@@ -29,17 +29,17 @@ def inputs(**required: Any) -> dict[str, dict[str, Any]]:
 
 
 def scorer(metric: str, url: str) -> Reward:
-    """The reward of a node; somebody waits for its pictures."""
+    """Return the reward of a node, of interactive priority."""
     return reward(metric, base_url=url or None, priority="interactive", timeout_s=TIMEOUT_S)
 
 
 def outcomes_of(images: Any, prompt: str, metric: str, url: str) -> list[Outcome]:
-    """The score of each picture, or its error."""
+    """Return the score of each picture, or its error."""
     return scorer(metric, url).outcomes(images, [prompt] * len(images), channels=COLOURS)
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """A line for each picture, for a node that shows text."""
+    """Return a line for each picture, for a node that shows text."""
     shown = [one.code if isinstance(one, ScoregateError) else f"{one:.4f}" for one in outcomes]
     return "\n".join(f"{index}: {text}" for index, text in enumerate(shown))
 
@@ -66,7 +66,7 @@ class ScoregateScore:
 
 
 class ScoregateFilter:
-    """The pictures that are as good as the threshold, best first; where none does, the workflow stops."""
+    """The pictures that are as good as the threshold, best first; if none does, the workflow stops."""
 
     CATEGORY = "scoregate"
     FUNCTION = "filter"
@@ -105,7 +105,7 @@ class ScoregateFilter:
 
 
 def stop(reason: str) -> BaseException:
-    """What ends a workflow quietly in ComfyUI, which has no empty batch; elsewhere, an error."""
+    """Return the exception that ends a workflow quietly in ComfyUI, which has no empty batch."""
     try:
         from comfy.model_management import (  # type: ignore[import-not-found]
             InterruptProcessingException,
