@@ -72,10 +72,8 @@ class Notice(str):
 
 def notices_of(raw: Mapping[str, Any]) -> tuple[Notice, ...]:
     """Return the warnings of an answer; `warning_codes` are read if there is one for each text."""
-    texts, told = raw.get("warnings") or [], raw.get("warning_codes") or []
-    if len(told) != len(texts):
-        told = [None] * len(texts)
-    return tuple(map(notice_of, texts, told))
+    texts, codes = raw.get("warnings") or [], raw.get("warning_codes") or []
+    return tuple(map(notice_of, texts, codes if len(codes) == len(texts) else [None] * len(texts)))
 
 
 def notice_of(text: str, entry: Mapping[str, Any] | None) -> Notice:

@@ -57,7 +57,7 @@ class Resume:
         known, result = self._known[index]
         if known != key:
             raise BadResults(
-                f"{fspath(self._path)}: item {index} is another one there, or was asked something else;"
+                f"{fspath(self._path)}: item {index} is another one, or was scored with other parameters;"
                 " name another file for another run"
             )
         if missing := set(self._params.metrics) - {*result.scores, *result.errors}:

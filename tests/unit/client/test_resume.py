@@ -86,7 +86,7 @@ OTHERS = {
 def test_a_file_of_another_run_is_refused(run, other):
     """Its scores would stand for what they are not."""
     run()
-    with pytest.raises(ValueError, match="item 0 is another one there, or was asked something else"):
+    with pytest.raises(ValueError, match="item 0 is another one, or was scored with other parameters"):
         run(**other)
 
 

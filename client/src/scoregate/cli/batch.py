@@ -173,22 +173,22 @@ def unscored(
 ) -> Iterator[scoregate.Item]:
     """Yield the rows to send, noted in *sent*.  All others get their lines here."""
     for row in dataset:
-        why, beside = row.fault, dict[str, list[bytes]]()
+        why, related = row.fault, dict[str, list[bytes]]()
         try:
             data = b"" if why else row.read()
             if not why:
-                beside = {column: row.read_beside(column) for column in results.plan.uses}
+                related = {column: row.read_related(column) for column in results.plan.uses}
         except OSError as exc:
             why = f"row {row.number}, {row.image}: {exc.strerror or exc}"
         except ValueError as exc:
             why = f"row {row.number}, {row.image}: {exc}"
-        if not why and (other := no_picture(data, beside)):
+        if not why and (other := no_picture(data, related)):
             why = f"row {row.number}, {row.image}: {other}"
         if why or row.prompt is None:
             results.add(row, unreadable(results.plan, row, why))
             progress.step(failed=True, resumed=True)
             continue
-        references, source = beside.get("references", []), beside.get("source", [])
+        references, source = related.get("references", []), related.get("source", [])
         sha256 = digest(data, *references, *source)
         known = results.earlier(row, sha256)
         if known and results.plan.covers(known):
@@ -199,13 +199,13 @@ def unscored(
         yield scoregate.Item(row.prompt, data, references=references, source=next(iter(source), None))
 
 
-def no_picture(data: bytes, beside: Mapping[str, list[bytes]]) -> str:
+def no_picture(data: bytes, related: Mapping[str, list[bytes]]) -> str:
     """Return why a row's files are not sent; "" if all are pictures by their first bytes."""
     if not data:
         return "the picture is empty"
     if not kind_of(data):
         return "the file is no picture by its first bytes"
-    wrong = [column for column, files in beside.items() if not all(map(kind_of, files))]
+    wrong = [column for column, files in related.items() if not all(map(kind_of, files))]
     return f"column {wrong[0]}: a file is no picture by its first bytes" if wrong else ""
 
 

@@ -66,9 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.pass_rate == 0:
         raise UsageFault("--pass-rate 0 passes nothing, so there is no threshold to choose")
     samples = read_samples(arguments.scores, arguments.metric, arguments.label)
-    told = origin(arguments.scores, samples.metric)
-    samples.lower = arguments.lower_is_better or told.lower or lower_there(arguments, samples.metric)
-    for note in told.notes():
+    source = origin(arguments.scores, samples.metric)
+    samples.lower = arguments.lower_is_better or source.lower or lower_there(arguments, samples.metric)
+    for note in source.notes():
         print(shown(f"warning: {note}"), file=sys.stderr)
     found = calibrated(samples, arguments.pass_rate, arguments.false_accept_rate)
     print(json.dumps(as_json(found)) if arguments.json else as_text(found))

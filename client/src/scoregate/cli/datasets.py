@@ -15,7 +15,7 @@ from scoregate.cli.records import Record, count, records
 
 PICTURES = frozenset({".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
-BESIDE = ("references", "source")  # columns of pictures for metrics that use them
+RELATED = ("references", "source")  # columns of pictures for metrics that use them
 FIRST = 100  # rows in which a column has to be seen
 MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
 OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
@@ -32,8 +32,8 @@ class Row:
         image: the picture's name, for people and for finding the row again.
         columns: further columns that hold a text, a number or a truth value.
         related: the non-empty cells of the columns `references` and `source`.
-        folder: what paths in these cells are relative to, and where files are read from.
-        any_path: whether files elsewhere are read, too.
+        folder: the base of relative paths in these cells, and the only folder that files are read from.
+        any_path: also read files elsewhere.
     """
 
     number: int
@@ -42,7 +42,7 @@ class Row:
     picture: Path | bytes = b""
     columns: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    related: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
     any_path: bool = False
 
@@ -52,18 +52,18 @@ class Row:
 
         Raises:
             OSError: there is no such file.
-            ValueError: it lies outside the folder.
+            ValueError: it is outside the folder.
         """
         return self.bytes_of(self.picture)
 
-    def read_beside(self, column: str) -> list[bytes]:
+    def read_related(self, column: str) -> list[bytes]:
         """
         Return the bytes of the pictures in `references` or `source`, if the row has any.
 
         Raises:
             ValueError: one of them is missing or no picture; the error names the column.
         """
-        cell = self.beside.get(column, [])
+        cell = self.related.get(column, [])
         try:
             cells = cell if isinstance(cell, list) else [cell]
             return [self.bytes_of(picture_of(each, self.folder)[1]) for each in cells]
@@ -73,7 +73,7 @@ class Row:
             raise ValueError(f"column {column} {exc}") from exc
 
     def bytes_of(self, picture: Path | bytes) -> bytes:
-        """Return the bytes of one of its pictures.  Raises as `read`."""
+        """Return the bytes of a picture.  Raises as `read`."""
         if isinstance(picture, bytes):
             return picture
         if not picture.is_file():  # a device or a pipe may never end
@@ -84,7 +84,7 @@ class Row:
 
 
 def is_below(file: Path, folder: Path) -> bool:
-    """Return True if a file lies in *folder* or below it, links followed."""
+    """Return True if a file is below *folder*; links are followed."""
     return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
 
 
@@ -131,7 +131,7 @@ class Dataset:
             yield replace(row, any_path=self.any_path)
 
     def check_columns(self, table: Path) -> None:
-        """One line now instead of an error for each row."""
+        """Raise `UsageFault` if a column is missing: one line instead of an error for each row."""
         seen = [record.values.keys() for record in islice(records(table), FIRST)]
         names = list(dict.fromkeys(name for keys in seen for name in keys))
         for column, option in ((self.image, "--image-column"), (self.prompt_column, "--prompt-column")):
@@ -186,7 +186,7 @@ def pictures(folder: Path) -> Iterator[Path]:
 
 
 def captions_alone(folder: Path) -> list[str]:
-    """Return text files without a picture of the same name: captions of nothing, or no captions at all."""
+    """Return the text files without a picture of the same name."""
     shown = {file.with_suffix("") for file in pictures(folder)}
     texts = sorted(file for file in folder.rglob("*.txt") if file.with_suffix("") not in shown)
     return [file.relative_to(folder).as_posix() for file in texts]
@@ -213,8 +213,8 @@ def listed_row(record: Record, folder: Path, image: str, prompt: str) -> Row:
         faults.append(f"column {prompt} {why}")
     fault = f"row {number}, {'; '.join(faults)}" if faults else ""
     prompted = text if isinstance(text, str) else None
-    beside = {column: values[column] for column in BESIDE if values.get(column) not in (None, "", [])}
-    return Row(number, name, prompted, picture, columns, fault, beside, folder)
+    related = {column: values[column] for column in RELATED if values.get(column) not in (None, "", [])}
+    return Row(number, name, prompted, picture, columns, fault, related, folder)
 
 
 def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
@@ -233,16 +233,16 @@ def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
     return cell, folder / cell
 
 
-def digest(data: bytes, *beside: bytes) -> str:
+def digest(data: bytes, *related: bytes) -> str:
     """Return a hash that identifies a row's pictures."""
     name = sha256(data).hexdigest()
-    if beside:
-        name = sha256("".join([name, *(sha256(each).hexdigest() for each in beside)]).encode()).hexdigest()
+    if related:
+        name = sha256("".join([name, *(sha256(each).hexdigest() for each in related)]).encode()).hexdigest()
     return f"sha256:{name}"
 
 
 def prompt_fault(prompt: Any) -> str:
-    """Why the service would refuse a request with this prompt; empty if it would not."""
+    """Return why the service would reject this prompt; empty if it would not."""
     if prompt is None:
         return "is missing"
     if not isinstance(prompt, str):

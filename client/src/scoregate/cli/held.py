@@ -1,4 +1,4 @@
-"""Results that are there, without a service: read from a copy, so that the file stays as it is."""
+"""Existing results, without a service: read from a copy, so that the file does not change."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from itertools import chain, combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scoregate.cli.datasets import BESIDE, Dataset, Row, digest
+from scoregate.cli.datasets import RELATED, Dataset, Row, digest
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Line, Plan, line, loaded, unreadable
 from scoregate.cli.parquet import read_lines
@@ -22,11 +22,11 @@ def held(
     dataset: Dataset, file: Path, metrics: Sequence[str] | None = None, *, any_models: bool = False
 ) -> Iterator[Results]:
     """
-    Yield the results in *file* for the rows of *dataset*; a row without one has an error that says so.
+    Yield the results in *file* for the rows of *dataset*; a missing result is an error.
 
     Raises:
         UsageFault: the file holds something else, other *metrics*, or scores that are not comparable.
-        OSError: it can't be read.
+        OSError: the file cannot be read.
     """
     plan = plan_of(file)
     plan = replace(plan, metrics=metrics or plan.metrics, any_models=any_models)
@@ -57,7 +57,7 @@ def plan_of(file: Path) -> Plan:
 
 
 def lines_of(file: Path) -> Iterator[Line]:
-    """Yield the lines as they stand.  Raises `UsageFault` for one that is no result."""
+    """Yield the lines of *file*.  Raises `UsageFault` for an invalid one."""
     if file.suffix.lower() == ".parquet":
         yield from read_lines(file)
         return
@@ -67,7 +67,7 @@ def lines_of(file: Path) -> Iterator[Line]:
 
 
 def take(results: Results, row: Row) -> None:
-    """Return the row's line; a picture that is no longer readable keeps its scores."""
+    """Add the row's line to *results*; a picture that is no longer readable keeps its scores."""
     start = results.held.get((row.image, row.prompt))
     known = None if start is None or row.prompt is None else results.line(start)
     if row.fault:
@@ -84,14 +84,14 @@ def digests(row: Row) -> set[str]:
     """
     Return the hash of the row's picture, alone and with its related pictures; empty if one is unreadable.
 
-    Which of them the metrics looked at is not in the results.
+    The results do not say which of the related pictures the metrics used.
     """
     try:
-        data, beside = row.read(), {column: row.read_beside(column) for column in BESIDE}
+        data, related = row.read(), {column: row.read_related(column) for column in RELATED}
     except (OSError, ValueError):
         return set()
-    uses = chain.from_iterable(combinations(BESIDE, count) for count in range(len(BESIDE) + 1))
-    return {digest(data, *chain.from_iterable(beside[column] for column in used)) for used in uses}
+    uses = chain.from_iterable(combinations(RELATED, count) for count in range(len(RELATED) + 1))
+    return {digest(data, *chain.from_iterable(related[column] for column in used)) for used in uses}
 
 
 def without(plan: Plan, row: Row, code: str, detail: str) -> Line:

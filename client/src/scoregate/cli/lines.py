@@ -27,9 +27,9 @@ class Plan:
 
     Attributes:
         uses: the further columns of pictures that its metrics use.
-        lower: the metrics whose lower scores are the better ones.
-        any_models: whether lines of other models are results of this run, too.
-        strict: whether a line with a warning is no result of this run.
+        lower: the metrics whose lower scores are better.
+        any_models: reuse lines of other models.
+        strict: do not reuse lines with warnings.
     """
 
     metrics: Sequence[str]
@@ -42,7 +42,7 @@ class Plan:
     strict: bool = False
 
     def check(self, line: Line, place: str) -> None:
-        """Raise `UsageFault` where *line*, at *place*, is of another plan: its scores are not comparable."""
+        """Raise `UsageFault` if *line*, at *place*, is of another plan: its scores are not comparable."""
         found = {"metrics": sorted({*line["scores"], *line["errors"]}), "options": line.get("options", {})}
         wanted = {"metrics": sorted(self.metrics), "options": dict(self.options)}
         if line["scores"] and not self.any_models:

@@ -32,7 +32,7 @@ class Origin:
 
 
 def origin(path: Path, metric: str) -> Origin:
-    """Read from *path* where *metric*'s scores come from."""
+    """Read the origin of *metric*'s scores from *path*."""
     models: dict[str, Mapping[str, str]] = {}
     lower = False
     for line in scored(path, metric):

@@ -1,4 +1,4 @@
-"""The results of `scoregate batch`: kept as they come, continued by the next run, ordered at the end."""
+"""The results file of `scoregate batch`: appended during a run, sorted at its end."""
 
 import os
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ KINDS = (".jsonl", ".parquet")
 
 class Results:
     """
-    Lines by row of the data set, as a context; leaving it puts the file in order.
+    Lines by row of the data set, as a context manager; its exit sorts the file.
 
-    While a run is under way its lines are added to a JSON Lines file: OUT itself, or for Parquet one
-    beside it.  A process that is killed leaves all of them but half of one.
+    During a run lines are appended to a JSON Lines file: OUT itself, or for Parquet a journal next to it.
+    After a kill, all lines but an incomplete last one are still there.
 
     Raises:
         UsageFault: OUT holds something else, or scores of another plan.
@@ -29,8 +29,8 @@ class Results:
         self.parquet = out.suffix.lower() == ".parquet"
         self.journal = out.with_name(f"{out.name}.part.jsonl") if self.parquet else out
         self.name = name or self.journal  # for people
-        self.held: dict[Key, int] = {}  # where the line of each row of earlier runs begins
-        self.order: dict[int, int] = {}  # where the line of each row of this run begins, by its number
+        self.held: dict[Key, int] = {}  # the offset of the line of each row of earlier runs
+        self.order: dict[int, int] = {}  # the offset of the line of each row of this run
         self.end = self.count = 0
 
     def __enter__(self) -> "Results":
@@ -47,7 +47,7 @@ class Results:
         return self
 
     def index(self) -> None:
-        """Find the lines of earlier runs; half a line, of a run that was killed, is cut off."""
+        """Index the lines of earlier runs; cut off an incomplete last line."""
         for number, data in enumerate(self.file, 1):
             if not data.endswith(b"\n"):
                 break
@@ -59,12 +59,12 @@ class Results:
             self.count += 1
         else:
             return
-        if not self.end:  # one line without an end may be anybody's file
+        if not self.end:  # one line without an end may be any file
             loaded(data, str(self.name))
         self.file.truncate(self.end)
 
     def earlier(self, row: Row, sha256: str) -> Line | None:
-        """Return the line of this very picture and prompt, if there is one."""
+        """Return the line of the same picture and prompt, if any."""
         start = self.held.get((row.image, row.prompt))
         if start is None:
             return None
@@ -76,7 +76,7 @@ class Results:
         return loaded(self.file.readline(), str(self.name))
 
     def keep(self, row: Row, known: Line) -> None:
-        """Take over a line of an earlier run, for the place and the columns that its row has now."""
+        """Keep a line of an earlier run, with the row's current number and columns."""
         start = self.held[key(known)]
         self.order[row.number] = start
         if known["row"] != row.number or known.get("columns", {}) != finite(row.columns):
@@ -87,7 +87,7 @@ class Results:
             )
 
     def add(self, row: Row, line: Line) -> None:
-        """Keep *line*, in place of an earlier one of the same row."""
+        """Append *line*, in place of an earlier one of the same row."""
         data = dumped(line)
         self.file.seek(self.end)
         self.file.write(data)
@@ -104,7 +104,7 @@ class Results:
 
     @property
     def left_over(self) -> list[int]:
-        """Where the lines begin that are of no row of this run; they stay, behind all others."""
+        """The offsets of lines without a row in this run; they are kept, after all others."""
         return sorted(set(self.held.values()) - set(self.order.values()))
 
     def __exit__(

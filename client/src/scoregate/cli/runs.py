@@ -1,4 +1,4 @@
-"""What is noted of each run of `scoregate report`, beside its results: how long it took, and who answered."""
+"""The log of runs of `scoregate report`, next to its results: durations and counts."""
 
 import json
 import time
@@ -18,10 +18,10 @@ class Run:
     One run.
 
     Attributes:
-        asked: pictures that were answered, *cached* those of them that needed no model.
+        asked: scored pictures; *cached* is the number of them without a model call.
         seconds: of wall time.
         version: the service's; empty if unknown.
-        lower: metrics whose lower scores are the better ones.
+        lower: metrics whose lower scores are better.
     """
 
     asked: int = 0
@@ -31,15 +31,15 @@ class Run:
     lower: tuple[str, ...] = ()
 
     def answered(self, result: scoregate.Result) -> None:
-        """Count an answer."""
+        """Count a result."""
         self.asked += 1
         self.cached += bool(result.scores) and all(
             result.cache.get(metric) == "hit" for metric in result.scores
         )
 
 
-def beside(results: Path) -> Path:
-    """Return the file of the runs that wrote *results*."""
+def log_of(results: Path) -> Path:
+    """Return the log's path."""
     return results.with_name(f"{results.name}.runs")
 
 
@@ -53,14 +53,14 @@ def noted(
         yield run
     finally:
         run.seconds = clock() - begun
-        with beside(results).open("a", encoding="utf-8") as file:
+        with log_of(results).open("a", encoding="utf-8") as file:
             file.write(json.dumps(vars(run)) + "\n")
 
 
 def runs(results: Path) -> list[Run]:
     """Return the logged runs; skip invalid lines."""
     try:
-        lines = beside(results).read_text("utf-8").splitlines()
+        lines = log_of(results).read_text("utf-8").splitlines()
     except (FileNotFoundError, UnicodeDecodeError):
         return []
     return [run for line in lines if (run := read(line))]
@@ -69,8 +69,8 @@ def runs(results: Path) -> list[Run]:
 def read(line: str) -> Run | None:
     """Parse a line; return None if it is not valid."""
     try:
-        told = json.loads(line)
-        counts = int(told["asked"]), int(told["cached"]), float(told["seconds"])
-        return Run(*counts, str(told["version"]), tuple(map(str, told["lower"])))
+        run = json.loads(line)
+        counts = int(run["asked"]), int(run["cached"]), float(run["seconds"])
+        return Run(*counts, str(run["version"]), tuple(map(str, run["lower"])))
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""Scores and labels of a file, and what in it is neither."""
+"""Scores and labels of a file, and the rows without."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ NAMED = 5  # rows without a score that are named
 @dataclass
 class Samples:
     """
-    The scores of a file, with their labels if a column of them was named.
+    The scores of a file, with their labels if a column is given.
 
     Attributes:
-        lower: whether lower scores are the better ones.
+        lower: True if lower scores are better.
     """
 
     metric: str
@@ -33,16 +33,16 @@ class Samples:
         self.left_out.setdefault(why, []).append(row)
 
     def of(self, label: bool) -> list[float]:
-        """Return the scores with *label*; none if no column of labels was named."""
+        """Return the scores with *label*; empty without a column of labels."""
         return [score for score, each in zip(self.scores, self.labels, strict=False) if each is label]
 
     def worth(self, scores: Iterable[float]) -> list[float]:
-        """Return the scores, lowest first, turned so that a higher one is better."""
+        """Return the scores in ascending order, negated if lower ones are better."""
         return sorted(turned(score, self.lower) for score in scores)
 
 
 def turned(score: float, lower: bool) -> float:
-    """Return the score with its sign turned where *lower* ones are better; twice, it is itself."""
+    """Return the score, negated if *lower* ones are better."""
     return 0.0 - score if lower else score
 
 
@@ -54,7 +54,7 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
         metric: None takes the one metric that the first row has, or its column `score`.
 
     Raises:
-        UsageFault: there is no such column, or a cell is neither a score nor a label.
+        UsageFault: there is no such column, or a cell is not valid.
     """
     samples = Samples(metric or "")
     for record in records(path):
@@ -85,7 +85,7 @@ def only_metric(record: Record, path: Path) -> str:
 
 
 def add(samples: Samples, record: Record, label: str | None) -> None:
-    """Take a row's score and label, or note what it lacks."""
+    """Add a row's score and label, or count the row as left out."""
     nested = record.values.get("scores")
     values = nested if isinstance(nested, Mapping) else record.values
     score = as_score(values.get(samples.metric), record, samples.metric)

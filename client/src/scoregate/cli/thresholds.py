@@ -1,5 +1,5 @@
 """
-Thresholds from scores, exactly: a picture is accepted where `score >= threshold`, ties included.
+Thresholds from scores, exactly: a picture is accepted if `score >= threshold`, ties included.
 
 Shares are compared as fractions of whole numbers, so no rounding moves a threshold.
 """

@@ -1,4 +1,4 @@
-"""Pictures inside a page: small ones where Pillow is there, else the originals."""
+"""Pictures embedded in a page: thumbnails if Pillow is installed, else the originals."""
 
 import base64
 import io

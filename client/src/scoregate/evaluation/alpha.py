@@ -28,7 +28,7 @@ class Alpha:
     """
     Attributes:
         nominal, ordinal, interval: ratings as names, as an order, as numbers.
-        units: those with two ratings or more; *single* counts the others, which say nothing.
+        units: those with two ratings or more; *single* counts the others.
         ratings: of those units.
         extreme_disagreement: the share of units whose ratings span 40 % of the scale or more.
         intervals: 95 %, by level, from units drawn again with replacement; None without a bootstrap.
@@ -48,7 +48,7 @@ class Alpha:
 
 @dataclass(frozen=True)
 class Ratings:
-    """Ratings inside the scale: the unit, the rater and the number of each, and which rows these are."""
+    """Ratings inside the scale: the unit, the rater and the value of each, and the mask of their rows."""
 
     units: Codes
     raters: Codes
@@ -60,7 +60,7 @@ class Ratings:
 
 def ratings_of(unit: Names, rater: Names, rating: Any, scale: Scale | None = None) -> Ratings:
     """
-    Return the ratings to compare.
+    Return the ratings inside the scale.
 
     Raises:
         BadColumn: no rating is inside the scale, there is one rater, or one rated a unit twice.
@@ -85,7 +85,7 @@ def alpha(
     unit: Names, rater: Names, rating: Any, *, scale: Scale | None = None, bootstrap: int = 0, seed: int = 0
 ) -> Alpha:
     """
-    Alpha at three levels of measurement, with intervals from *bootstrap* drawings.
+    Return alpha at three levels of measurement, with intervals from *bootstrap* drawings.
 
     Raises:
         BadColumn: as `ratings_of`; no unit has two ratings; or all ratings are the same.
@@ -121,13 +121,13 @@ def paired(units: Codes, values: Floats) -> tuple[Codes, Floats]:
 
 def coefficients(units: Codes, values: Floats, weights: Floats | None = None) -> Coefficients:
     """
-    Alpha at each level, from the ratings of units with two or more; None if all are the same.
+    Return alpha at each level, from the ratings of units with two or more; None if all are the same.
 
     The ordinal distance of two values is that of their middle ranks, so it is the interval distance of
     ranks, and neither needs a table of all pairs of values.
 
     Args:
-        weights: how often each unit counts.
+        weights: the multiplicity of each unit.
     """
     _, kinds = np.unique(values, return_inverse=True)
     sizes = np.bincount(units)
@@ -153,7 +153,7 @@ def nominal(units: Codes, kinds: Codes, counts: Floats, shares: Floats) -> float
 
 
 def squared(units: Codes, values: Floats, weights: Floats, shares: Floats) -> float | None:
-    """Alpha with squared distances."""
+    """Return alpha with squared distances."""
     each = weights[units]
     n = each.sum()
     values = values - (each * values).sum() / n
@@ -177,7 +177,7 @@ def intervals(units: Codes, values: Floats, times: int, seed: int) -> dict[str, 
 
 
 def drawings(units: int, times: int, seed: int) -> Iterator[Floats]:
-    """How often each unit is drawn."""
+    """Yield the number of times that each unit is drawn."""
     random = np.random.default_rng(seed)
     for _ in range(times):
         yield np.bincount(random.integers(units, size=units), minlength=units).astype(np.float64)

@@ -20,7 +20,7 @@ NOISE = 1e-14  # of a value: what a few additions and a division leave
 
 
 def coded(names: Names) -> tuple[list[str], Codes]:
-    """Return the distinct *names* in order, and for each row the place of its name there."""
+    """Return the distinct *names* in order, and the index of each row's name."""
     distinct, codes = np.unique(np.asarray(names, dtype=object), return_inverse=True)
     return [str(name) for name in distinct], codes.astype(np.intp)
 
@@ -69,7 +69,7 @@ def floats(values: Any, role: str) -> Floats:
 
 
 def varied(values: Any, role: str) -> Floats:
-    """Return the same.  Raises `BadColumn` if all are equal, too."""
+    """Return `floats`.  Raises `BadColumn` also if all values are equal."""
     found = floats(values, role)
     if found.min() == found.max():
         raise BadColumn(role, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value")

@@ -12,7 +12,7 @@ from scoregate.evaluation.errors import BadColumn
 
 @dataclass(frozen=True)
 class Auroc:
-    """A tie of a right and a wrong picture counts half; *tied* is how many such pairs there are."""
+    """A tie of a right and a wrong picture counts half; *tied* is the number of such pairs."""
 
     auroc: float
     n: int

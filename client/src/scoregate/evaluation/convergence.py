@@ -28,10 +28,10 @@ class Step:
 
     Attributes:
         mean: of alpha or of Spearman's correlation over the subsets.
-        low, high: if the middle 95 % of them lie.
-        subsets: with a value.  Those whose ratings are all the same, or of different units, have no alpha.
-            Those that rate all generators the same, or not all generators, have no correlation.
-        undefined: without one.
+        low, high: the middle 95 % of them.
+        subsets: with a value.  Alpha is undefined if all ratings are the same, or of different units; the
+            correlation, if all generators are rated the same, or not all generators are rated.
+        undefined: subsets without a value.
     """
 
     k: int
@@ -71,7 +71,7 @@ def convergence(
     seed: int = 0,
 ) -> Convergence:
     """
-    Alpha's mean and band over subsets of 2, 3, … raters: all subsets, or *samples* different ones.
+    Return alpha's mean and band over subsets of 2, 3, … raters: all subsets, or *samples* different ones.
 
     Args:
         model: the generator of each unit; with it the order of generators is compared, too.
@@ -92,7 +92,7 @@ def convergence(
 
 
 def subsets(count: int, k: int, samples: int, random: np.random.Generator) -> Iterator[tuple[int, ...]]:
-    """Yield all sets of *k* out of *count*, or *samples* different ones where there are more."""
+    """Yield all sets of *k* out of *count*, or *samples* different ones if there are more."""
     if comb(count, k) <= samples:
         yield from combinations(range(count), k)
         return
@@ -114,7 +114,7 @@ def step(ratings: Ratings, level: str, k: int, chosen: list[tuple[int, ...]]) ->
 
 
 def spread(k: int, found: list[float | None]) -> Step:
-    """Mean and band of the values that there are."""
+    """Return mean and band of the values that are not None."""
     values = [value for value in found if value is not None]
     missing = len(found) - len(values)
     if not values:
@@ -123,7 +123,7 @@ def spread(k: int, found: list[float | None]) -> Step:
 
 
 def ordered(ratings: Ratings, model: Names, samples: int, seed: int) -> list[Step]:
-    """How well 1, 2, … raters order the generators as all of them do."""
+    """Return the correlation of the order by 1, 2, … raters with that by all of them."""
     names, models = coded([name for name, keep in zip(model, ratings.kept, strict=True) if keep])
     if len(names) < 2:
         raise BadColumn("model", f"there is one generator, {names[0]}")
@@ -142,7 +142,7 @@ def ordered(ratings: Ratings, model: Names, samples: int, seed: int) -> list[Ste
 
 
 def scores(ratings: Ratings, models: Codes, kept: Any) -> Floats:
-    """Of each generator the mean over its units, of whose ratings each has the mean; NaN without a rating."""
+    """Return each generator's mean over the means of its units; NaN without a rating."""
     _, first, units = np.unique(ratings.units[kept], return_index=True, return_inverse=True)
     means = np.bincount(units, ratings.values[kept]) / np.bincount(units)
     owners, count = models[kept][first], models.max() + 1
@@ -152,7 +152,7 @@ def scores(ratings: Ratings, models: Codes, kept: Any) -> Floats:
 
 
 def spearman(one: Floats, other: Floats) -> float | None:
-    """Return None if *one* is constant or has gaps."""
+    """Return Spearman's correlation; None if *one* is constant or has gaps."""
     if np.isnan(one).any() or np.ptp(one) == 0:
         return None
     return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])

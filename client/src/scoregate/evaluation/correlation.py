@@ -15,7 +15,7 @@ class Correlation:
     """
     Attributes:
         pearson: how well a line describes the two, -1 to 1.
-        spearman: the same of their ranks, ties at the middle rank.
+        spearman: Pearson's of their ranks, ties at the middle rank.
         kendall: tau-b, from pairs in the same order and in the opposite one, corrected for ties.
     """
 
@@ -26,7 +26,7 @@ class Correlation:
 
 
 def correlation(metric: Any, human: Any) -> Correlation:
-    """Return all three, over one pool.  Raises `BadColumn` for a column whose values are all the same."""
+    """Return three correlations.  Raises `BadColumn` for a constant column."""
     metric, human = varied(metric, "metric"), varied(human, "human")
     if len(metric) != len(human):
         raise BadColumn("human", f"{len(human)} values for {len(metric)} of the metric")

@@ -1,13 +1,13 @@
-"""Why there is no figure."""
+"""Errors of figures."""
 
 
 class BadInput(ValueError):
-    """A table or a column that no figure can be computed from; the message is one line."""
+    """A table or a column is not valid for the figure; the message is one line."""
 
 
 class BadColumn(BadInput):
     """
-    What is wrong with one column.
+    A column is not valid for the figure.
 
     Attributes:
         role: the argument of the function that holds the column, such as `metric`.

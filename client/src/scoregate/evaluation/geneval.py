@@ -19,7 +19,7 @@ class GenEval:
         overall: the mean of the six tasks; None if one of them has no pictures.
         prompts_correct: the share of prompts with a correct picture.
         kappa: Cohen's, of the verdicts with people's; None without these, or if all are the same.
-        kappa_by_task: the same within each task.
+        kappa_by_task: kappa within each task.
     """
 
     tasks: dict[str, float | None]
@@ -71,6 +71,6 @@ def truths(values: Any, role: str) -> Floats:
 
 
 def kappa(a: Floats, b: Floats) -> float | None:
-    """Cohen's kappa of two columns of 0 and 1; None if chance alone agrees always."""
+    """Return Cohen's kappa of two columns of 0 and 1; None if the expected agreement is 1."""
     by_chance = a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())
     return None if by_chance == 1 else float(((a == b).mean() - by_chance) / (1 - by_chance))

@@ -45,7 +45,7 @@ class Pair:
     """
     The test of two generators, as in `SignedRank`.
 
-    *relation* is `>` where *a* is significantly better, `<` where *b* is, else `=`.
+    *relation* is `>` if *a* is significantly better, `<` if *b* is, else `=`.
     """
 
     a: str
@@ -94,7 +94,7 @@ def ordering(
     human: Any = None,
 ) -> Ordering:
     """
-    Return the relation of each pair of generators, from values for the same items.
+    Compare each pair of generators by their values for the same items.
 
     Args:
         scale: of the ratings: those of *human* if it is given, else of *value*.
@@ -179,7 +179,7 @@ def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedR
     Wilcoxon's signed-rank test; without a difference p is 1.
 
     Args:
-        zero_method: `wilcox` drops differences of 0, `pratt` ranks them and then leaves them out.
+        zero_method: `wilcox` drops differences of 0, `pratt` ranks them and then drops them.
     """
     given = np.asarray(differences, dtype=np.float64)
     largest = np.abs(given).max(initial=0)
@@ -202,7 +202,7 @@ def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedR
 
 
 def tiers(order: list[str], pairs: list[Pair]) -> list[list[str]] | None:
-    """Neighbours in *order* without a significant difference, if that splits all pairs without conflict."""
+    """Group neighbours in *order* without a significant difference; None if pairs conflict."""
     known = {(pair.a, pair.b): pair.relation for pair in pairs}
     known |= {(b, a): {"<": ">", ">": "<", "=": "="}[relation] for (a, b), relation in known.items()}
     found = [[order[0]]]

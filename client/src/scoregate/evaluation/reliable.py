@@ -63,12 +63,12 @@ def reliable(
     threshold: float = THRESHOLD,
 ) -> Reliable:
     """
-    Return the prompts to rely on.
+    Return the prompts with reliable ratings.
 
     Args:
         template: the wording of the question to raters; None for one template.
-        unit: what of a prompt a rating is about, such as a word or a question; its variance is averaged
-            over them.  None if ratings are about the picture as a whole.
+        unit: the rated part of a prompt, such as a word or a question; variances are averaged over the
+            units.  None if the whole picture was rated.
 
     Raises:
         BadColumn: all ratings are the same or outside the scale, or nothing was rated twice.
@@ -76,8 +76,8 @@ def reliable(
     values = varied(rating, "rating")
     kept = inside(values, scale, "rating")
     prompts, rows = coded(prompt)
-    asked = [""] * len(values) if template is None else template
-    pairs = list(zip(model, asked, strict=True))
+    wordings = [""] * len(values) if template is None else template
+    pairs = list(zip(model, wordings, strict=True))
     number = {pair: place for place, pair in enumerate(sorted(set(pairs)))}
     places = np.array([number[pair] for pair in pairs])
     things = coded([""] * len(values) if unit is None else unit)[1]
@@ -100,7 +100,7 @@ def reliable(
 
 
 def disagreements(rows: Codes, things: Codes, values: Floats, prompts: int) -> Floats:
-    """For each prompt the variance of ratings, averaged over what was rated; NaN without two ratings."""
+    """Return each prompt's variance of ratings, averaged over its units; NaN without two ratings."""
     cells, places = np.unique(np.stack([rows, things]), axis=1, return_inverse=True)
     places = places.reshape(-1)
     count = np.bincount(places)

@@ -11,7 +11,7 @@ from scoregate.evaluation.errors import BadColumn
 
 @dataclass(frozen=True)
 class Scale:
-    """From *low* to *high*; a rating outside, such as a code for "unsure", is no rating."""
+    """From *low* to *high*; ratings outside, such as a code for "unsure", are ignored."""
 
     low: float
     high: float
@@ -21,7 +21,7 @@ class Scale:
 
 
 def inside(ratings: Floats, scale: Scale | None, role: str) -> npt.NDArray[np.bool_]:
-    """Which ratings are on the scale.  Raises `BadColumn` if none is."""
+    """Return the mask of ratings on the scale.  Raises `BadColumn` if all are outside."""
     found = np.ones(len(ratings), bool)
     if scale:
         found = (ratings >= scale.low) & (ratings <= scale.high)

@@ -43,7 +43,7 @@ class Table:
 
     def worth(self, column: str, *, lower: bool = False) -> Floats:
         """
-        Return the column as numbers of which a higher one is better: the sign is turned where lower ones are.
+        Return the column as numbers, negated if lower ones are better.
 
         Args:
             lower: whether they are.  A result of `scoregate batch` says it by itself.
@@ -162,7 +162,7 @@ def empty(cell: Any) -> bool:
 def text(cell: Any) -> str | None:
     """Return a cell as text; None if it is empty, or NaN."""
     if isinstance(cell, float) and cell.is_integer():
-        cell = int(cell)  # Parquet has whole numbers as floats where a cell is empty
+        cell = int(cell)  # a Parquet column of whole numbers with empty cells has floats
     return None if empty(cell) or cell != cell else str(cell)
 
 

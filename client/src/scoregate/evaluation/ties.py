@@ -105,7 +105,7 @@ def joined(waiting: list[tuple[Floats, Orders]]) -> tuple[Floats, Orders]:
 
 
 def counts(rows: Rows, epsilon: float) -> npt.NDArray[np.int64]:
-    """Concordant, discordant, tied for people only, for the metric only, and for both."""
+    """Count pairs: concordant, discordant, tied for people only, for the metric only, and for both."""
     total = np.zeros(5, np.int64)
     for distance, order in pairs(rows):
         tied = distance <= epsilon
@@ -117,11 +117,11 @@ def counts(rows: Rows, epsilon: float) -> npt.NDArray[np.int64]:
 
 def best_distance(rows: Rows) -> float:
     """
-    Return the smallest distance that gains most over 0.
+    Return the smallest distance with the largest gain over 0.
 
-    Tying a pair gains it if people tie it, and loses it if it was concordant.  A first pass sums gains in
-    bins of distances.  Only bins in which the sum could exceed the best one at a bin's end are looked at
-    pair by pair, in a second.
+    A tie by the metric gains a pair that people tie, and loses a concordant one.  A first pass sums gains in
+    bins of distances.  A second pass goes pair by pair through those bins in which the sum could exceed
+    the best one at a bin's end.
     """
     span = float(np.ptp(rows[0]))
     lowest = max(int(np.float64(span).view(np.int64) >> MANTISSA) - BINS + 1, 0)
@@ -149,7 +149,7 @@ def bins_of(distance: Floats, lowest: int) -> npt.NDArray[np.int64]:
 def best_within(
     rows: Rows, wanted: npt.NDArray[np.bool_], before: npt.NDArray[np.int64], lowest: int
 ) -> float:
-    """Return the smallest best distance, 0 among them, looking at the *wanted* bins alone."""
+    """Return the smallest best distance, 0 included, within the *wanted* bins."""
     distances, gains = np.zeros(0), np.zeros(0)
     for distance, order in pairs(rows):
         kept = wanted[bins_of(distance, lowest)] & (order >= 0) & (distance > 0)

@@ -43,10 +43,9 @@ class Ts2(Means):
     Attributes:
         delta: of the paper's version `delta_raw / std`, of the current one `delta_raw`.
         std: sample standard deviation of all scores, those of skipped graphs too.
-        images: all, those without a score too.
-        dropped: images without a score.
-        undefined: graphs without a walk of two scores; they are in no mean.
-        partitions: the data set's three parts, where ids are whole numbers.
+        images: all images; *dropped* have no score.
+        undefined: graphs without a walk of two scores; excluded from all means.
+        partitions: the data set's three parts, if ids are whole numbers.
     """
 
     std: float
@@ -62,7 +61,7 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
 
     Args:
         metric: a score for each picture, NaN if missing.
-        skip: graphs that are left out of the means.  The paper's tables leave out 164.
+        skip: graphs to exclude from the means.  The paper's tables exclude 164.
 
     Raises:
         BadColumn: the scores are constant, a node's name begins with no digit, or a graph is unknown.
@@ -102,7 +101,7 @@ def graphs_of(scores: Floats, graph: Names, node: Names) -> dict[str, Nodes]:
 
 
 def level(node: str) -> int:
-    """How many errors a node's pictures have."""
+    """Return the number of errors of a node's pictures."""
     digits = re.match(r"\d+", node)
     if not digits:
         raise BadColumn("node", f"{node!r} does not begin with its number of errors")
@@ -127,7 +126,7 @@ def partitions(values: dict[str, Values], divisor: float) -> dict[str, dict[str,
 
 def of_paper(name: str, nodes: Nodes) -> Values:
     """
-    Return a graph's values in the paper's version: everything is a mean over walks, weighted by their scores.
+    Return a graph's values in the paper's version: means over walks, weighted by their number of scores.
 
     Its walks visit level 0 twice, as the released code of the time did.
     """
@@ -179,7 +178,7 @@ def walked(name: str, steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def points(walk: tuple[str, ...], nodes: Nodes) -> tuple[Floats, Floats]:
-    """Level and score of the pictures on a walk, those without a score left out."""
+    """Return level and score of the scored pictures on a walk."""
     scores = np.concatenate([nodes[node] for node in walk])
     levels = np.repeat([float(level(node)) for node in walk], [len(nodes[node]) for node in walk])
     return levels[~np.isnan(scores)], scores[~np.isnan(scores)]

@@ -39,7 +39,7 @@ def bar(name: str, rows: Sequence[Row], value: Callable[[Row], float | None]) ->
 
 def bars(title: str, head: str, found: Sequence[Bar], missing: str = "") -> str:
     """
-    Return the table; the largest groups where there are too many.
+    Return the table; only the largest groups if there are too many.
 
     Args:
         title: HTML.

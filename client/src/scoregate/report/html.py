@@ -13,14 +13,14 @@ class Missing(Exception):
 
 
 def section(name: str, title: str, body: Callable[[], str]) -> str:
-    """Return a section with its heading; where there is nothing to draw, it says why."""
+    """Return a section with its heading; if it is empty, it says why."""
     heading = f'<h2 id="{name}-title">{title}</h2>\n'
     return f'<section id="{name}" aria-labelledby="{name}-title">\n{heading}{part(body)}</section>\n'
 
 
 def part(body: Callable[[], str], about: str = "", columns: Mapping[str, str | None] | None = None) -> str:
     """
-    Return the content of *body*, or one line that says why there is none.
+    Return the content of *body*, or one line that says why it is missing.
 
     Args:
         about: what begins that line.

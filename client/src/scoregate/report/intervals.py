@@ -14,7 +14,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean of *n* values, and where 95 % of the means of items drawn again lie; None with one item."""
+    """A mean of *n* values, and the 95 % bootstrap interval over items; None with one item."""
 
     mean: float
     low: float | None

@@ -41,12 +41,12 @@ def of_metric(scored: Scored, metric: str, alpha: float) -> str:
     people = scored.columns.human
     if people is not None:
         columns = {"value": "scores or ratings"}
-        drawn += part(lambda: beside(scored, metric, rows, alpha), f"{metric} beside {people}", columns)
+        drawn += part(lambda: of_people(scored, metric, rows, alpha), f"{metric} beside {people}", columns)
     return f'<div class="beside">\n{drawn}</div>\n{said}'
 
 
-def beside(scored: Scored, metric: str, rows: Sequence[Row], alpha: float) -> str:
-    """People's matrix, and how many relations the metric gives as they do.  Raises `Missing`."""
+def of_people(scored: Scored, metric: str, rows: Sequence[Row], alpha: float) -> str:
+    """Return people's matrix, and the number of equal relations.  Raises `Missing`."""
     rated = [row for row in rows if row.human == row.human]
     if not rated:
         raise Missing("no row has a score and a rating")
@@ -67,7 +67,7 @@ def ordered(values: Floats | list[float], rows: Sequence[Row], alpha: float) -> 
 
 
 def relations(found: Ordering) -> Relations:
-    """By row and column."""
+    """Return the relations by row and column."""
     known = {(pair.a, pair.b): pair.relation for pair in found.pairs}
     return known | {(b, a): TURNED[relation] for (a, b), relation in known.items()}
 

@@ -1,4 +1,4 @@
-"""The whole page: one file, no script, no other address, light or dark as the reader has it."""
+"""The whole page: one file without scripts and links, in light or dark mode."""
 
 from scoregate.cli.sheet import POLICY
 from scoregate.report.agreement import agreement
@@ -19,7 +19,7 @@ def page(scored: Scored, *, alpha: float, pictures: int) -> str:
     Return the page's HTML.
 
     Args:
-        alpha: two generators differ where p is below it.
+        alpha: two generators differ if p is below it.
         pictures: that are shown of each metric.
     """
     sections = {

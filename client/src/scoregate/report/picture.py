@@ -1,4 +1,4 @@
-"""A picture with its prompt, its numbers, the objects found in it, and the answers that cost points."""
+"""A picture with its prompt, its numbers, its detected objects, and the answers that lower its score."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -43,9 +43,9 @@ def size_of(details: Any) -> tuple[float, float] | None:
 
 def boxes_of(details: Any) -> list[Box]:
     """Return the objects that a detector found; skip invalid ones."""
-    told = details.get("boxes") if isinstance(details, Mapping) else None
+    boxes = details.get("boxes") if isinstance(details, Mapping) else None
     found: list[Box] = []
-    for each in told if isinstance(told, list) else ():
+    for each in boxes if isinstance(boxes, list) else ():
         if not isinstance(each, Mapping):
             continue
         corners, score = each.get("box"), each.get("score")
@@ -88,14 +88,14 @@ def found_list(boxes: list[Box]) -> str:
 
 
 def reason_of(details: Any) -> str:
-    """Why a check failed, a line each."""
+    """Return why a check failed, one paragraph per line."""
     reason = details.get("reason") if isinstance(details, Mapping) else None
     lines = reason.splitlines() if isinstance(reason, str) else ()
     return "".join(f'<p class="bad">{safe(line)}</p>' for line in lines)
 
 
 def questions_of(details: Any) -> str:
-    """Return the questions that were not answered as the prompt says."""
+    """Return the questions with a score below one half."""
     asked = details.get("questions") if isinstance(details, Mapping) else None
     lines = [
         line(each)
@@ -106,10 +106,10 @@ def questions_of(details: Any) -> str:
 
 
 def line(question: Mapping[str, Any]) -> str:
-    """Return a question with its answer, or with the parents that made it count nothing."""
+    """Return a question with its answer, or with the parents that set it to zero."""
     answer = question.get("answer")
-    told = safe(answer) if isinstance(answer, str) else number(question["score"])
+    text = safe(answer) if isinstance(answer, str) else number(question["score"])
     parents = question.get("zeroed_by")
     if isinstance(parents, list) and parents:
-        told += f", and {safe(', '.join(map(str, parents)))} is a no"
-    return f"<li>{safe(str(question.get('text')))} <b>{told}</b></li>"
+        text += f", and {safe(', '.join(map(str, parents)))} is a no"
+    return f"<li>{safe(str(question.get('text')))} <b>{text}</b></li>"

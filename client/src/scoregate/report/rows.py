@@ -1,4 +1,4 @@
-"""What a page is drawn from: the scored rows of a data set, and what is known about the run."""
+"""The data of a page: the scored rows of a data set, and the runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Row:
         item: what generators share, the prompt unless a column is named.
         parts: scores of a metric's own parts, such as skills; by metric and part.
         models: `id@revision` of the models that gave the scores, by configured name.
-        warnings: what the service warned of.
+        warnings: of the service.
     """
 
     number: int
@@ -56,11 +56,11 @@ class Columns:
 @dataclass(frozen=True)
 class Cost:
     """
-    What scoring took, over all runs that were noted.
+    The cost of scoring, over all logged runs.
 
     Attributes:
         asked: pictures that were sent.
-        cached: those of them that the service had all answers for.
+        cached: those of them with all scores from the cache.
         seconds: of wall time.
     """
 

@@ -1,4 +1,4 @@
-"""Pictures as files, and how many of them go into one request."""
+"""Items with encoded pictures, split into requests."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ def items_of(
     images: Any, prompts: Sequence[str], channels: int | None, references: Sequence[Any] | None = None
 ) -> list[Item | BadImage]:
     """
-    Return each picture as a file with its prompt and its references, or why there is no file.
+    Return an item for each picture, or the error of its encoding.
 
     Raises:
-        ValueError, TypeError: these are no pictures, or not as many prompts; a prompt is no text.
+        ValueError, TypeError: *images* are not pictures, or *prompts* not as many texts.
     """
     files = [in_a_file(image) for image in pictures(images, channels=channels)]
-    beside = [[]] * len(files) if references is None else [in_a_file(list(each)) for each in references]
+    related = [[]] * len(files) if references is None else [in_a_file(list(each)) for each in references]
     if isinstance(prompts, str) or len(files) != len(prompts):
         count = "one text" if isinstance(prompts, str) else len(prompts)
         raise ValueError(f"there must be a prompt for each of {len(files)} pictures, and there is {count}")
     if wrong := [type(prompt).__name__ for prompt in prompts if not isinstance(prompt, str)]:
         raise TypeError(f"a prompt is text, not {wrong[0]}")
     # NumPy's strings are made plain
-    return [item_of(str(prompt), *both) for prompt, *both in zip(prompts, files, beside, strict=True)]
+    return [item_of(str(prompt), *both) for prompt, *both in zip(prompts, files, related, strict=True)]
 
 
 def item_of(prompt: str, file: Any, references: Any) -> Item | BadImage:
-    """Return an item, or why one of its pictures has no file."""
+    """Return an item, or the error of one of its pictures."""
     broken = next((each for each in (file, references) if isinstance(each, BadImage)), None)
     return broken or Item(prompt, file, references=references)
 
 
 def in_a_file(image: Any) -> Any:
-    """Return the bytes of a picture's file or of each frame, or the reason for a failure."""
+    """Encode a picture, or each frame of a list; return the error if it fails."""
     if isinstance(image, BadImage):
         return image
     if isinstance(image, (list, tuple)):
@@ -53,7 +53,7 @@ def in_a_file(image: Any) -> Any:
 
 
 def size_of(item: Any) -> int:
-    """Return bytes of an item's picture, or of its frames, and of its references."""
+    """Return the number of bytes of an item's pictures."""
     frames = item.image if isinstance(item.image, list) else [item.image]
     return sum(map(len, (*frames, *item.references)))
 

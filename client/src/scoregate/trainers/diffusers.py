@@ -38,8 +38,8 @@ def best_of_n(output: Any, prompt: str, *, reward: Reward = INTERACTIVE) -> Best
         output: what the pipeline returned, or its `images`: PIL images, an array or a tensor.
 
     Raises:
-        NoScore: no picture has a score.  One that has none cannot win.
-        ScoregateError: the service does not say which score is the better one.
+        NoScore: no picture has a score.
+        ScoregateError: the direction of the metric is unknown.
     """
     images = images_of(output)
     outcomes = reward.outcomes(images, prompts_for(images, prompt))
@@ -60,13 +60,12 @@ def gate(
     reward: Reward = INTERACTIVE,
 ) -> list[bool]:
     """
-    Return True if each picture may be shown: its score is *threshold* or better.
+    Return for each picture True if its score is *threshold* or better.
 
     Args:
         output: as for `best_of_n`.
         prompt: one, or as many as the pipeline was given; each has its pictures one after the other.
-        on_error: what becomes of a picture without a score: `pass` shows it, `block` does not, and `raise`
-            raises.  This holds for every reason, also if the service is away.
+        on_error: `pass`, `block` or `raise`, for pictures without a score, whatever the reason.
 
     Raises:
         NoScore: a picture has no score, and *on_error* is `raise`.

@@ -2,7 +2,7 @@
 Flow-Factory: a reward model that uses the service.
 
 The trainer imports `scoregate.trainers.flow_factory.ScoregateRewardModel` by this path from its YAML, makes
-it with `config` and `accelerator`, and knows by its base class that it scores each sample by itself
+it with `config` and `accelerator`, and scores each sample separately, as its base class says
 (`flow_factory/rewards/abc.py`, `registry.py`).  Flow-Factory must therefore be installed to import this.
 """
 
@@ -22,12 +22,12 @@ from scoregate.trainers.reward import Reward
 SETTINGS = [each.name for each in fields(Reward) if each.name not in ("api_key", "transport")]
 
 
-class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-Factory is not here to be read
+class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-Factory is not installed
     """
     Scores from the service, one for each sample.
 
-    Any attribute of `Reward` but the key may stand in the reward's YAML.  The key comes from
-    SCOREGATE_API_KEY, because the trainer logs its YAML.
+    Attributes of `Reward` can be set in the reward's YAML, except for the key, since the trainer logs it:
+    set SCOREGATE_API_KEY.
 
     Raises:
         ScoregateError: at the start, the service cannot be reached or does not serve the metric; later,
@@ -35,7 +35,7 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
     """
 
     required_fields = ("prompt", "image")
-    use_tensor_inputs = True  # for PIL the trainer guesses the range over the batch; one NaN spoils all of it
+    use_tensor_inputs = True  # for PIL the trainer guesses the range over the batch, which one NaN breaks
 
     def __init__(self, config: Any, accelerator: Any) -> None:
         super().__init__(config, accelerator)
@@ -55,10 +55,10 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
 
         Args:
             image: tensors of CHW from 0 to 1.
-            condition_images: for each sample those that it was made from.  They are its references.
+            condition_images: the source pictures of each sample, used as its references.
 
         Raises:
-            ValueError: there is no image, or there are condition images and the metric looks at none.
+            ValueError: there is no image, or the metric does not use condition images.
         """
         if image is None:
             raise ValueError("these samples have no image; scoregate scores images only")

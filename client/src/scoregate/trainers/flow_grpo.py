@@ -2,7 +2,7 @@
 flow_grpo, DiffusionNFT, ddpo-pytorch and TRL's old DDPOTrainer: factories of reward functions.
 
 The contract is the dictionary `score_functions` of flow_grpo's `flow_grpo/rewards.py`: a real function, since
-the trainer looks for the name `device` in its code, that returns `_fn(images, prompts, metadata)`.
+the trainer searches for the name `device` in its code, that returns `_fn(images, prompts, metadata)`.
 """
 
 from __future__ import annotations

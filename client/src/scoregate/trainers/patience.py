@@ -32,5 +32,5 @@ def passing(outcome: Any, attempt: int) -> bool:
 
 def pause_s(errors: Sequence[ScoregateError], attempt: int) -> float:
     """Return the wait in seconds: the service's `retry_after_s`, or doubled each time, with jitter."""
-    told = max((error.retry_after_s or 0.0 for error in errors), default=0.0)
-    return max(told, min(LONGEST_S, 2.0 ** (attempt - 1))) * random.uniform(1.0, 1.25)
+    required = max((error.retry_after_s or 0.0 for error in errors), default=0.0)
+    return max(required, min(LONGEST_S, 2.0 ** (attempt - 1))) * random.uniform(1.0, 1.25)

@@ -1,4 +1,4 @@
-"""A batch of pictures, as trainers hold it, to one picture at a time."""
+"""Batches of pictures in the formats of trainers, split into single pictures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scoregate.errors import BadImage
 
 LIBRARIES = ("numpy", "torch")
 CHANNELS = (1, 3, 4)
-SLACK = 0.05  # how far rounding goes beyond [0, 1]; a picture in [-1, 1] goes further
+SLACK = 0.05  # tolerated beyond [0, 1] for rounding; a picture in [-1, 1] exceeds it
 
 
 def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
@@ -24,11 +24,11 @@ def pictures(images: Any, *, channels: int | None = None) -> list[Any]:
             NHWC for arrays.
 
     Returns:
-        uint8 arrays of HWC if they were tensors or arrays, and else what was given.  A picture with
-        NaN or an infinity is a `BadImage` in its place, so that it costs the others nothing.
+        uint8 arrays of HWC for tensors and arrays, otherwise the given objects.  A picture with NaN or
+        an infinity is replaced by a `BadImage`.
 
     Raises:
-        ValueError: the shape is no picture's, or floats are clearly outside [0, 1].
+        ValueError: the shape is not valid, or floats are clearly outside [0, 1].
     """
     if not is_array(images):
         return [picture(one) for one in images]
@@ -53,13 +53,13 @@ def picture(image: Any) -> Any:
 
 
 def colour_axis(images: Any) -> int:
-    """Where the colours of a batch probably are."""
+    """Return the most likely axis of the colours of a batch."""
     likely = (1, 3) if library_of(images) == "torch" else (3, 1)
     return next((axis for axis in likely if images.shape[axis] in CHANNELS), likely[0])
 
 
 def in_bytes(images: Any) -> list[Any]:
-    """NHWC of bytes, or of floats in [0, 1], as arrays of bytes; floats are rounded as flow_grpo does."""
+    """Convert NHWC of bytes, or of floats in [0, 1], to arrays of bytes; round floats as flow_grpo does."""
     library = sys.modules[library_of(images)]
     images = images.detach() if hasattr(images, "detach") else images
     if images.dtype == library.uint8 or not len(images):
@@ -77,14 +77,14 @@ def in_bytes(images: Any) -> list[Any]:
 
 
 def without_broken(images: Any, library: Any) -> list[Any]:
-    """Return the same if some hold NaN or an infinity: each of those is an error."""
+    """Return `in_bytes` of the finite pictures, and a `BadImage` for each of the others."""
     finite = library.isfinite(images).reshape(len(images), -1).all(1).tolist()
     good = iter(in_bytes(images[finite]))
     return [next(good) if here else BadImage("the picture holds NaN or an infinity") for here in finite]
 
 
 def on_host(images: Any) -> list[Any]:
-    """Arrays of HWC in the memory of this machine."""
+    """Return arrays of HWC in host memory."""
     return list(images.cpu().numpy() if library_of(images) == "torch" else images)
 
 

@@ -1,4 +1,4 @@
-"""What all adapters share: pictures and prompts in, and a score or an error for each of them out."""
+"""The reward that all adapters share: a score or an error for each picture and prompt."""
 
 from __future__ import annotations
 
@@ -52,21 +52,20 @@ class NoScore(ScoregateError):
 @dataclass(eq=False)
 class Reward:
     """
-    Scores for trainers, from any number of threads, event loops and processes.
+    Scores for trainers, for any number of threads, event loops and processes.
 
-    Nothing is opened before the first call, and each process opens connections of its own.  So it can be made
-    at import, before a fork, and pickled for a process that is spawned.
+    Connections are opened by the first call, and by each process for itself.  So an instance can be created
+    at import, before a fork, and can be pickled.
 
     Attributes:
-        metric: what is scored.
-        logit: log-odds in place of a probability; only `vqascore` has them.
-        options: those of the metric.
-        base_url, api_key: as the client's; by default those of its environment variables.
+        logit: log-odds in place of a probability; `vqascore` only.
+        options: of the metric.
+        base_url, api_key: as for `Client`.
         priority: the lane, `bulk` or `interactive`.
-        timeout_s: of one call, with all that is tried again.
-        batch: most pictures of a request, which also holds no more than 16 MiB of them.
-        strict: whether a score that the service warns about is an error, and not a `ScoregateWarning` at the
-            first of its kind.
+        timeout_s: of one call with its retries.
+        batch: maximum pictures per request, which also has a limit of 16 MiB.
+        strict: raise an error for a score with a warning, instead of a `ScoregateWarning` for the first of
+            its kind.
         transport: of httpx, for tests.
     """
 
@@ -88,7 +87,7 @@ class Reward:
 
     @property
     def warned(self) -> Mapping[str, int]:
-        """How often the service warned in this process, by the kind of warning."""
+        """The number of warnings in this process, by kind."""
         return dict(self._warned)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,13 +112,13 @@ class Reward:
         Args:
             images, channels: as `scoregate.trainers.pictures.pictures` takes them.
             prompts: one for each.
-            fill: what stands for a picture that cannot be scored, by its own fault or its prompt's.  Without
-                it, such a picture is an error.  It never stands for a request that is wrong as a whole.
-            references: for each picture, those that it is compared with; the metric must look at them.
+            fill: the score of a picture that cannot be scored because of the picture or its prompt; an error
+                by default.  It does not replace errors of a whole request.
+            references: the references of each picture; the metric must use them.
 
         Raises:
-            NoScore: a picture has no score, and nothing stands for it.
-            ValueError, TypeError: these are no pictures, or not as many prompts.
+            NoScore: a picture has no score, and no *fill* applies.
+            ValueError, TypeError: *images* are not pictures, or their number is not that of *prompts*.
         """
         outcomes = self.outcomes(images, prompts, channels=channels, references=references)
         if fill is not None:
@@ -134,14 +133,14 @@ class Reward:
         channels: int | None = None,
         references: Sequence[Any] | None = None,
     ) -> list[Outcome]:
-        """Return the score of each picture, or its error: a broken picture costs the others nothing."""
+        """Return the score of each picture, or its error."""
         items = items_of(images, prompts, channels, references)
         return self._portals.here().run(self._outcomes(items))
 
     async def outcomes_soon(
         self, images: Any, prompts: Sequence[str], *, channels: int | None = None
     ) -> list[Outcome]:
-        """`outcomes` for callers with an event loop, which may end without closing any connection."""
+        """Return `outcomes`, awaited; the connections do not depend on the caller's event loop."""
         items = await asyncio.to_thread(items_of, images, prompts, channels)
         return await asyncio.wrap_future(self._portals.here().submit(self._outcomes(items)))
 
@@ -150,10 +149,10 @@ class Reward:
         Return the service's entry of the metric.
 
         Raises:
-            ScoregateError: the service does not serve it, or could not be reached.
+            ScoregateError: the service does not serve it, or is unreachable.
         """
-        told = self._portals.here().run(self._client().models())
-        served = understood(lambda: {str(name): dict(entry) for name, entry in told["metrics"].items()})
+        models = self._portals.here().run(self._client().models())
+        served = understood(lambda: {str(name): dict(entry) for name, entry in models["metrics"].items()})
         if self.metric not in served:
             raise UnknownMetric(f"the service has no metric {self.metric!r}, but {', '.join(sorted(served))}")
         if lower_is_better(served[self.metric]):
@@ -173,7 +172,7 @@ class Reward:
         return self._lower
 
     def close(self) -> None:
-        """Close this process's connections; a further call opens new ones."""
+        """Close this process's connections.  A later call opens new ones."""
         self._portals.close()
 
     def _client(self) -> AsyncClient:
@@ -247,7 +246,7 @@ class Reward:
 
 
 def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:
-    """Return *outcomes* without an error among them.  Raises `NoScore`."""
+    """Return *outcomes* if all are scores.  Raises `NoScore`."""
     found = [one for one in outcomes if not isinstance(one, ScoregateError)]
     if len(found) < len(outcomes):
         raise NoScore.among(outcomes)
@@ -258,8 +257,8 @@ def of_one(error: ScoregateError) -> bool:
     """
     Return True if an error is that of one picture or its prompt, and not of the whole request.
 
-    It stands in an answer, beside the scores of others; or the client cannot read the picture; or the
-    refusal names nothing but items.
+    These are errors of single items in a response, pictures that the client cannot read, and rejections that
+    name only items.
     """
     if error.status:
         return names(error, "/items/")
@@ -267,10 +266,10 @@ def of_one(error: ScoregateError) -> bool:
 
 
 def concerns_some(error: ScoregateError) -> bool:
-    """Return True if a request was refused for its size, or for items that the refusal names."""
+    """Return True if a request was rejected for its size, or for single items."""
     return isinstance(error, TooLarge) or names(error, "/items")
 
 
 def names(error: ScoregateError, place: str) -> bool:
-    """Return True if all places that a refusal names begin with *place*, and there are some."""
+    """Return True if an error names places, and all of them begin with *place*."""
     return bool(error.errors) and all(each["pointer"].startswith(place) for each in error.errors)

@@ -1,7 +1,7 @@
 """
 verl-omni: a reward function for `+reward.reward_functions.NAME.path=pkg://scoregate.trainers.verl_omni`.
 
-The trainer calls it by keyword, once for each sample, and hundreds of times at once on the event loop of each
+The trainer calls it by keyword, once per sample, with hundreds of concurrent calls on the event loop of each
 reward worker (`verl_omni/reward_loop/reward_manager/multi.py`).
 """
 

@@ -1,4 +1,4 @@
-"""Nodes that score a batch of pictures, and that let the good ones pass."""
+"""Nodes that score a batch of pictures, and that filter it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ScoregateScore:
 
 
 class ScoregateFilter:
-    """The pictures that are as good as the threshold, best first; if none does, the workflow stops."""
+    """The pictures that reach the threshold, best first; without any, the workflow stops."""
 
     CATEGORY = "scoregate"
     FUNCTION = "filter"
