@@ -55,15 +55,7 @@ from scoregate.errors import (
 )
 from scoregate.items import Item
 from scoregate.notices import Notice, ScoregateWarning
-from scoregate.results import (
-    MetricError,
-    QuestionSet,
-    Ranked,
-    Ranking,
-    Report,
-    Result,
-    Score,
-)
+from scoregate.results import MetricError, QuestionSet, Ranked, Ranking, Report, Result, Score
 
 __all__ = [
     "AsyncClient",

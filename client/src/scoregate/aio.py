@@ -268,11 +268,7 @@ class AsyncClient:
         return strictly(report) if self.strict else report
 
     async def _send(
-        self,
-        path: str,
-        files: Files,
-        filled: Callable[[Files], Mapping[str, Any]],
-        timeout_s: float | None,
+        self, path: str, files: Files, filled: Callable[[Files], Mapping[str, Any]], timeout_s: float | None
     ) -> Any:
         """POST the request that *filled* returns, encoded in a thread, and return the response's JSON."""
         began = perf_counter()

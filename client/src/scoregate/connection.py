@@ -25,12 +25,7 @@ class Connection:
     """
 
     def __init__(
-        self,
-        base_url: str,
-        api_key: str,
-        retries: int,
-        max_connections: int,
-        transport: Any,
+        self, base_url: str, api_key: str, retries: int, max_connections: int, transport: Any
     ) -> None:
         self.base_url = base_url
         self._headers = {"Accept-Encoding": ENCODING}

@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
 MOST_WARNINGS = 10
 MAX_BYTES = 2 * 2**20  # of one picture; larger ones would make the notebook's file too large
-KINDS = {
-    b"\xff\xd8\xff": "jpeg",
-    b"\x89PNG": "png",
-    b"GIF8": "gif",
-    b"BM": "bmp",
-    b"RIFF": "webp",
-}
+KINDS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"GIF8": "gif", b"BM": "bmp", b"RIFF": "webp"}
 
 
 def of_score(score: Score) -> str:

@@ -132,9 +132,7 @@ def after_fork_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(
-        before=before_fork,
-        after_in_parent=after_fork_in_parent,
-        after_in_child=after_fork_in_child,
+        before=before_fork, after_in_parent=after_fork_in_parent, after_in_child=after_fork_in_child
     )
 
 

@@ -256,8 +256,5 @@ def tell(results: Results, asked: int, out: Path) -> bool:
         print(shown(f"warning: {kind}"), file=sys.stderr)
     print(f"{text}\n{shown(out)}", file=sys.stderr)
     if results.left_over:
-        print(
-            f"{len(results.left_over)} lines are of no row of the data set; they are kept",
-            file=sys.stderr,
-        )
+        print(f"{len(results.left_over)} lines are of no row of the data set; they are kept", file=sys.stderr)
     return not incomplete

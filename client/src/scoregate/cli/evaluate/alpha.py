@@ -23,12 +23,7 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
 
     table, unit, rater, rating = ratings_of(arguments)
     found = alpha(
-        unit,
-        rater,
-        rating,
-        scale=scale_of(arguments),
-        bootstrap=arguments.bootstrap,
-        seed=arguments.seed,
+        unit, rater, rating, scale=scale_of(arguments), bootstrap=arguments.bootstrap, seed=arguments.seed
     )
 
     def draw(axes: Any) -> None:
