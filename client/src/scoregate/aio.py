@@ -17,7 +17,6 @@ from scoregate.answers import (
     ranking_of,
     report_of,
     score_of,
-    strictly,
     understood,
     warned,
 )
@@ -255,17 +254,15 @@ class AsyncClient:
 
         raw = await self._send("/score", files, filled, timeout_s)
         sent = [(item.prompt, files.picture(item.image)) for item in items]
-        return self._strictly(report_of(raw, params.metrics, sent))
+        return report_of(raw, params.metrics, sent, strict=self.strict)
 
     async def _report_packed(
         self, wire: Sequence[Mapping[str, Any]], files: Files, params: ScoreParams
     ) -> Report:
         """Score items of the wire format whose pictures are in *files*."""
         raw = await self._send("/score", files, lambda _: params.request(wire), None)
-        return self._strictly(report_of(raw, params.metrics, [(item["prompt"], None) for item in wire]))
-
-    def _strictly(self, report: Report) -> Report:
-        return strictly(report) if self.strict else report
+        sent = [(item["prompt"], None) for item in wire]
+        return report_of(raw, params.metrics, sent, strict=self.strict)
 
     async def _send(
         self, path: str, files: Files, filled: Callable[[Files], Mapping[str, Any]], timeout_s: float | None

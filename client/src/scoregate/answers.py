@@ -67,7 +67,7 @@ def result_of(
     )
 
 
-def strict(result: Result) -> Result:
+def without_warned(result: Result) -> Result:
     """Return the result with an error in place of each score that the service warned about."""
     notices = {
         metric: [each for each in result.warnings if each.about(result.index, metric)]
@@ -132,15 +132,19 @@ def question_set_of(entry: Mapping[str, Any], request_id: str = "") -> QuestionS
 
 
 def report_of(
-    raw: Mapping[str, Any], metrics: Sequence[str], sent: Sequence[tuple[str, bytes | None]]
+    raw: Mapping[str, Any],
+    metrics: Sequence[str],
+    sent: Sequence[tuple[str, bytes | None]],
+    *,
+    strict: bool = False,
 ) -> Report:
-    """Parse the response of `POST /score`.  Raises `ScoregateError`."""
-    return understood(lambda: Report(results_of(raw, metrics, len(sent)), raw, sent))
+    """Parse the response of `POST /score`; *strict* as for `Client`.  Raises `ScoregateError`."""
 
+    def parsed() -> Report:
+        results = results_of(raw, metrics, len(sent))
+        return Report(list(map(without_warned, results)) if strict else results, raw, sent)
 
-def strictly(report: Report) -> Report:
-    """Return the report with an error in place of each score that the service warned about."""
-    return Report([strict(result) for result in report], report.raw, report.shown)
+    return understood(parsed)
 
 
 def score_of(report: Report, metric: str) -> Score:

@@ -63,15 +63,14 @@ class Client:
             strict=strict,
             transport=transport,
         )
-        self._begin(inner)
+        self.__setstate__(inner)
 
-    def _begin(self, inner: AsyncClient) -> None:
+    def __getstate__(self) -> AsyncClient:
+        return self._inner
+
+    def __setstate__(self, inner: AsyncClient) -> None:
         self._inner, self._portals = inner, Portals()
         self._portals.serve(self, inner.close)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickling, without connections."""
-        return around, (type(self), self._inner)
 
     @property
     def base_url(self) -> str:
@@ -291,10 +290,3 @@ class Client:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._portals.here().run(work)
-
-
-def around(kind: type[Client], inner: AsyncClient) -> Client:
-    """Return a client around *inner*."""
-    client = kind.__new__(kind)
-    client._begin(inner)
-    return client

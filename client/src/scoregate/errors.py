@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 
@@ -47,20 +48,12 @@ class ScoregateError(Exception):
         self.retry_after_s = retry_after_s
         super().__init__(self.detail)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickling, with all attributes."""
-        return remade, (type(self), self.__dict__)
-
     def at(self, place: str) -> ScoregateError:
         """Return a copy whose detail begins with *place*."""
-        return remade(type(self), {**self.__dict__, "detail": f"{place}: {self.detail}"})
-
-
-def remade(kind: type[ScoregateError], state: Mapping[str, Any]) -> ScoregateError:
-    """Return an error with these attributes."""
-    error = kind(state["detail"])
-    error.__dict__.update(state)
-    return error
+        error = copy(self)
+        error.detail = f"{place}: {self.detail}"
+        error.args = (error.detail,)
+        return error
 
 
 # --- raised by the client itself ----------------------------------------------------------------
