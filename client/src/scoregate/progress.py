@@ -17,7 +17,7 @@ class Progress(tqdm):  # type: ignore[misc,type-arg,unused-ignore]
 
     Args:
         total: the number of items, if known.
-        leave: keep the last state.  Otherwise a run of less than 30 seconds leaves no line in a log.
+        leave: keep the last state.  Otherwise a run of less than 30 seconds prints no line in a log.
     """
 
     monitor_interval = 0  # no thread of tqdm's, since the process may fork

@@ -62,7 +62,7 @@ async def unpacked(response: httpx.Response) -> bytes:
         return response.content
     encoding, content = response.headers.get("content-encoding", "identity").lower(), bytearray()
     if encoding not in (ENCODING, "identity"):
-        raise ValueError(f"the content encoding {encoding[:40]!r} was not asked for")
+        raise ValueError(f"the content encoding {encoding[:40]!r} is not accepted")
     unpacker = zlib.decompressobj(GZIP)
     async for piece in response.aiter_raw():
         room = MAX_BYTES + 1 - len(content)

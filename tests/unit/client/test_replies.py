@@ -84,7 +84,7 @@ def test_an_answer_that_was_packed_once_is_read(answered):
 def test_an_encoding_that_was_not_asked_for_is_an_error(answered, encoding):
     """Two layers of gzip are a bomb in a bomb."""
     content = gzip.compress(gzip.compress(b"{}"))
-    with pytest.raises(ScoregateError, match=f"encoding '{encoding}' was not asked for"):
+    with pytest.raises(ScoregateError, match=f"encoding '{encoding}' is not accepted"):
         answered(packed(content, encoding)).score(png(), "x")
 
 

@@ -1,4 +1,4 @@
-"""What several commands take, and the client that their arguments name."""
+"""Arguments that commands share, and the client for them."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_service(parser: argparse.ArgumentParser) -> None:
-    """Where the service is; without a default, so that it may stand before the command or behind it."""
+    """Declare the service's arguments; without defaults, so that they may precede or follow the command."""
     group = parser.add_argument_group("the service")
     add = group.add_argument
     add(
@@ -51,7 +51,7 @@ def add_service(parser: argparse.ArgumentParser) -> None:
 
 
 def add_metrics(parser: argparse.ArgumentParser, *short: str) -> None:
-    """Several metrics, and their options."""
+    """Declare several metrics, and their options."""
     parser.add_argument(
         "-m",
         "--metric",
@@ -64,7 +64,7 @@ def add_metrics(parser: argparse.ArgumentParser, *short: str) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser, *short: str) -> None:
-    """Options of metrics; *short* names the first form as well."""
+    """Declare options of metrics; *short* are further names of the first form."""
     parser.add_argument(
         *short,
         "--option",
@@ -110,7 +110,7 @@ def finite(text: str) -> float:
 
 
 def json_object(text: str) -> dict[str, dict[str, Any]]:
-    """Options by metric."""
+    """Parse options by metric."""
     try:
         value = strict_json(text)
     except ValueError as exc:
@@ -121,7 +121,7 @@ def json_object(text: str) -> dict[str, dict[str, Any]]:
 
 
 def strict_json(text: str) -> Any:
-    """JSON without NaN and infinities.  Raises `ValueError`."""
+    """Parse JSON without NaN and infinities.  Raises `ValueError`."""
 
     def refuse(name: str) -> NoReturn:
         raise ValueError(f"{name} is no number of JSON")
@@ -155,7 +155,7 @@ def metrics_of(arguments: argparse.Namespace) -> list[str]:
 
 
 def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **more: Any) -> scoregate.Client:
-    """Return a client of the service; a context."""
+    """Return a client of the service, a context manager."""
     given = vars(arguments)
     more.setdefault("strict", given.get("strict", False))
     timeout_s = given.get("timeout", timeout_s)

@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def lower_there(arguments: argparse.Namespace, metric: str) -> bool:
-    """Return True if a service that was named has *metric* with lower scores as the better ones."""
+    """Return True if the configured service says that lower scores of *metric* are better."""
     if not ("base_url" in vars(arguments) or os.environ.get("SCOREGATE_BASE_URL")):
         return False
     try:

@@ -1,4 +1,4 @@
-"""A threshold with what it rests on, as numbers and in words."""
+"""A threshold with its evidence, as numbers and in words."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -75,7 +75,7 @@ def calibrated(
 
 
 def as_json(found: Calibration) -> dict[str, Any]:
-    """Return everything, for programs."""
+    """Return the calibration as JSON."""
     samples, scores = found.samples, sorted(found.samples.scores)
     content: dict[str, Any] = {
         "metric": samples.metric,

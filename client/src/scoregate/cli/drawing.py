@@ -1,4 +1,4 @@
-"""From results to what the page of `scoregate report` is drawn from.  Needs the extra `evaluate`."""
+"""Conversion of results to the page of `scoregate report`.  Needs the extra `evaluate`."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from scoregate.report.rows import Columns, Cost, Details, Row, Scored
 
 
 def columns_of(arguments: argparse.Namespace) -> Columns:
-    """Return the columns that were named."""
+    """Return the columns given by arguments."""
     return Columns(arguments.human, arguments.model, arguments.item, arguments.skill)
 
 
@@ -52,7 +52,7 @@ def drawn(
 
 
 def rows(results: Results, facts: Facts) -> Iterator[Row]:
-    """Yield a row for each line, with what the data set says of it."""
+    """Yield a row for each line, with its facts from the data set."""
     for line in results.lines():
         scores = line["scores"]
         details = line.get("details", {})

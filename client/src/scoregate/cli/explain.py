@@ -1,4 +1,4 @@
-"""What a score is made of, for people: questions with answers and probabilities, and other numbers."""
+"""Details of a score for people: questions with answers and probabilities, and other numbers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -52,5 +52,5 @@ def probability(question: Mapping[str, Any]) -> float | None:
 
 
 def indented(text: str) -> str:
-    """Return *text* two columns to the right."""
+    """Indent *text* by two columns."""
     return "\n".join(f"  {line}" for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""What a data set's own columns say of each row: people's rating, the generator, the item, the skill."""
+"""Facts of each row from the data set's columns: people's rating, generator, item and skill."""
 
 from dataclasses import dataclass
 from math import nan
@@ -11,12 +11,12 @@ from scoregate.cli.records import Record
 if TYPE_CHECKING:
     from scoregate.report.rows import Columns
 
-ITEM = "prompt"  # what generators share, unless a column is named
+ITEM = "prompt"  # the default of what generators share
 
 
 @dataclass(frozen=True)
 class Fact:
-    """Of one row; *human* is NaN if there is no rating, a text None if a cell is empty."""
+    """Facts of one row; *human* is NaN without a rating, texts are None for empty cells."""
 
     human: float
     model: str | None
@@ -26,7 +26,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Facts:
-    """By the row's number; ratings *out_of_scale* were left out."""
+    """Facts by the row's number, and the number of dropped ratings."""
 
     of: dict[int, Fact]
     out_of_scale: int

@@ -1,4 +1,4 @@
-"""`scoregate health`: whether the service is ready, and which models it has."""
+"""`scoregate health`: the readiness and the models of the service."""
 
 import argparse
 import json

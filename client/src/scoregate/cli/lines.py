@@ -49,9 +49,9 @@ class Plan:
             found["models"], wanted["models"] = line.get("models", {}), dict(self.models)
         for what in found:
             if found[what] != wanted[what]:
-                held, asked = json.dumps(found[what]), json.dumps(wanted[what])
+                held, now = json.dumps(found[what]), json.dumps(wanted[what])
                 raise UsageFault(
-                    f"{place} was scored with the {what} {held}, now they are {asked}: name another file"
+                    f"{place} was scored with the {what} {held}, now they are {now}: name another file"
                     + f", or give {ANY_MODELS}" * (what == "models")
                 )
 

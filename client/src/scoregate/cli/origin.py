@@ -1,4 +1,4 @@
-"""Where the scores of a file are from, if `scoregate batch` wrote it: models, warnings, the direction."""
+"""The origin of the scores of a file of `scoregate batch`: models, warnings, direction."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,10 @@ from scoregate.cli.warned import Kind, kinds_of
 @dataclass(frozen=True)
 class Origin:
     """
-    What the lines of a file say of one metric's scores.  A file of somebody else says nothing.
+    The origin of one metric's scores; empty for a file that `scoregate batch` did not write.
 
     Attributes:
-        lower: whether lower scores are the better ones.
+        lower: True if lower scores are better.
         models: each set of models that gave scores.
     """
 
@@ -43,7 +43,7 @@ def origin(path: Path, metric: str) -> Origin:
 
 
 def scored(path: Path, metric: str) -> Iterator[Line]:
-    """Yield the lines with a score of *metric*; what is no line is left out."""
+    """Yield the lines with a score of *metric*; skip invalid ones."""
     for record in records(path):
         line = line_of(record.values)
         if is_line(line) and metric in line["scores"]:

@@ -74,7 +74,7 @@ def as_text(value: Any) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines that `write_lines` wrote.  Raises `UsageFault` for one that it did not."""
+    """Yield the lines that `write_lines` wrote.  Raises `UsageFault` for an invalid one."""
     for record in records(path):
         place = f"{path}, row {record.number}"
         yield checked(line_of(record.values), place)

@@ -1,4 +1,4 @@
-"""The plot of `scoregate calibrate`: how the scores lie, and the threshold."""
+"""The plot of `scoregate calibrate`: the distribution of scores, and the threshold."""
 
 from pathlib import Path
 from typing import Any

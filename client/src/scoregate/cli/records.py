@@ -29,7 +29,7 @@ def records(path: Path) -> Iterator[Record]:
     Yield the rows of *path*, read lazily; decompressed if its name ends in `.gz`.
 
     Raises:
-        UsageFault: the file is of no kind that is known, or not what its name says.
+        UsageFault: the format is unknown, or not that of the name.
         OSError: the file can't be read.
     """
     reader = READERS.get(kind(path))
@@ -42,7 +42,7 @@ def records(path: Path) -> Iterator[Record]:
 
 
 def kind(path: Path) -> str:
-    """Return the end of the name that says what the rows are."""
+    """Return the suffix of the file's format."""
     return packed_name(path).suffix.lower()
 
 
@@ -113,7 +113,7 @@ def parquet(path: Path) -> Iterator[Record]:
 
 
 def count(path: Path) -> int:
-    """How many rows `records` will give, without decoding what Parquet holds."""
+    """Return the number of rows of `records`, without decoding Parquet."""
     if kind(path) != ".parquet":
         return sum(1 for _ in records(path))
     pyarrow, reader = arrow()

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def as_text(report: scoregate.Report, paths: list[Path], metrics: list[str]) -> str:
-    """Return a table of scores, and below it what explains them."""
+    """Return a table of scores, and their explanations below."""
     rows = [
         [path, *(number(result.scores.get(metric)) for metric in metrics)]
         for path, result in zip(paths, report, strict=True)
@@ -60,7 +60,7 @@ def as_text(report: scoregate.Report, paths: list[Path], metrics: list[str]) -> 
 
 
 def complain(report: scoregate.Report, paths: list[Path]) -> None:
-    """Say on stderr which scores are missing."""
+    """Print the missing scores to stderr."""
     for path, result in zip(paths, report, strict=True):
         for metric, error in result.errors.items():
             print(shown(f"{path}: no {metric}: {error.code}: {error.detail}"), file=sys.stderr)

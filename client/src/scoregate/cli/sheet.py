@@ -79,7 +79,7 @@ def figure(line: Line, picture: str) -> str:
 
 
 def safe(text: str) -> str:
-    """Return *text* for HTML; what would turn or break a line is shown as an escape."""
+    """Escape *text* for HTML, also characters that turn or break lines."""
     return escape(shown(text))
 
 

@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, whatever its name: a format that the service reads, or no picture."""
+"""The format of a picture file, by its first bytes."""
 
 STARTS = {
     b"\xff\xd8\xff": "jpeg",
@@ -13,7 +13,7 @@ BRANDS = {"avif": (b"avif", b"avis", b"mif1", b"msf1"), "mp4": (b"iso", b"mp4", 
 
 
 def kind_of(picture: bytes) -> str:
-    """Return the format as browsers call it; empty if the first bytes are no picture's and no film's."""
+    """Return the format by its MIME subtype; empty if it is not a picture or a film."""
     if picture[:4] == b"RIFF" and picture[8:12] == b"WEBP":
         return "webp"
     if picture[:2] == b"BM" and not any(picture[6:10]):  # two letters alone may begin any text

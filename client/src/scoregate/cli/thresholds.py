@@ -35,7 +35,7 @@ class Rate:
         return (0.0 if self.count == 0 else low), (1.0 if self.count == self.of else high)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the share as JSON."""
         interval = list(self.interval)
         return {"value": self.value, "count": self.count, "of": self.of, "interval_95": interval}
 
@@ -45,7 +45,7 @@ class Rate:
 
 
 def accepted(ordered: Sequence[float], threshold: float) -> Rate:
-    """How many of the scores, lowest first, are at least *threshold*."""
+    """Return the number of ascending scores that are at least *threshold*."""
     return Rate(len(ordered) - bisect_left(ordered, threshold), len(ordered))
 
 
@@ -73,14 +73,14 @@ def for_false_accept_rate(bad: Sequence[float], good: Sequence[float], wanted: F
 
 
 def roc_auc(bad: Iterable[float], good: Iterable[float]) -> float:
-    """How likely a good sample stands above a bad one, a tie counting half; both must have some."""
+    """Return the probability that a good sample is above a bad one; a tie counts half."""
     ordered, better = sorted(bad), list(good)
     doubled = sum(bisect_left(ordered, score) + bisect_right(ordered, score) for score in better)
     return doubled / (2 * len(ordered) * len(better))
 
 
 def roc(bad: Sequence[float], good: Sequence[float]) -> tuple[list[float], list[float]]:
-    """False-accept and true-accept rates of every threshold, from the one that accepts nothing."""
+    """Return the false-accept and true-accept rates of every threshold, from the highest."""
     falls, rises = sorted(bad), sorted(good)
     thresholds = sorted({*bad, *good}, reverse=True)
     false = [0.0, *(accepted(falls, threshold).value for threshold in thresholds)]

@@ -1,4 +1,4 @@
-"""What scores are warned about, for people: one line for each kind of warning."""
+"""Warnings for people: one line for each kind."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ DEMO_ID = "scoregate-demo-"  # how the ids of shipped demo models begin
 
 @dataclass
 class Kind:
-    """Warnings of one kind: in how many rows it is, and the first text."""
+    """Warnings of one kind: the number of rows, and the first text."""
 
     text: str
     code: str
@@ -25,7 +25,7 @@ class Kind:
 
 
 def warn(answer: scoregate.Report | scoregate.Ranking) -> None:
-    """Say on stderr what the service warns of."""
+    """Print the service's warnings to stderr."""
     for notice in with_demo(answer.warnings, answer.models):
         print(shown(f"warning: {notice}"), file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""The scale that ratings are given on."""
+"""The scale of ratings."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A metric against people's ratings: a scatter plot, and how far the two agree."""
+"""A metric against people's ratings: a scatter plot, and figures of agreement."""
 
 from functools import partial
 
@@ -55,7 +55,7 @@ def of_metric(scored: Scored, metric: str) -> str:
 
 
 def sampled(count: int, most: int) -> npt.NDArray[np.intp]:
-    """Return the places of all rows, or of *most* drawn at random, in their order."""
+    """Return the indices of all rows, or of *most* random ones, in order."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))

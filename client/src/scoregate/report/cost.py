@@ -1,4 +1,4 @@
-"""What scoring took: time, and money if a price is given."""
+"""The cost of scoring: time, and money if a price is given."""
 
 from scoregate.report.html import Missing, note
 from scoregate.report.rows import Scored
@@ -7,7 +7,7 @@ HOUR_S = 3600
 
 
 def cost(scored: Scored) -> str:
-    """Time over all runs that were noted, for 1,000 pictures, and its price.  Raises `Missing`."""
+    """Return a table of time and price over all logged runs.  Raises `Missing`."""
     of = scored.cost
     if not of.asked or not of.seconds:
         raise Missing("No run was noted that asked for a picture, so nothing is known of the time.")

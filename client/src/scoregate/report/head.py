@@ -1,4 +1,4 @@
-"""What was scored, when, by which models and with which warnings; and every row without a score, by code."""
+"""The top of the page: the data set, models, warnings, and errors by code."""
 
 import json
 from collections import Counter

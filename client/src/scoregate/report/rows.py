@@ -12,7 +12,7 @@ from scoregate.notices import Notice
 
 EMPTY = "(empty)"  # stands for a cell without a name
 
-Details = Mapping[str, Any]  # what the scores of a row are made of, by metric
+Details = Mapping[str, Any]  # the parts of a row's scores, by metric
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the data set's columns; None if none was named."""
+    """The names of the data set's columns; None if not given."""
 
     human: str | None = None
     model: str | None = None
@@ -100,14 +100,14 @@ class Scored:
     cost: Cost = Cost()
 
     def with_score(self, metric: str) -> list[Row]:
-        """Return the rows that *metric* has scored."""
+        """Return the rows with a score of *metric*."""
         return [row for row in self.rows if metric in row.scores]
 
     def rated(self, metric: str) -> list[Row]:
-        """Return those that people have rated, too."""
+        """Return the rows with a score of *metric* and a rating."""
         return [row for row in self.with_score(metric) if row.human == row.human]
 
     def worth(self, metric: str, rows: Sequence[Row]) -> Floats:
-        """Return the scores of *rows*, turned so that a higher one is better."""
+        """Return the scores of *rows*, negated if lower ones are better."""
         sign = -1.0 if metric in self.lower else 1.0
         return sign * without_noise(np.array([row.scores[metric] for row in rows], dtype=np.float64))

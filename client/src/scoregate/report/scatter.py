@@ -10,7 +10,7 @@ LONGEST = 30  # characters of a name at an axis
 
 
 def scatter(points: Sequence[tuple[float, float]], across: str, up: str) -> str:
-    """Points with the names of both axes, and the ends of both written."""
+    """Return an SVG of points, with the names and ends of both axes."""
     xs, ys = [x for x, _ in points], [y for _, y in points]
     x, y = axis(xs, LEFT + GAP, WIDE - 2 * GAP), axis(ys, HIGH - BELOW - GAP, GAP)
     circles = "".join(f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3"/>' for a, b in points)
@@ -28,7 +28,7 @@ def scatter(points: Sequence[tuple[float, float]], across: str, up: str) -> str:
 
 
 def axis(values: Sequence[float], first: float, last: float) -> Callable[[float], float]:
-    """Where a value stands, from *first* for the smallest to *last* for the largest."""
+    """Return the position of a value, from *first* for the smallest to *last* for the largest."""
     low, high = min(values), max(values)
     return lambda value: first + (value - low) / ((high - low) or 1) * (last - first)
 
@@ -38,5 +38,5 @@ def text(x: float, y: float, said: str, anchor: str = "middle") -> str:
 
 
 def short(name: str) -> str:
-    """As much of a name as fits."""
+    """Truncate a name."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""The pictures to look at: if a metric and people disagree most, or with the lowest scores."""
+"""The worst pictures: the largest disagreement with people, or the lowest scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scoregate.report.rows import Details, Row, Scored
 
 @dataclass(frozen=True)
 class Shown:
-    """A row to show, and what is said of it: a name and a text each."""
+    """A row to show, with texts by name."""
 
     row: Row
     said: Mapping[str, str]
@@ -74,7 +74,7 @@ def lowest(scored: Scored, metric: str, most: int) -> list[Shown]:
 
 
 def disagreements(scored: Scored, metric: str, most: int) -> list[Shown]:
-    """Return those whose ranks by the metric and by people differ most; none if they are equal."""
+    """Return the rows whose ranks by the metric and by people differ most."""
     rows = scored.rated(metric)
     ranks = rankdata(-scored.worth(metric, rows)), rankdata([-row.human for row in rows])
     apart = np.abs(ranks[0] - ranks[1])

@@ -1,4 +1,4 @@
-"""Which pictures are chosen: the best ones, in the direction that the service names for the metric."""
+"""Choice of the best pictures, in the metric's direction."""
 
 from __future__ import annotations
 

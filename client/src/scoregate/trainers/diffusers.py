@@ -1,4 +1,4 @@
-"""diffusers: the best of several pictures, and which of them may be shown."""
+"""diffusers: choice of the best picture, and a gate by threshold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scoregate.trainers.choice import best_first, reaching
 from scoregate.trainers.reward import NoScore, Reward
 
 ON_ERROR = ("raise", "pass", "block")
-INTERACTIVE = Reward(priority="interactive", timeout_s=30.0)  # somebody waits for the picture
+INTERACTIVE = Reward(priority="interactive", timeout_s=30.0)  # a user waits for the picture
 
 
 @dataclass(frozen=True)

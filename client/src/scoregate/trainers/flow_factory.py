@@ -64,6 +64,6 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
             raise ValueError("these samples have no image; scoregate scores images only")
         if not self.compares and any(map(len, condition_images or ())):
             raise ValueError(
-                f"these samples have condition_images, and {self.reward.metric} looks at no references"
+                f"these samples have condition_images, and {self.reward.metric} does not use references"
             )
         return RewardModelOutput(rewards=self.reward(image, prompt, references=condition_images))

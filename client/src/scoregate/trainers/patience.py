@@ -21,12 +21,12 @@ from scoregate.errors import (
 
 AWAY = (ConnectionFailed, LaneFull, MemoryFull, NotReady, Overloaded, QuotaExceeded)  # until the deadline
 FAULTS = (ModelFault, QuestionLLMFailed, UpstreamFailed)
-MOST_FAULTS = 3  # attempts at what a model failed on
-LONGEST_S = 8.0  # between two attempts, unless the service says more
+MOST_FAULTS = 3  # attempts at a call that a model failed
+LONGEST_S = 8.0  # between two attempts, unless the service requires more
 
 
 def passing(outcome: Any, attempt: int) -> bool:
-    """Return True if *outcome*, of attempt number *attempt*, is a fault that may be over at the next."""
+    """Return True if *outcome*, of attempt number *attempt*, is a temporary error."""
     return isinstance(outcome, AWAY) or (isinstance(outcome, FAULTS) and attempt < MOST_FAULTS)
 
 

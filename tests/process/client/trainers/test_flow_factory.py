@@ -123,7 +123,7 @@ def test_condition_images_are_references_where_the_metric_looks_at_them(model):
 
 def test_condition_images_are_refused_where_nobody_looks_at_them(model):
     """A score of the picture alone would not be what was asked for."""
-    with pytest.raises(ValueError, match="condition_images, and vqascore looks at no references"):
+    with pytest.raises(ValueError, match="condition_images, and vqascore does not use references"):
         pointwise_rewards(model(), edited(2, 1))
     with pytest.raises(NoScore, match="references"):
         pointwise_rewards(model(metric="judge"), edited(2, 1))
