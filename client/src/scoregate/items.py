@@ -79,7 +79,7 @@ class Files:
 
     def add(self, image: Any, place: str) -> Any:
         """
-        How the request names *image*, or each of a list of frames.
+        Add *image*, or each of a list of frames, and return its reference for the request.
 
         Raises:
             BadImage: it cannot be encoded; the error begins with *place*, a JSON pointer.

@@ -95,7 +95,7 @@ def line(
 
 
 def finite(columns: Mapping[str, Any]) -> Line:
-    """JSON has no NaN and no infinity: those cells become null."""
+    """Replace NaN and infinities by None, since JSON has neither."""
     return {name: None if isinstance(v, float) and not isfinite(v) else v for name, v in columns.items()}
 
 

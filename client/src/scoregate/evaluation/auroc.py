@@ -23,6 +23,8 @@ class Auroc:
 
 def auroc(metric: Any, label: Any) -> Auroc:
     """
+    Return the area under the ROC curve.
+
     Args:
         label: 1 for a right picture, 0 for a wrong one.
 

@@ -33,8 +33,10 @@ class GenEval:
 
 def geneval(tag: Names, prompt: Names, correct: Any, human: Any = None) -> GenEval:
     """
+    Return GenEval's summary.
+
     Args:
-        correct: 1 for a picture that GenEval found correct, else 0; *human* the same from people.
+        correct: 1 for a picture that GenEval found correct, else 0; *human* are people's verdicts.
 
     Raises:
         BadColumn: a task that GenEval does not have, or a verdict that is neither 0 nor 1.

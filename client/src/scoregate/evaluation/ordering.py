@@ -176,7 +176,7 @@ def compared(cells: Floats, models: list[str], a: int, b: int, alpha: float, zer
 
 def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedRank:
     """
-    Wilcoxon's signed-rank test; without a difference p is 1.
+    Return Wilcoxon's signed-rank test; without a difference p is 1.
 
     Args:
         zero_method: `wilcox` drops differences of 0, `pratt` ranks them and then drops them.

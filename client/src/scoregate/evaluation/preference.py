@@ -35,6 +35,8 @@ class Preference:
 
 def preference(metric: Any, human: Any, group: Names) -> Preference:
     """
+    Return the accuracy over pairs of pictures.
+
     Args:
         human: any number that is larger for the better picture, such as 1 and 0.
         group: the pictures to compare with each other, for example those of one prompt.

@@ -36,6 +36,8 @@ class Winoground:
 
 def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winoground:
     """
+    Return the shares of right choices.
+
     Args:
         caption, image: `0` or `1`; the four combinations of an item are four rows.
 

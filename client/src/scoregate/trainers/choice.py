@@ -10,10 +10,10 @@ from scoregate.trainers.reward import Outcome, Reward
 
 def best_first(reward: Reward, outcomes: Sequence[Outcome]) -> dict[int, float]:
     """
-    Return the scores among *outcomes* by their places, the best one first.
+    Return the scores among *outcomes* by index, the best one first.
 
     Raises:
-        ScoregateError: the service does not say which score is the better one.
+        ScoregateError: the direction of the metric is unknown.
     """
     scored = [(place, one) for place, one in enumerate(outcomes) if not isinstance(one, ScoregateError)]
     sign = 1.0 if scored and reward.lower_is_better() else -1.0
@@ -22,10 +22,9 @@ def best_first(reward: Reward, outcomes: Sequence[Outcome]) -> dict[int, float]:
 
 def reaching(reward: Reward, outcomes: Sequence[Outcome], threshold: float) -> list[bool | ScoregateError]:
     """
-    Return True if each score is as good as *threshold* or better, ties included.
+    Return for each outcome True if its score is as good as *threshold*, or its error.
 
-    An outcome without a score stays its error.  Where the service does not say which score is the better
-    one, this is the error of all.
+    If the direction of the metric is unknown, that error is returned for all.
     """
     if all(isinstance(one, ScoregateError) for one in outcomes):
         return [one for one in outcomes if isinstance(one, ScoregateError)]

@@ -23,9 +23,9 @@ def factory(
     Return a factory for `score_functions`, with a metric and settings of your own.
 
     Args:
-        fill: what stands for a picture that cannot be scored; None raises `NoScore`.  `NOT_APPLICABLE` is for
-            evaluation only: training would take it for a very bad picture.
-        settings: those of `Reward`, such as `logit`, `base_url` and `timeout_s`.
+        fill: the reward of a picture that cannot be scored; None raises `NoScore`.  `NOT_APPLICABLE` is for
+            evaluation only: in training it counts as a very bad picture.
+        settings: attributes of `Reward`, such as `logit`, `base_url` and `timeout_s`.
     """
     reward = Reward(metric, **settings)
 

@@ -24,11 +24,11 @@ def reward_function(
 
     Args:
         pictures: the keyword that holds the pictures, `completions` for example.  In TRL's own trainers the
-            columns `image` and `images` are what the model is shown.
-        mask: give None for a picture that has no score of its own, and do not raise.  Where the whole request
-            fails, it raises in any case.  TRL drops a row from its group if no reward function has a
-            number for it; before 1.6 it counted such a row as 0.
-        settings: those of `Reward`.
+            columns `image` and `images` are the model's inputs.
+        mask: return None for a picture without a score, instead of raising.  A failed request always raises.
+            TRL drops a row from its group if no reward function has a number for it; before 1.6 it counted
+            such a row as 0.
+        settings: attributes of `Reward`.
     """
     reward = Reward(metric, **settings)
 

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """Alpha at the three levels."""
+    """Return alpha at the three levels."""
     from scoregate.evaluation import alpha
     from scoregate.evaluation.alpha import LEVELS
 

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluated(arguments: argparse.Namespace) -> Outcome:
-    """Mean and band for each number of raters."""
+    """Return mean and band for each number of raters."""
     from scoregate.evaluation import convergence
 
     more = [arguments.model] if arguments.model else []

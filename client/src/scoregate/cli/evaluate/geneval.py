@@ -58,7 +58,7 @@ def once(table: "Table") -> None:
 
 
 def described(table: "Table") -> None:
-    """Take `tag` and `prompt` from `metadata`, an object or its JSON, if a row has them there alone."""
+    """Copy `tag` and `prompt` from `metadata`, an object or its JSON, to rows without them."""
     from scoregate.evaluation.tables import cell
 
     for place, record in enumerate(table.records):
