@@ -1,4 +1,4 @@
-"""A picture: its encoded bytes, which decode themselves when somebody first looks at the pixels."""
+"""An image: the encoded bytes of a file, decoded when its pixels are first used."""
 
 import hashlib
 import io
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
 from time import monotonic
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import PIL.Image
 
@@ -20,47 +20,50 @@ from models.images.lazily import lazily
 __all__ = ["Image", "ImageError"]
 
 
+class DecodeTime(NamedTuple):
+    """When decoding began (`time.monotonic`), and how many seconds it took; 0 if nothing was decoded."""
+
+    began: float = 0.0
+    seconds: float = 0.0
+
+
 class Image:
     """
-    A picture, which the threads that prepare its calls share.
+    An image, shared by the threads that prepare its calls.
 
-    A call that was answered before needs the digest alone, so pixels are decoded when a model first
-    looks at them.  Pickled or copied, it is sent as its encoded bytes and its digest.
+    A cached call needs only the digest, so pixels are decoded on first use.  Pickled or copied, an image
+    consists of its encoded bytes and its digest.
 
     Args:
-        encoded: the bytes of the picture file.
-        digest: names the content; the sha256 of *encoded* by default.
-        orientation: in which the file holds the pixels, as EXIF counts it; they are turned upright.
-
-    Attributes:
-        decode_s: seconds that decoding took; 0 while nobody has looked at the pixels.
-        decode_began: when that began, by `time.monotonic`.
+        encoded: the bytes of the image file.
+        digest: identifies the content; the sha256 of *encoded* by default.
+        orientation: of the pixels in the file, as in EXIF; they are turned upright.
     """
 
     def __init__(self, encoded: bytes, digest: str = "", orientation: int = 1) -> None:
         self._encoded, self.orientation = encoded, orientation
         self.digest = digest or hashlib.sha256(encoded).hexdigest()
-        self.decode_s = self.decode_began = 0.0
         self._rgb: PIL.Image.Image | None = None
-        self._broken = ""  # why the pixels cannot be had, once somebody has looked
+        self._broken = ""  # the reason if decoding failed
+        self._time = DecodeTime()
         self._made: dict[Any, Any] = {}
-        self._leaving: Callable[[], None] | None = None
+        self._released: Callable[[], None] | None = None
         self._lock = Lock()
 
     @classmethod
     def of(cls, picture: PIL.Image.Image, digest: str = "") -> "Image":
-        """*picture* as an image, lossless."""
+        """Return *picture* as an image, lossless."""
         return cls(lossless(picture), digest)
 
     @classmethod
     def over(cls, other: "Image") -> Self:
-        """The file of *other* as an image of its own, whose pixels nobody else holds."""
+        """Return a new image of the same file as *other*, which shares no pixels with it."""
         own = cls(other.encoded, other.digest, other.orientation)
         own.header, own.unseen = other.header, other.unseen
         return own
 
     def upright(self) -> Self:
-        """The picture turned as its EXIF orientation says, as another image; itself where that is 1."""
+        """Return an image turned by the file's EXIF orientation; the image itself if that is 1."""
         orientation = self.unseen.orientation
         if orientation == 1:
             return self
@@ -77,96 +80,99 @@ class Image:
 
     @property
     def encoded(self) -> bytes:
-        """The bytes of the picture file, in which nothing is turned."""
+        """The bytes of the file, in its own orientation."""
         return self._encoded
 
     @property
     def file(self) -> "Image":
-        """The image that keeps the pixels, to be released: itself, or the film that it is a frame of."""
+        """The image that holds the pixels and is to be released: itself, or the stack of a frame."""
         return self
 
     @lazily
     def header(self) -> Header:
-        """What the file says of itself.  Raises `ImageError`."""
+        """Format, size and memory, read from the file's header.  Raises `ImageError`."""
         return read_header(self.encoded).upright(self.orientation)
 
     @lazily
     def unseen(self) -> Unseen:
-        """What of the file the pixels do not show."""
+        """Content of the file that the pixels do not show."""
         unseen = read_unseen(self.encoded)
         return unseen if self.orientation == 1 else replace(unseen, orientation=1)
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height in pixels, told from the header alone.  Raises `ImageError`."""
+        """Width and height in pixels, from the header.  Raises `ImageError`."""
         return self.header.width, self.header.height
 
     @property
     def rgb(self) -> PIL.Image.Image:
-        """The RGB pixels, see `decode`.  Raises `ImageError`; a broken picture is not decoded again."""
-        with self._looking():
+        """The RGB pixels, see `decode`.  Raises `ImageError`; a broken image is decoded only once."""
+        with self._in_use():
             return self._pixels()
 
     def once(self, key: Any, make: Callable[[PIL.Image.Image], Any]) -> Any:
-        """What *make* makes of the pixels, kept with the image under *key*: many calls share it."""
-        with self._looking():
+        """Return `make(pixels)`, computed once per *key* and kept with the pixels."""
+        with self._in_use():
             if key not in self._made:
                 self._made[key] = make(self._pixels())
             return self._made[key]
 
-    def release(self, later: Callable[[], None]) -> bool:
+    def release(self, later: Callable[[], None]) -> DecodeTime | None:
         """
-        Let go of the pixels and of what was made of them; who looks again decodes again.
+        Drop the pixels and everything computed from them; the next use decodes again.
 
         Returns:
-            Whether that is done.  A thread that is still looking does it when it ends, and calls *later*;
-            nobody waits for it here.
+            The time that decoding took.  None if a thread is using the pixels: that thread drops them when
+            it is done, and calls *later*.
         """
-        self._leaving = later
-        return self._let_go() is not None
+        self._released = later
+        dropped = self._drop()
+        return dropped[1] if dropped else None
 
     def _pixels(self) -> PIL.Image.Image:
         if self._broken:
             raise ImageError(self._broken)
         if self._rgb is None:
-            self.decode_began = monotonic()
+            began = monotonic()
             try:
                 self._rgb = self._decoded()
             except ImageError as exc:
                 self._broken = str(exc)
                 raise
             finally:
-                self.decode_s = monotonic() - self.decode_began
+                self._time = DecodeTime(began, monotonic() - began)
         return self._rgb
 
     def _decoded(self) -> PIL.Image.Image:
         return turned(decode(self.encoded), self.orientation)
 
     @contextmanager
-    def _looking(self) -> Iterator[None]:
-        """One thread at a time; the last one lets go of what was to be released meanwhile."""
+    def _in_use(self) -> Iterator[None]:
+        """Give one thread at a time the pixels; the last one drops them if they were released meanwhile."""
         try:
             with self._lock:
                 yield
         finally:
-            if self._leaving and (later := self._let_go()):
-                later()
+            if self._released and (dropped := self._drop()):
+                dropped[0]()
 
-    def _let_go(self) -> Callable[[], None] | None:
-        """What is to be called now that the pixels are gone; None where a thread is looking at them."""
+    def _drop(self) -> tuple[Callable[[], None], DecodeTime] | None:
+        """Drop the pixels if they were released and no thread is using them; return callback and time."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
-            later, self._leaving = self._leaving, None
-            self._rgb = None
+            if self._released is None:  # another thread has dropped them
+                return None
+            dropped = self._released, self._time
+            self._released, self._rgb, self._time = None, None, DecodeTime()
             self._made.clear()
-            return later
+            return dropped
         finally:
             self._lock.release()
 
 
 def lossless(picture: PIL.Image.Image) -> bytes:
-    """A file of these pixels."""
+    """Return a PNG file of these pixels."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return buffer.getvalue()

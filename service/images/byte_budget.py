@@ -1,21 +1,20 @@
-"""How many bytes all requests hold together, of bodies and of pictures by URL."""
+"""A bound on the bytes of request bodies and downloaded images in memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from service.core.errors import MemoryFull
 
-SMALL = 2**20  # bytes; who holds no more has room while larger ones fill the rest
-LARGE_PART = 7 / 8  # of the budget, for those larger ones together
+SMALL = 2**20  # bytes; requests up to this size still fit after larger ones have used their part
+LARGE_PART = 7 / 8  # of the budget, for all larger requests together
 RETRY_S = 2.0
 
 
 class ByteBudget:
     """
-    A bound on the bytes that callers send, or have fetched, of all requests together.
+    A bound on the bytes of all requests and downloads together.
 
-    Nothing waits here: bytes that do not fit are refused.  So whoever holds some never waits for others that
-    hold some, too.
+    Nothing waits here: bytes that do not fit are refused, so holders of memory cannot deadlock.
 
     Args:
         total: bytes.
@@ -26,7 +25,7 @@ class ByteBudget:
 
     @contextmanager
     def share(self) -> Iterator["Share"]:
-        """What one request or one picture holds; all of it is given back with the context."""
+        """Return an empty share for one request or download; all of it is given back on exit."""
         share = Share(self)
         try:
             yield share
@@ -36,7 +35,7 @@ class ByteBudget:
 
 class Share:
     """
-    What one holder has of a budget.
+    The bytes that one holder has of a budget.
 
     Attributes:
         size: bytes.
@@ -46,7 +45,7 @@ class Share:
         self._budget, self.size = budget, 0
 
     def grow(self, size: int) -> None:
-        """Hold *size* bytes more.  Raises `MemoryFull` where they do not fit; then nothing changes."""
+        """Hold *size* bytes more.  Raises `MemoryFull` if they do not fit; then nothing changes."""
         budget = self._budget
         most = budget.total if self.size + size <= SMALL else LARGE_PART * budget.total
         if budget.held + size > most:

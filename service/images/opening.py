@@ -1,4 +1,4 @@
-"""A picture file, opened within the limits, or why it cannot be."""
+"""Opening an image file within the limits."""
 
 from models.images.formats.contract import Header
 from models.images.frame_stack import FrameStack
@@ -10,16 +10,16 @@ from service.images.sources import Source
 
 
 def opened(source: Source, limits: Images, kind: type[Image], orient: Orient) -> Image | BadImage:
-    """The image of that *kind* that *source* holds, its header read, or why it cannot be had."""
+    """Return the image in *source* as *kind*, its header read, or the error."""
     try:
         encoded = source.read(limits.max_bytes)
         if not encoded:
             raise ImageUndecodable("the image is empty")
         image = kind(encoded)
         if image.header.format not in limits.formats:
-            raise ImageUndecodable("the bytes are no image of a format that is read here")
+            raise ImageUndecodable("the bytes are no image of a supported format")
         check(image.header, limits, kind)
-        upright = image.upright()  # reads what the file says of that, here and not on the event loop
+        upright = image.upright()  # reads the EXIF orientation here, not on the event loop
         return upright if orient == "exif" else image
     except BadImage as error:
         return again(error)
@@ -28,12 +28,12 @@ def opened(source: Source, limits: Images, kind: type[Image], orient: Orient) ->
 
 
 def check(header: Header, limits: Images, kind: type[Image]) -> None:
-    """Raises `ImageUndecodable` or `ImageTooLarge` where an image is not within the limits."""
+    """Raise `ImageUndecodable` or `ImageTooLarge` if an image exceeds the limits."""
     width, height = header.width, header.height
     size = f"{width}x{height} pixels"
     if header.frames:
         if not issubclass(kind, FrameStack):
-            raise ImageUndecodable("a video; say what becomes of its frames with options.METRIC.frames")
+            raise ImageUndecodable("a video; choose how its frames are scored with options.METRIC.frames")
         size = f"{header.frames} frames of {size}"
     pixels = width * height * max(1, header.frames)
     if pixels > limits.max_pixels or max(width, height) > limits.max_side:
@@ -46,5 +46,5 @@ def check(header: Header, limits: Images, kind: type[Image]) -> None:
 
 
 def again(error: BadImage) -> BadImage:
-    """The same error, which may be kept: one that was raised holds on to the picture it was raised for."""
+    """Return a copy of *error* without traceback, which may be stored without keeping its image alive."""
     return type(error)(error.detail)

@@ -5,6 +5,7 @@ from statistics import fmean
 
 from pydantic import Field
 
+from models.core.calls import EntailmentCall
 from models.core.outcomes import Entailment
 from service.core.errors import NoQuestions
 from service.core.fields import Template
@@ -98,11 +99,11 @@ async def entailments(
     prompt: str, questions: Sequence[Question], models: Models
 ) -> dict[int, Entailment] | None:
     """How far *prompt* says what each question expects, by its id; None where no NLI model is configured."""
-    if models.nli is None:
+    if not models.has("nli"):
         return None
-    hypotheses = [f"{question.text} {question.expected}" for question in questions]
-    outcomes = await models.nli.entailed(prompt, hypotheses)
-    return {question.id: outcome for question, outcome in zip(questions, outcomes, strict=True)}
+    calls = [EntailmentCall(prompt, f"{question.text} {question.expected}") for question in questions]
+    results = await models.ask("nli", calls)
+    return {question.id: result for question, result in zip(questions, results, strict=True)}
 
 
 def kept(

@@ -1,51 +1,51 @@
-"""How the scores of an item's frames become one."""
+"""One score for an item from the scores of its frames."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from models.images.grid import side
-from service.core.errors import ScoregateError
+from service.core.errors import ImageTooLarge, ScoregateError
 from service.metrics.common.contract import Score
-from service.scoring.frames import Frames, ItemPlan, MetricInput
+from service.scoring.frames import Inputs, ItemPlan, MetricInput
+from service.scoring.report import MetricResult
 from service.serving.context import WORST_FIRST
 
-MetricResult = Score | ScoregateError
+Results = Mapping[MetricInput, Mapping[str, MetricResult]]
 
 
-def folded(
-    asked: ItemPlan, seen: Mapping[MetricInput, Mapping[str, MetricResult]]
-) -> dict[str, MetricResult]:
-    """What an item comes to, by metric, from what each view of it came to."""
-    return {name: one(name, frames, seen) for name, frames in asked.frames.items()}
+def folded(plan: ItemPlan, results: Results) -> dict[str, MetricResult]:
+    """Return an item's result for each metric, from those of its inputs."""
+    return {name: one(name, inputs, results) for name, inputs in plan.inputs.items()}
 
 
-def one(metric: str, frames: Frames, seen: Mapping[MetricInput, Mapping[str, MetricResult]]) -> MetricResult:
-    """The score of one metric: the mean over its views, or that of its grid."""
-    if isinstance(frames.views, ScoregateError):
-        return frames.views
-    outcomes = [seen[view][metric] for view in frames.views]
-    if frames.given == 1:
-        return outcomes[0]
-    if len(frames.views[0].shots) > 1:
-        return of_grid(outcomes[0], len(frames.views[0].shots), frames.given)
-    return mean(outcomes, [shot.place for view in frames.views for shot in view.shots], frames.given)
+def one(metric: str, inputs: Inputs, results: Results) -> MetricResult:
+    """Return the result of one metric: the mean over its frames, or the score of its grid."""
+    if isinstance(inputs, ImageTooLarge):
+        return inputs
+    of_inputs = [results[input][metric] for input in inputs]
+    first = inputs[0]
+    if first.given == 1:
+        return of_inputs[0]
+    if len(first.frames) > 1:
+        return of_grid(of_inputs[0], len(first.frames), first.given)
+    return mean(of_inputs, [frame.place for input in inputs for frame in input.frames], first.given)
 
 
-def of_grid(outcome: MetricResult, used: int, given: int) -> MetricResult:
-    """A grid's score, whose details say what was in it."""
-    if isinstance(outcome, ScoregateError):
-        return outcome
-    details = {"grid": outcome.details, "side": side(used), "frames_used": used, "frames_given": given}
-    return replace(outcome, details=details)
+def of_grid(result: MetricResult, used: int, given: int) -> MetricResult:
+    """Return a grid's result with the grid's size added to its details."""
+    if isinstance(result, ScoregateError):
+        return result
+    details = {"grid": result.details, "side": side(used), "frames_used": used, "frames_given": given}
+    return replace(result, details=details)
 
 
-def mean(outcomes: Sequence[MetricResult], places: Sequence[str], given: int) -> MetricResult:
-    """The mean of all frames' scores; where a frame has an error, that error, which names the frame."""
-    for outcome, place in zip(outcomes, places, strict=True):
-        if isinstance(outcome, ScoregateError):
-            return outcome.of_part(place)
-    scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
+def mean(results: Sequence[MetricResult], places: Sequence[str], given: int) -> MetricResult:
+    """Return the mean of all frames' scores; if a frame failed, its error, which names the frame."""
+    for result, place in zip(results, places, strict=True):
+        if isinstance(result, ScoregateError):
+            return result.of_part(place)
+    scores = [result for result in results if isinstance(result, Score)]
     details: dict[str, Any] = {
         "frames": [score.details for score in scores],
         "frames_used": len(scores),
@@ -53,6 +53,6 @@ def mean(outcomes: Sequence[MetricResult], places: Sequence[str], given: int) ->
     }
     warnings = tuple(note for score in scores for note in score.warnings)
     value = sum(score.value for score in scores) / len(scores)
-    ways = {score.cache for score in scores}
-    cache = next((way for way in WORST_FIRST if way in ways), None)
+    statuses = {score.cache for score in scores}
+    cache = next((status for status in WORST_FIRST if status in statuses), None)
     return Score(value, details, cache, warnings)

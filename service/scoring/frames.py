@@ -1,4 +1,4 @@
-"""Which frames of an item each metric scores, and what of them is looked at together."""
+"""The frames of an item that each metric scores, and the images that it gets together."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from service.scoring.items import UnopenedItem
 @dataclass(frozen=True, slots=True)
 class FrameRef:
     """
-    One frame of an item, or a picture beside its image.
+    One frame of an item, a reference, or its source.
 
     Attributes:
-        picture: the file that it is in.
-        number: which frame of an animation; None for a still picture.
-        place: what an error calls it, such as "frame 3"; empty where the item has one picture.
+        image: the file that it is in.
+        number: of the frame in an animation; None for a still image.
+        place: its name in errors, such as "frame 3"; empty if the item has one image.
     """
 
-    picture: ImageRef
+    image: ImageRef
     number: int | None = None
     place: str = ""
 
@@ -28,50 +28,42 @@ class FrameRef:
 @dataclass(frozen=True, slots=True)
 class MetricInput:
     """
-    What a metric looks at in one go.
+    The images of one call of a metric.
 
     Attributes:
-        shots: what is scored as one picture: one frame, or a grid of several.
-        references: the pictures that it is compared with.
-        source: the picture before an edit.
+        frames: scored as one image: one frame, or a grid of several.
+        given: the number of frames that the item has.
+        references: images that it is compared with.
+        source: the image before an edit.
     """
 
-    shots: tuple[FrameRef, ...]
+    frames: tuple[FrameRef, ...]
+    given: int
     references: tuple[FrameRef, ...] = ()
     source: FrameRef | None = None
 
     @property
-    def beside(self) -> tuple[FrameRef, ...]:
-        """All but what is scored."""
+    def others(self) -> tuple[FrameRef, ...]:
+        """References and source."""
         return self.references if self.source is None else (*self.references, self.source)
 
 
-@dataclass(frozen=True, slots=True)
-class Frames:
-    """
-    The frames of an item that one metric scores.
-
-    Attributes:
-        given: how many there are.
-        views: what is scored; or why that is not possible.
-    """
-
-    given: int
-    views: Sequence[MetricInput] | ImageTooLarge
+Inputs = Sequence[MetricInput] | ImageTooLarge
+"""The inputs of one metric for an item; an error if the item has too many frames."""
 
 
 class ItemPlan:
     """
-    An item, and what each metric looks at.
+    An item with the inputs of each metric.
 
     Args:
-        metrics: by name, those that are asked for.
+        options: of each metric to be scored, by name.
+        metrics: declarations by name.
 
     Attributes:
-        options: by metric.
-        uses: what each metric looks at beside the item's image.
-        frames: by metric.
-        work: the metrics, with their options, that look at each view; in order.
+        uses: of each metric, which of references and source it gets.
+        inputs: by metric.
+        work: options by metric, for each distinct input, in order.
     """
 
     def __init__(
@@ -82,87 +74,84 @@ class ItemPlan:
     ) -> None:
         self.item, self.options = item, options
         self.uses = {name: metrics[name].uses_with(chosen) for name, chosen in options.items()}
-        self.frames = {
-            name: frames_of(item, name, chosen, self.uses[name]) for name, chosen in options.items()
+        self.inputs = {
+            name: inputs_of(item, name, chosen, self.uses[name]) for name, chosen in options.items()
         }
         self.work: dict[MetricInput, dict[str, MetricOptions]] = {}
-        for name, frames in self.frames.items():
-            for view in views_of(frames):
-                self.work.setdefault(view, {})[name] = options[name]
+        for name, inputs in self.inputs.items():
+            if not isinstance(inputs, ImageTooLarge):
+                for input in inputs:
+                    self.work.setdefault(input, {})[name] = options[name]
 
     @property
-    def moving(self) -> bool:
-        """Whether some metric takes an animation for its frames."""
-        return any(map(moving, self.options.values()))
+    def animated(self) -> bool:
+        """True if some metric scores an animation frame by frame."""
+        return any(map(animated, self.options.values()))
 
 
-def moving(options: MetricOptions) -> bool:
-    """Whether an animation counts as its frames: where the request says what becomes of frames."""
+def animated(options: MetricOptions) -> bool:
+    """Return True if an animation counts as its frames: the request sets `frames` or `samples`."""
     return not options.model_fields_set.isdisjoint(MetricOptions.model_fields)
 
 
-def views_of(frames: Frames) -> Sequence[MetricInput]:
-    """What is scored; nothing where that is not possible."""
-    return () if isinstance(frames.views, ImageTooLarge) else frames.views
-
-
-def frames_of(item: UnopenedItem, metric: str, options: MetricOptions, uses: Collection[str]) -> Frames:
-    """The frames of *item* that *metric* scores with *options*, each with what else it *uses*."""
-    shots = shots_of(item, moving(options))
-    if options.samples is None and len(shots) > MAX_FRAMES:
+def inputs_of(item: UnopenedItem, metric: str, options: MetricOptions, uses: Collection[str]) -> Inputs:
+    """Return the inputs of *metric* for *item* with *options*, with the other images that it *uses*."""
+    frames = frames_of(item, animated(options))
+    given = len(frames)
+    if options.samples is None and given > MAX_FRAMES:
         sample = f"options.{metric}.samples scores some of them"
-        return Frames(len(shots), ImageTooLarge(f"{len(shots)} frames; at most {MAX_FRAMES}; {sample}"))
-    chosen = sampled(shots, options.samples or len(shots))
-    together = [tuple(chosen)] if options.frames == "grid" else [(shot,) for shot in chosen]
+        return ImageTooLarge(f"{given} frames; at most {MAX_FRAMES}; {sample}")
+    chosen = sampled(frames, options.samples or given)
+    together = [tuple(chosen)] if options.frames == "grid" else [(frame,) for frame in chosen]
     references = references_of(item) if REFERENCES in uses else ()
     source = FrameRef(item.source, place=f"{item.place}/source") if item.source and SOURCE in uses else None
-    return Frames(len(shots), [MetricInput(shots, references, source) for shots in together])
+    return [MetricInput(frames, given, references, source) for frames in together]
 
 
-def check_used(asked: Sequence[ItemPlan]) -> None:
-    """Raises `Invalid` where an item has pictures that no metric looks at; every such place is named."""
+def check_used(plans: Sequence[ItemPlan]) -> None:
+    """Raise `Invalid` if an item has images that no metric uses; every such place is named."""
     faults = [
         Fault(
-            f"{each.item.place}/{name}",
+            f"{plan.item.place}/{name}",
             "unused_picture",
-            f"{', '.join(each.options)} with these options does not look at it",
+            f"{', '.join(plan.options)} with these options does not use it",
         )
-        for each in asked
-        for name, given in ((REFERENCES, each.item.references), (SOURCE, each.item.source))
-        if given and not any(name in uses for uses in each.uses.values())
+        for plan in plans
+        for name, given in ((REFERENCES, plan.item.references), (SOURCE, plan.item.source))
+        if given and not any(name in uses for uses in plan.uses.values())
     ]
     if faults:
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
 
 
 def references_of(item: UnopenedItem) -> tuple[FrameRef, ...]:
-    """The pictures that an item is compared with; errors name each by its place in the request."""
+    """Return the references of an item; errors name each by its place in the request."""
     return tuple(
-        FrameRef(picture, place=f"{item.place}/references/{number}")
-        for number, picture in enumerate(item.references)
+        FrameRef(image, place=f"{item.place}/references/{number}")
+        for number, image in enumerate(item.references)
     )
 
 
-def shots_of(item: UnopenedItem, moving: bool) -> list[FrameRef]:
-    """All frames of an item: its pictures, in order, and each frame of those that move."""
-    shots, several = list[FrameRef](), len(item.frames) > 1
-    for index, picture in enumerate(item.frames):
+def frames_of(item: UnopenedItem, animated: bool) -> list[FrameRef]:
+    """Return all frames of an item: its images in order, and each frame of those that are animated."""
+    frames, several = list[FrameRef](), len(item.frames) > 1
+    for index, image in enumerate(item.frames):
         place = f"frame {index}" if several else ""
-        if not moving or picture.film is None:
-            shots.append(FrameRef(picture, place=place))
-        elif picture.film.frames == 1:
-            shots.append(FrameRef(picture.film, 0, place))
+        if not animated or image.film is None:
+            frames.append(FrameRef(image, place=place))
+        elif image.film.frames == 1:
+            frames.append(FrameRef(image.film, 0, place))
         else:
             inside = f"{place}, its frame" if several else "frame"
-            shots += [FrameRef(picture.film, n, f"{inside} {n}") for n in range(picture.film.frames)]
-    return shots
+            frames += [FrameRef(image.film, n, f"{inside} {n}") for n in range(image.film.frames)]
+    return frames
 
 
-def sampled(shots: Sequence[FrameRef], count: int) -> list[FrameRef]:
+def sampled(frames: Sequence[FrameRef], count: int) -> list[FrameRef]:
     """
-    The middle one of each of *count* equal parts; all where there are no more.
+    Return the middle frame of each of *count* equal parts; all frames if there are no more.
 
     For 10 frames and a count of 4 these are the frames 1, 3, 6 and 8.
     """
-    count = min(count, len(shots))
-    return [shots[(2 * part + 1) * len(shots) // (2 * count)] for part in range(count)]
+    count = min(count, len(frames))
+    return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]

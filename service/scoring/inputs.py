@@ -1,88 +1,84 @@
-"""What a metric looks at: one frame, or several as one grid; and the pictures beside it."""
+"""The images that a metric gets: one frame or a grid of several, references and source."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 
 from models.images.frame_stack import FrameStack
 from models.images.grid import Grid
 from models.images.image import Image, ImageError
 from service.images.loader import ImageLoader, ImageRef
+from service.metrics.common.contract import Item
 from service.observability.notes import Code, Note
 from service.scoring.frames import FrameRef, MetricInput
 from service.serving.context import Context
 
-
-@dataclass(frozen=True, slots=True)
-class LoadedInput:
-    """The images of a view, opened, and what of their files they do not show."""
-
-    image: Image
-    references: tuple[Image, ...] = ()
-    source: Image | None = None
-    notes: tuple[Note, ...] = ()
+Notes = tuple[Note, ...]
 
 
 @asynccontextmanager
-async def shown(view: MetricInput, pictures: ImageLoader, context: Context) -> AsyncIterator[LoadedInput]:
+async def loaded(
+    input: MetricInput, prompt: str, loader: ImageLoader, context: Context
+) -> AsyncIterator[tuple[Item, Notes]]:
     """
-    The images of *view*, their pixels accounted for while the context is open.
+    Return the images of *input*, and notes about content that they do not show.
 
-    Several are accounted for at once: two who each waited for what the other holds would wait for ever.
+    The memory of all pixels is reserved in one step while the context is open: two requests that each wait
+    for memory that the other holds would deadlock.
 
-    Raises `BadImage`, one of its kinds, which names the frame of a grid or the picture beside the image.
+    Raises a subclass of `BadImage` that names the frame, reference or source.
     """
-    if len(view.shots) == 1 and not view.beside:
-        [shot] = view.shots
-        async with shot.picture.held(pictures, context) as image:
-            yield LoadedInput(frame(shot, image), notes=notes(view, {shot.picture: image}))
+    if len(input.frames) == 1 and not input.others:
+        [ref] = input.frames
+        async with loader.open(ref.image, context) as image:
+            yield Item(frame(ref, image), prompt), notes(input, {ref.image: image})
         return
-    places = {shot.picture: shot.place for shot in reversed([*view.shots, *view.beside])}
+    places = {ref.image: ref.place for ref in reversed([*input.frames, *input.others])}
     async with AsyncExitStack() as stack:
-        read = await pictures.read_together(places, stack, context)
-        # Images of its own, since a grid lets go of what it has copied, and all go together in the end.
-        shots = [frame(shot, own) for shot, own in owned(view.shots, read)]
-        image = shots[0] if len(shots) == 1 else Grid(shots, [shot.place for shot in view.shots])
-        beside = [own for _, own in owned(view.beside, read)]
-        async with pictures.accounted([image.file, *dict.fromkeys(beside)], context):
-            references = tuple(beside[: len(view.references)])
-            yield LoadedInput(image, references, beside[-1] if view.source else None, notes(view, read))
+        read = await loader.read_together(places, stack, context)
+        # Copies, since a grid releases what it has copied, and everything else is released in the end.
+        frames = [frame(ref, copy) for ref, copy in copies(input.frames, read)]
+        image = frames[0] if len(frames) == 1 else Grid(frames, [ref.place for ref in input.frames])
+        others = [copy for _, copy in copies(input.others, read)]
+        async with loader.pixels.reserve([image.file, *dict.fromkeys(others)], context):
+            references = tuple(others[: len(input.references)])
+            source = others[-1] if input.source else None
+            yield Item(image, prompt, references, source), notes(input, read)
 
 
-def owned(shots: Sequence[FrameRef], read: Mapping[ImageRef, Image]) -> list[tuple[FrameRef, Image]]:
-    """Each shot with an image of its own of its file; frames of one film share theirs."""
-    files = {shot.picture: type(read[shot.picture]).over(read[shot.picture]) for shot in shots}
-    return [(shot, files[shot.picture]) for shot in shots]
+def copies(refs: Sequence[FrameRef], read: Mapping[ImageRef, Image]) -> list[tuple[FrameRef, Image]]:
+    """Pair each frame with a new image of its file; frames of one file share theirs."""
+    files = {ref.image: type(read[ref.image]).over(read[ref.image]) for ref in refs}
+    return [(ref, files[ref.image]) for ref in refs]
 
 
-def frame(shot: FrameRef, image: Image) -> Image:
-    """The frame that *shot* names of the file *image*.  Raises `ImageError` where it has fewer."""
-    return image if shot.number is None or not isinstance(image, FrameStack) else image.frame(shot.number)
+def frame(ref: FrameRef, image: Image) -> Image:
+    """Return the frame that *ref* names of the file *image*.  Raises `ImageError` if there are fewer."""
+    return image if ref.number is None or not isinstance(image, FrameStack) else image.frame(ref.number)
 
 
-def notes(view: MetricInput, read: Mapping[ImageRef, Image]) -> tuple[Note, ...]:
-    """What of the files that were *read* for a view is not looked at."""
-    source = (view.source,) if view.source else ()
-    named = (("the image", view.shots), ("a reference", view.references), ("the source", source))
-    return tuple(note for name, shots in named for shot in shots for note in of_shot(name, shot, read))
+def notes(input: MetricInput, read: Mapping[ImageRef, Image]) -> Notes:
+    """Return a note for each file with content that is not scored: an orientation or more frames."""
+    source = (input.source,) if input.source else ()
+    named = (("the image", input.frames), ("a reference", input.references), ("the source", source))
+    return tuple(note for name, refs in named for ref in refs for note in notes_of(name, ref, read))
 
 
-def of_shot(name: str, shot: FrameRef, read: Mapping[ImageRef, Image]) -> Iterator[Note]:
-    """The same of one frame, or of one picture beside the image."""
-    unseen = read[shot.picture].unseen
+def notes_of(name: str, ref: FrameRef, read: Mapping[ImageRef, Image]) -> Iterator[Note]:
+    """Yield the notes about one frame, reference or source."""
+    unseen = read[ref.image].unseen
     if unseen.orientation != 1:
-        told = f'{name} was not turned by its EXIF orientation, {unseen.orientation}; orient: "exif" turns it'
-        yield Note(Code.IMAGE_ROTATED_BY_EXIF, told)
-    if unseen.more_frames and shot.number is None:
-        yield Note(Code.FRAMES_IGNORED, f"{name} has several frames, and the first alone was looked at")
+        text = f'{name} was not turned by its EXIF orientation, {unseen.orientation}; orient: "exif" turns it'
+        yield Note(Code.IMAGE_ROTATED_BY_EXIF, text)
+    if unseen.more_frames and ref.number is None:
+        yield Note(Code.FRAMES_IGNORED, f"{name} has several frames; only the first was scored")
 
 
-def broken(view: MetricInput, seen: LoadedInput) -> FrameRef | None:
-    """Which picture beside the image cannot be decoded, if one cannot.  To be run on a CPU thread."""
-    images = [*seen.references, *([seen.source] if seen.source else [])]
-    for shot, image in zip(view.beside, images, strict=True):
+def broken(input: MetricInput, item: Item) -> FrameRef | None:
+    """Return the reference or source that cannot be decoded, if any.  Call it on a CPU thread."""
+    images = [*item.references, *([item.source] if item.source else [])]
+    for ref, image in zip(input.others, images, strict=True):
         try:
             image.rgb.load()
         except ImageError:
-            return shot
+            return ref
     return None

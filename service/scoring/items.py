@@ -10,15 +10,15 @@ from service.metrics.common.contract import MetricOptions
 @dataclass(frozen=True, slots=True)
 class UnopenedItem:
     """
-    A prompt with its pictures, as they were sent.
+    A prompt with its images.
 
     Attributes:
-        frames: the pictures that are judged against the prompt, one or several.
-        options: by metric; a metric that is left out has its defaults.
+        frames: the images that are scored against the prompt, one or several.
+        options: by metric; a metric that is missing uses its defaults.
         id: the caller's name for it, echoed.
-        place: where it stands in the request, as a JSON pointer, for errors.
-        references: pictures that it is compared with.
-        source: the picture before an edit.
+        place: a JSON pointer into the request, for errors.
+        references: images that it is compared with.
+        source: the image before an edit.
     """
 
     prompt: str

@@ -1,10 +1,11 @@
-"""What a request asks of the models, told from its JSON, and how much of it is worked on at a time."""
+"""The work that a request means for each model, from its JSON, and how much of it runs at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
+from service.core.errors import ImageTooLarge
 from service.metrics.common.contract import Metric
-from service.scoring.frames import ItemPlan, views_of
+from service.scoring.frames import ItemPlan
 from service.serving.context import Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
@@ -12,7 +13,7 @@ from service.serving.reservation import Reservation
 
 BATCHES = 3  # of the slowest model: one runs, one waits, and one is being prepared
 LEAST = 2  # frames, so that one is decoded while the model works on the other
-COMPUTED = 32  # frames, where no model is asked
+COMPUTED = 32  # frames, if no model is used
 
 Handles = Callable[[str, str], Handle | None]
 
@@ -21,12 +22,12 @@ class Workload:
     """
     The demands of one request.
 
-    As a context manager, it counts what was admitted and has not begun against the lanes.
+    As a context manager, it reserves space in the lanes for work that was admitted and has not begun.
 
     Args:
-        demands: on each model that the request cannot do without.
-        frames: its pictures, where a grid counts as one.
-        lane: its calls'.
+        demands: for each model that the request needs.
+        frames: the number of inputs; a grid counts as one.
+        lane: of its calls.
     """
 
     def __init__(self, demands: Mapping[Handle, Demand], frames: int, lane: str) -> None:
@@ -34,7 +35,7 @@ class Workload:
         self._reservations: Sequence[Reservation] = ()
 
     def __enter__(self) -> "Workload":
-        if self._frames > 1:  # a single one begins at once
+        if self._frames > 1:  # a single one begins immediately
             self._reservations = [
                 handle.backend.reserve(self._lane, demand, self._frames)
                 for handle, demand in self._demands.items()
@@ -46,21 +47,21 @@ class Workload:
             reservation.close()
 
     def admit(self, context: Context) -> None:
-        """Raises `LaneFull`, `Overloaded` or `TooLarge` where a model has no room for it, or never will."""
+        """Raise `LaneFull`, `Overloaded` or `TooLarge` if a model cannot take the request."""
         for handle, demand in self._demands.items():
             handle.admit(context, demand)
 
     def begin_frame(self) -> None:
-        """One more frame's calls will be asked now."""
+        """Release the reservation of one frame, whose calls are queued now."""
         for reservation in self._reservations:
             reservation.begin_part()
 
     def at_once(self) -> int:
         """
-        How many frames are worked on at a time.
+        Return the number of frames to score concurrently.
 
-        As many as keep the slowest model's batches full, by what its calls lately took.  More would only
-        hold memory, and keep others waiting.
+        Enough to keep the batches of the slowest model full, by its recent batches.  More would only hold
+        memory and delay others.
         """
         if not self._demands:
             return COMPUTED
@@ -69,23 +70,23 @@ class Workload:
 
 
 def workload(
-    asked: Sequence[ItemPlan], metrics: Mapping[str, Metric], lane: str, handles: Handles
+    plans: Sequence[ItemPlan], metrics: Mapping[str, Metric], lane: str, handles: Handles
 ) -> Workload:
     """
-    What a request asks of the models that it cannot do without.
+    Add up the demands of all items on the models that they need.
 
     Args:
-        metrics: all that there are, by name.
-        handles: the model that serves a metric in a role.
+        metrics: all declared metrics.
+        handles: returns the model of a metric in a role.
     """
     demands: dict[Handle, Demand] = {}
-    for each in asked:
-        for name, frames in each.frames.items():
-            if not (views := len(views_of(frames))):
+    for plan in plans:
+        for name, inputs in plan.inputs.items():
+            if isinstance(inputs, ImageTooLarge):
                 continue
-            for part, chosen in metrics[name].asks(each.options[name]).items():
-                for role, demand in metrics[part].demand(each.item.prompt, chosen).items():
+            for part, chosen in metrics[name].asks(plan.options[name]).items():
+                for role, demand in metrics[part].demand(plan.item.prompt, chosen).items():
                     if demand.calls and (handle := handles(part, role)):
-                        more = demand * views
+                        more = demand * len(inputs)
                         demands[handle] = demands[handle] + more if handle in demands else more
-    return Workload(demands, sum(len(each.work) for each in asked), lane)
+    return Workload(demands, sum(len(plan.work) for plan in plans), lane)

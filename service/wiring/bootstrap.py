@@ -92,7 +92,7 @@ class Service:
         self.instruments.requests_held.set_function(lambda: self.memory.held)
         self.pictures = ImageLoader(settings.images, self.cpu, self.memory)
         self.instruments.pixel_budget.set(settings.images.decoded_budget_mb * 2**20)
-        self.instruments.pixels_held.set_function(lambda: self.pictures.budget_held)
+        self.instruments.pixels_held.set_function(lambda: self.pictures.pixels.held)
         scores = self.redis.get("scores")
         self.runtime: Runtime
         if settings.runtime.kind == "ray":

@@ -1,22 +1,14 @@
-"""The models of one request, as a metric asks them."""
+"""The models of one request, as a metric calls them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from models.core.calls import (
-    Call,
-    DetectCall,
-    EntailmentCall,
-    ImageCall,
-    LikelihoodCall,
-    ReadCall,
-    TextCall,
-)
-from models.core.outcomes import Detections, Entailment, Likelihood, Reading
+from models.core.calls import Call, DetectCall, ImageCall, LikelihoodCall, ReadCall, TextCall
+from models.core.outcomes import Detections, Likelihood, Reading
 from models.images.image import Image
-from service.core.errors import ModelFault, ScoregateError
+from service.core.errors import ModelFault, NotReady, ScoregateError
 from service.observability.notes import Code, Note
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
@@ -28,93 +20,77 @@ from service.serving.handle import Handle
 CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at CLIP's context length")
 
 
-class Vqa:
-    """A VQA model on behalf of one request."""
+class ModelClient:
+    """A model on behalf of one request."""
 
     def __init__(self, handle: Handle, context: Context) -> None:
         self._handle, self._context = handle, context
 
+
+class Vqa(ModelClient):
+    """A VQA model."""
+
     @property
     def question(self) -> str:
-        """How the model is best asked whether it sees a text, `{}`."""
+        """The model's template for asking if it sees a text, `{}`."""
         return self._handle.info.question
 
     @property
     def choice_question(self) -> str:
-        """How the model is best asked a question, `{}`, that has choices."""
+        """The model's template for a question, `{}`, that has choices."""
         return self._handle.info.choice_question
 
     async def ask(self, image: Image, questions: Sequence[str], answer: str) -> list[Likelihood]:
-        """How likely *answer* is to each question.  Raises the first call's error, after all ended."""
-        return await self.answer([LikelihoodCall(image, question, answer) for question in questions])
+        """Return how likely *answer* is to each question.  Raises the first error, after all calls ended."""
+        calls = [LikelihoodCall(image, question, answer) for question in questions]
+        return results(await self._handle.ask(calls, self._context))
 
     async def answer(self, calls: Sequence[Call]) -> list[Any]:
-        """The outcomes of *calls*, of any kind.  Raises the first call's error, after all ended."""
+        """Return the results of *calls* of any kind.  Raises the first error, after all calls ended."""
         return results(await self._handle.ask(calls, self._context))
 
 
-class Nli:
-    """An NLI model on behalf of one request: what follows from a text."""
-
-    def __init__(self, handle: Handle, context: Context) -> None:
-        self._handle, self._context = handle, context
-
-    async def entailed(self, premise: str, hypotheses: Sequence[str]) -> list[Entailment]:
-        """Whether each hypothesis follows from *premise*.  Raises the first call's error, after all ended."""
-        calls = [EntailmentCall(premise, hypothesis) for hypothesis in hypotheses]
-        return results(await self._handle.ask(calls, self._context))
-
-
-class Ocr:
-    """An OCR model on behalf of one request."""
-
-    def __init__(self, handle: Handle, context: Context) -> None:
-        self._handle, self._context = handle, context
+class Ocr(ModelClient):
+    """An OCR model."""
 
     async def read(self, image: Image) -> Reading:
-        """The text in *image*."""
+        """Return the text in *image*."""
         [reading] = results(await self._handle.ask([ReadCall(image)], self._context))
-        found: Reading = reading
-        return found
+        text: Reading = reading
+        return text
 
 
-class Detector:
-    """A detector on behalf of one request."""
-
-    def __init__(self, handle: Handle, context: Context) -> None:
-        self._handle, self._context = handle, context
+class Detector(ModelClient):
+    """A detector."""
 
     @property
     def name(self) -> str:
-        """What the settings call it."""
+        """Its name in the settings."""
         return self._handle.name
 
     @property
     def labels(self) -> Sequence[str]:
-        """The only objects that it finds; empty: any that it is told to look for."""
+        """The only objects that it finds; empty for an open-vocabulary detector."""
         return self._handle.info.labels
 
     @property
     def masks(self) -> bool:
-        """Whether it says which pixels belong to an object."""
+        """True if it returns a mask of each object."""
         return self._handle.info.masks
 
     async def find(self, image: Image, labels: Sequence[str], threshold: float) -> Detections:
-        """Objects that score more than *threshold*: of its own labels, or of *labels* where it has none."""
+        """Return objects that score above *threshold*: of its own labels, or of *labels* if it has none."""
         wanted = () if self.labels else tuple(labels)
         [found] = results(await self._handle.ask([DetectCall(image, wanted, threshold)], self._context))
         detections: Detections = found
         return detections
 
 
-class Clip:
-    """A CLIP model on behalf of one request."""
-
-    def __init__(self, handle: Handle, context: Context) -> None:
-        self._handle, self._context = handle, context
+class Clip(ModelClient):
+    """A CLIP model."""
 
     async def cosine(self, image: Image, text: str) -> tuple[float, tuple[Note, ...]]:
-        """The cosine of an image's and a text's embedding, and what the caller should know about it."""
+        """Return the cosine of the embeddings of an image and a text, and warnings."""
         calls = [ImageCall(image), TextCall(text)]
         seen, read = results(await self._handle.ask(calls, self._context))
         cut = (CUT,) if read.truncated else ()
@@ -122,7 +98,7 @@ class Clip:
 
     @property
     def logit_scale(self) -> float:
-        """What the checkpoint's training multiplied cosines by.  Raises `ModelFault` where it is unknown."""
+        """The factor of cosines in the checkpoint's training.  Raises `ModelFault` if it is unknown."""
         scale = self._handle.info.logit_scale
         if scale is None:
             raise ModelFault(f"the model {self._handle.name} has no logit scale")
@@ -130,52 +106,56 @@ class Clip:
 
 
 def cosine_demand(prompt: str, options: Any) -> Mapping[str, Demand]:
-    """What `Clip.cosine` asks: one call for the image and one for the text."""
+    """Return the demand of `Clip.cosine`: one call for the image and one for the text."""
     return {"clip": Demand(2, len(prompt))}
 
 
 class Questions:
     """Question sets on behalf of one request."""
 
-    def __init__(
-        self,
-        writer: QuestionWriter,
-        handle: Callable[[str], Handle],
-        has: Callable[[str], bool],
-        context: Context,
-    ) -> None:
-        self._writer, self._handle, self._has, self._context = writer, handle, has, context
+    def __init__(self, writer: QuestionWriter, llm: Handle | None, context: Context) -> None:
+        self._writer, self._llm, self._context = writer, llm, context
 
     async def of(self, prompt: str, style: Style) -> tuple[QuestionSet, CacheStatus]:
-        """The set for *prompt* and how it was found."""
-        llm = self._handle("questions") if self._has("questions") else None
-        return await self._writer.of(prompt, style, llm, self._context)
+        """Return the set for *prompt* and its cache status."""
+        return await self._writer.of(prompt, style, self._llm, self._context)
 
     async def pinned(self, id: str) -> QuestionSet:
-        """The stored set with that id."""
+        """Return the stored set with that id."""
         return await self._writer.pinned(id)
 
 
 class Models:
     """
-    The models of one metric of one request, by role; each is looked up when the metric first names it.
+    The models of one metric of one request, by role.
+
+    Args:
+        lookup: returns the model of a role, or None if none is configured.
 
     Attributes:
-        score: what other metrics say of the same item, by name, a score or an error each; they are given
-            their options, and ask their own models.  For composites.
-        has: whether a model is configured for a role.
+        score: returns the results of other metrics for the same item, by name, given their options.  For
+            composites.
     """
 
     def __init__(
         self,
-        handle: Callable[[str], Handle],
+        lookup: Callable[[str], Handle | None],
         writer: QuestionWriter,
         context: Context,
         score: Callable[..., Awaitable[dict[str, Any]]],
-        has: Callable[[str], bool] = lambda role: True,
     ) -> None:
-        self._handle, self._writer, self._context = handle, writer, context
-        self.score, self.has = score, has
+        self._lookup, self._writer, self._context, self.score = lookup, writer, context, score
+
+    def has(self, role: str) -> bool:
+        """Return True if a model is configured for *role*."""
+        return self._lookup(role) is not None
+
+    def _handle(self, role: str) -> Handle:
+        """Return the model of *role*.  Raises `NotReady` if none is configured."""
+        handle = self._lookup(role)
+        if handle is None:
+            raise NotReady(f"no {role} model is configured")
+        return handle
 
     @property
     def clip(self) -> Clip:
@@ -186,11 +166,6 @@ class Models:
     def vqa(self) -> Vqa:
         """The VQA model."""
         return Vqa(self._handle("vqa"), self._context)
-
-    @property
-    def nli(self) -> Nli | None:
-        """The NLI model, or None where none is configured."""
-        return Nli(self._handle("nli"), self._context) if self.has("nli") else None
 
     @property
     def ocr(self) -> Ocr:
@@ -205,16 +180,16 @@ class Models:
     @property
     def questions(self) -> Questions:
         """The question sets."""
-        return Questions(self._writer, self._handle, self.has, self._context)
+        return Questions(self._writer, self._lookup("questions"), self._context)
 
     async def ask(self, role: str, calls: Sequence[Call]) -> list[Any]:
-        """The answers of the model in a *role*, in order.  Raises the first error, after all ended."""
+        """Return the results of the model in a *role*, in order.  Raises the first error, after all ended."""
         return results(await self._handle(role).ask(calls, self._context))
 
 
-def results(outcomes: Sequence[Any]) -> list[Any]:
-    """The answers of a group.  Raises the first error among them."""
-    for outcome in outcomes:
-        if isinstance(outcome, ScoregateError):
-            raise outcome
-    return list(outcomes)
+def results(results: Sequence[Any]) -> list[Any]:
+    """Return the results of a group of calls.  Raises the first error among them."""
+    for result in results:
+        if isinstance(result, ScoregateError):
+            raise result
+    return list(results)

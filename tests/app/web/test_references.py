@@ -195,7 +195,7 @@ async def test_their_pixels_count_together(serve, monkeypatch):
         [result] = await scored(client, item(image=b64(png(size=(600, 600))), references=large))
 
     assert "image_too_large" == result["errors"]["judge"]["code"]
-    assert "4 pictures that are looked at together" in result["errors"]["judge"]["detail"]
+    assert "4 images that are used together" in result["errors"]["judge"]["detail"]
 
 
 async def test_many_items_share_a_budget_that_holds_one_and_give_it_back(serve, monkeypatch):
@@ -209,7 +209,7 @@ async def test_many_items_share_a_budget_that_holds_one_and_give_it_back(serve, 
     async with serve(images={"decoded_budget_mb": 8, "max_pixels": 1_000_000}) as client:
         results = await scored(client, *items, metrics=("judge", "vqascore"))
         [service] = services
-        held = service.pictures.budget_held
+        held = service.pictures.pixels.held
 
     assert [True] * 4 + [False] * 4 == ["judge" in result["scores"] for result in results]
     assert all("vqascore" in result["scores"] for result in results)

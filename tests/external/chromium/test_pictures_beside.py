@@ -105,7 +105,7 @@ def test_references_that_the_template_does_not_look_at_are_refused_beside_them(
     choose(page, "references", others[:1], 1)
     refuse(page)
 
-    assert 1 == page.locator("#references-error").inner_text().count("does not look at it")
+    assert 1 == page.locator("#references-error").inner_text().count("does not use it")
     expect(page.locator(".problem li")).to_have_count(1)
     expect(page.locator("#references")).to_be_focused()
 

@@ -18,7 +18,7 @@ async def test_a_picture_scored_by_its_first_frame_has_a_warning(serve, format):
     async with serve(images=ALL) as client:
         answer = await answered(client, {"items": [item(), item(image=b64(film(format)))]})
 
-    told = "item 1, vqascore: the image has several frames, and the first alone was looked at"
+    told = "item 1, vqascore: the image has several frames; only the first was scored"
     assert [told] == answer["warnings"]
     assert [{"code": "frames_ignored", "item": 1, "metric": "vqascore"}] == answer["warning_codes"]
 
