@@ -1,4 +1,4 @@
-"""Get the question set of a prompt: stored, being written already, or written now."""
+"""The question set of a prompt: stored, being written by another request, or written now."""
 
 import asyncio
 import hashlib
@@ -27,7 +27,6 @@ from service.core.errors import (
 )
 from service.core.lanes import INTERACTIVE
 from service.observability.instruments import Instruments
-from service.observability.tracing.span import Span
 from service.questions.leases import leased
 from service.questions.sets import QuestionSet, check
 from service.questions.stores.contract import LeaseLost, Store
@@ -37,19 +36,19 @@ from service.serving.demand import Demand
 from service.serving.handle import Handle
 
 DECODING = "greedy"
-TRIES = 2  # of a model that may answer otherwise when it is asked once more
-POLL_S = 0.1  # between two looks at what another process writes
+TRIES = 2  # of an LLM whose next answer may differ
+POLL_S = 0.1  # between look-ups of a set that another process is writing
 
 
 class QuestionWriter:
     """
-    Question sets by prompt; each is written once, however many requests arrive together.
+    Writes question sets; each prompt's set is written once, even if many requests arrive together.
 
-    Of the processes that share the store, one writes; the others wait for it, and take over should it end.
+    Of several processes that share the store one writes.  The others wait, and take over if it ends.
 
     Args:
-        timeouts_s: seconds for one set, by the LLM's configured name.
-        sleep: how to wait for another process (tests).
+        timeouts_s: for one set, in seconds, by the LLM's configured name.
+        sleep: waits for another process (replaced in tests).
     """
 
     def __init__(
@@ -62,72 +61,67 @@ class QuestionWriter:
         self._store, self._timeouts_s, self._instruments = store, timeouts_s, instruments
         self._sleep = sleep
         self._flights: SingleFlight[tuple[QuestionSet, bool]] = SingleFlight()
-        self._writing: dict[str, Context] = {}  # of each flight: its own, since its first caller may leave
+        self._writing: dict[str, Context] = {}  # a context per flight, since its first caller may leave
 
     async def aclose(self) -> None:
         """Stop writing."""
         await self._flights.aclose()
 
     async def of(
-        self, prompt: str, style: Style, llm: Handle | None, context: Context
+        self, prompt: str, style: Style, llm: Handle | None, context: Context, admitted: bool = False
     ) -> tuple[QuestionSet, CacheStatus]:
         """
-        The set for *prompt* and how it was found: the LLM's own, else an imported one, else one written now.
+        Return the set for *prompt* and its cache status: the LLM's own, an imported one, or a new one.
+
+        Args:
+            admitted: True if the request has been admitted with all its prompts.
 
         Raises:
-            LaneFull, Overloaded: it has to be written, and the LLM takes no more.
-            QuestionLLMFailed: the LLM answered badly or too late.
-            NoQuestions: it found nothing to ask.
-            NotReady: the store failed, or the LLM does not serve, or there is none.
+            LaneFull, Overloaded: the set has to be written, and the LLM is full.
+            QuestionLLMFailed: the LLM's answer is bad or late.
+            NoQuestions: the LLM found nothing to ask about.
+            NotReady: the store failed, or the LLM does not serve, or none is configured.
         """
         began = monotonic()
         context.stage = "questions"
+        status: CacheStatus = "hit"
         with context.span.child("questions", style=style.name) as span:
             while True:
-                with suppress(Replaced):  # the LLM that the keys name is gone: looked for under the new one's
-                    stored, found = await self._of(prompt, style, llm, context, span)
+                keys, identity = lookup_keys(prompt, style, llm), llm.info.identity if llm else ()
+                if found := await self._store.find(*keys):
                     break
-            span.note(found=found)
-        self._instruments.cache_requests.labels("questions", found).inc()
+                if llm is None:
+                    reason = "no question set of this prompt was imported"
+                    raise NotReady(f"no question LLM is configured, and {reason}")
+                key = keys[0]
+                if key not in self._writing and not admitted:
+                    llm.admit(context, Demand(1, len(prompt)))
+                writing = self._writing.setdefault(key, context.for_shared_work(span))
+                if writing.span is not span:  # the LLM's call belongs to the first caller's trace
+                    span.link(writing.span.traceparent)
+                if context.lane == INTERACTIVE:
+                    writing.promote()
+                write = partial(self._write, keys, prompt, style, llm, identity)
+                with suppress(Replaced):  # the LLM was replaced: look up under the new one's keys
+                    (found, written), joined = await self._flights.do(key, write)
+                    status = "miss" if written and not joined else "coalesced"
+                    break
+            span.note(found=status)
+        self._instruments.cache_requests.labels("questions", status).inc()
         context.spent("questions", monotonic() - began)
-        return stored, found
-
-    async def _of(
-        self, prompt: str, style: Style, llm: Handle | None, context: Context, span: Span
-    ) -> tuple[QuestionSet, CacheStatus]:
-        """What `of` returns and raises, and `Replaced`; *span* is of this one caller."""
-        keys, identity = lookup_keys(prompt, style, llm), llm.info.identity if llm else ()
-        stored = await self._store.find(*keys)
-        found: CacheStatus = "hit"
-        if stored is None:
-            if llm is None:
-                raise NotReady(
-                    "no question LLM is configured, and no question set of this prompt was imported"
-                )
-            key = keys[0]
-            if key not in self._writing:
-                llm.admit(context, Demand(1, len(prompt)))
-            writing = self._writing.setdefault(key, context.for_shared_work(span))
-            if writing.span is not span:  # the LLM's call is in the trace of whoever came first
-                span.link(writing.span.traceparent)
-            if context.lane == INTERACTIVE:
-                writing.promote()
-            write = partial(self._write, keys, prompt, style, llm, identity)
-            (stored, written), joined = await self._flights.do(key, write)
-            found = "miss" if written and not joined else "coalesced"
-        return stored, found
+        return found, status
 
     async def unwritten(self, prompts: Sequence[str], style: Style, llm: Handle) -> list[str]:
-        """Those of *prompts* whose sets are neither stored nor being written.  Raises `NotReady`."""
+        """Return those of *prompts* whose sets are neither stored nor being written.  Raises `NotReady`."""
         missing = []
-        for prompt in dict.fromkeys(prompts):  # one after the other: together they would wait for each other
+        for prompt in dict.fromkeys(prompts):  # one after the other: concurrent reads would queue up
             keys = lookup_keys(prompt, style, llm)
             if keys[0] not in self._writing and await self._store.find(*keys) is None:
                 missing.append(prompt)
         return missing
 
     async def pinned(self, id: str) -> QuestionSet:
-        """The stored set with that id.  Raises `UnknownQuestionSet`."""
+        """Return the stored set with that id.  Raises `UnknownQuestionSet`."""
         stored = await self._store.get(id) if id.startswith("sha256:") else None
         if stored is None:
             raise UnknownQuestionSet(f"no question set {id} is stored here")
@@ -137,9 +131,9 @@ class QuestionWriter:
         self, keys: Sequence[str], prompt: str, style: Style, llm: Handle, identity: tuple[str, ...]
     ) -> tuple[QuestionSet, bool]:
         """
-        The set that comes to be stored under *keys*, and whether it was written by this process.
+        Return the set stored under *keys*, and True if this process wrote it.
 
-        Raises `Replaced` where another LLM took the place of the one that *keys* name.
+        Raises `Replaced` if the LLM named by *keys* has been replaced by another.
         """
         key = keys[0]
         try:
@@ -148,7 +142,7 @@ class QuestionWriter:
                     if stored := await self._store.find(*keys):
                         return stored, False
                     if token is not None:
-                        made = await self._made(prompt, style, llm, self._writing[key])
+                        made = await self._generate(prompt, style, llm, self._writing[key])
                         if llm.info.identity != identity:
                             raise Replaced
                         with suppress(LeaseLost):
@@ -157,118 +151,98 @@ class QuestionWriter:
         finally:
             del self._writing[key]
 
-    async def _made(self, prompt: str, style: Style, llm: Handle, context: Context) -> QuestionSet:
-        """A new set."""
-        written = await self._written(prompt, style, llm, context)
-        provenance = {"llm": llm.info.label, "template": style.hash, "decoding": DECODING}
-        return QuestionSet(prompt, style.name, written.questions, provenance, written.unasked)
-
-    async def _written(self, prompt: str, style: Style, llm: Handle, context: Context) -> Written:
-        """Questions, asked for once more where the first answer is bad and another may differ."""
+    async def _generate(self, prompt: str, style: Style, llm: Handle, context: Context) -> QuestionSet:
+        """Return a new set; a bad answer is retried if the next one may differ."""
         bad = BadAnswer()
         for seed in range(1 if llm.info.repeatable else TRIES):
             try:
-                return await self._attempt(prompt, style, llm, seed, context)
+                written = await self._attempt(prompt, style, llm, seed, context)
             except BadAnswer as exc:
                 bad = exc
+            else:
+                provenance = {"llm": llm.info.label, "template": style.hash, "decoding": DECODING}
+                return QuestionSet(prompt, style.name, written.questions, provenance, written.unasked)
         raise QuestionLLMFailed(f"the question LLM's answer is not a question set: {bad}") from bad
 
     async def _attempt(self, prompt: str, style: Style, llm: Handle, seed: int, context: Context) -> Written:
         """
-        The questions of one try.
+        Return the questions of one try.
 
         Raises:
-            BadAnswer: the LLM answered with something else.
-            LaneFull, Overloaded, NotReady: it was not asked, or not in time.
-            QuestionLLMFailed: it failed, or did not answer in time.
+            BadAnswer: the LLM's answer cannot be parsed, or makes no question set.
+            LaneFull, Overloaded, NotReady: the call was refused, or did not start in time.
+            CallRefused: the prompt is at fault.
+            QuestionLLMFailed: the LLM failed, or did not answer in time.
         """
         timeout_s = self._timeouts_s[llm.name]
         context.deadline = asyncio.get_running_loop().time() + timeout_s
-        result = "error"
+        count = "error"
 
         async def ask(call: GenerateCall) -> str:
-            nonlocal result
-            result = "error"
-            text = await generated(llm, replace(call, seed=seed), context, timeout_s)
-            result = "invalid"  # until it has been read
-            return text
+            nonlocal count
+            count = "error"
+            [result] = await llm.ask([replace(call, seed=seed)], context)
+            match result:
+                case Text(text):
+                    count = "invalid"  # until it has been parsed
+                    return text
+                case DeadlineExceeded(stage="queue"):
+                    raise no_time(timeout_s)
+                case ScoregateError() if isinstance(result, (*REFUSALS, CallRefused)):
+                    raise result  # a second try would not help
+                case ScoregateError():
+                    raise QuestionLLMFailed(result.detail) from result
+            raise QuestionLLMFailed("the question LLM's answer is not a text")
 
         try:
             async with asyncio.timeout_at(context.deadline):
-                written = checked(await style.written(ask, prompt))
-            result = "ok"
+                written = await style.written(ask, prompt)
+            check(written.questions)
+            if not written.questions:
+                raise NoQuestions("the question LLM found nothing in this prompt to ask about")
+            count = "ok"
             return written
         except REFUSALS:
-            result = ""  # it was never asked
+            count = ""  # the LLM was not called
             raise
         except (ValueError, KeyError, TypeError) as exc:
-            reason = str(exc) if type(exc) is ValueError else "not the JSON that was asked for"
+            reason = str(exc) if type(exc) is ValueError else "not JSON of the schema"
             raise BadAnswer(reason) from exc
         except TimeoutError as exc:
             if context.stage == "queue":
-                result = ""
+                count = ""
                 raise no_time(timeout_s) from exc
             raise QuestionLLMFailed(f"the question LLM did not answer within {timeout_s:g} s") from exc
         finally:
-            if result:
-                self._instruments.question_llm_calls.labels(result).inc()
+            if count:
+                self._instruments.question_llm_calls.labels(count).inc()
 
 
 class BadAnswer(Exception):
-    """The LLM answered with something that is not a question set; the message says why."""
+    """An answer of the LLM that is not a question set; the message says why."""
 
 
 def lookup_keys(prompt: str, style: Style, llm: Handle | None) -> list[str]:
-    """Where the set of a prompt is looked for, one after the other."""
+    """Return the keys of a prompt's set, in the order of look-up."""
     own = [lookup_key(prompt, style, llm.info.label)] if llm else []
     return [*own, imported_key(prompt, style.name)]
 
 
 def lookup_key(prompt: str, style: Style, llm: str) -> str:
-    """Names a request for a set: everything the answer depends on."""
+    """Return a key for everything that the LLM's answer depends on."""
     return digest([prompt, style.name, style.hash, llm, DECODING])
 
 
 def imported_key(prompt: str, style: str) -> str:
-    """Names the set that was imported for a prompt; it holds whichever LLM there is."""
+    """Return the key of the set that was imported for a prompt, valid for any LLM."""
     return digest([prompt, style, "imported"])
 
 
 def digest(recipe: list[str]) -> str:
-    """A lookup key."""
+    """Hash a recipe into a lookup key."""
     return "lookup:" + hashlib.sha256(orjson.dumps(recipe)).hexdigest()
 
 
-def checked(written: Written) -> Written:
-    """Questions that make a set.  Raises `ValueError`, or `NoQuestions` where there are none."""
-    check(written.questions)
-    if not written.questions:
-        raise NoQuestions("the question LLM found nothing in this prompt to ask about")
-    return written
-
-
 def no_time(timeout_s: float) -> Overloaded:
-    """The refusal of a set that waited behind others until its time was over."""
+    """Return the refusal of a set whose call waited in the queue until its time was over."""
     return Overloaded(f"the question LLM was busy with others for {timeout_s:g} s")
-
-
-async def generated(llm: Handle, call: GenerateCall, context: Context, timeout_s: float) -> str:
-    """
-    What the LLM wrote.
-
-    Raises:
-        LaneFull, Overloaded, NotReady: it was not asked.
-        CallRefused: the prompt is at fault.
-        QuestionLLMFailed: everything else.
-    """
-    [outcome] = await llm.ask([call], context)
-    if isinstance(outcome, (*REFUSALS, CallRefused)):
-        raise outcome  # to ask again would not help
-    if isinstance(outcome, DeadlineExceeded) and outcome.stage == "queue":
-        raise no_time(timeout_s)
-    match outcome:
-        case ScoregateError():
-            raise QuestionLLMFailed(outcome.detail) from outcome
-        case Text(text):
-            return text
-    raise QuestionLLMFailed("the question LLM's answer is not a text")

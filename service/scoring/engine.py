@@ -147,7 +147,7 @@ class Engine:
     ) -> tuple[QuestionSet, CacheStatus] | ScoregateError:
         try:
             async with asyncio.timeout_at(context.deadline):
-                return await self._writer.of(prompt, style, llm, context)
+                return await self._writer.of(prompt, style, llm, context, admitted=True)
         except TimeoutError:
             return DeadlineExceeded()
         except ScoregateError as error:
