@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 
+from rapidfuzz.distance import Levenshtein
 from typing_extensions import TypedDict
 
 from service.core.errors import NoText
 from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.edit_distance import edit_distance
 from service.metrics.common.model_calls import Models
 from service.serving.demand import Demand
 
@@ -97,7 +97,7 @@ def plain(text: str) -> str:
 
 def text_distance(wanted: str, read: str) -> int:
     """0 where *wanted* is contained in *read*, else their edit distance."""
-    return 0 if wanted in read else edit_distance(wanted, read)
+    return 0 if wanted in read else Levenshtein.distance(wanted, read)
 
 
 def text_score(distance: int, length: int) -> float:

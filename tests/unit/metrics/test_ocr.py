@@ -3,9 +3,9 @@
 import random
 
 import pytest
+from rapidfuzz.distance import Levenshtein
 
 from service.core.errors import NoText
-from service.metrics.common.edit_distance import edit_distance
 from service.metrics.ocr import quoted
 
 
@@ -47,10 +47,14 @@ def test_the_distance_is_that_of_the_recurrence():
     chance = random.Random(0)
     for _ in range(500):
         first, second = ("".join(chance.choices("abc", k=chance.randrange(14))) for _ in range(2))
-        assert by_table(first, second) == edit_distance(first, second) == edit_distance(second, first)
+        assert (
+            by_table(first, second)
+            == Levenshtein.distance(first, second)
+            == Levenshtein.distance(second, first)
+        )
 
 
 def test_the_distance_of_long_texts_is_exact():
     """As long as a prompt may be."""
-    assert 2000 == edit_distance("ab" * 2000, "a" * 4000)
-    assert 4000 == edit_distance("x" * 4000, "")
+    assert 2000 == Levenshtein.distance("ab" * 2000, "a" * 4000)
+    assert 4000 == Levenshtein.distance("x" * 4000, "")
