@@ -1,4 +1,4 @@
-"""Pictures ranked by one metric, or by a cheap one first and then the best of them by another."""
+"""Ranking of images by one metric, or by a cheap one and then the best of them by another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from service.serving.context import Context, free
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The places, best first, and what is behind them: a report with an entry for each item, in order."""
+    """The ranked items, best first, with a report that has an entry for each item, in request order."""
 
     places: Sequence[RankedItem]
     report: Report
@@ -22,12 +22,12 @@ class Ranked:
 
 async def ranked(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, context: Context) -> Ranked:
     """
-    The ranking of *items*, which are pictures for one prompt.
+    Rank *items*, which are images for one prompt.
 
     Raises:
-        UnknownMetric, LaneFull, Overloaded, TooLarge, QuotaExceeded: as `Engine.score`; for both metrics
+        UnknownMetric, LaneFull, Overloaded, TooLarge, QuotaExceeded: see `Engine.score`; for both metrics
             before any work is done.
-        ImageFailed, DeadlineExceeded, NotReady: as `refuse`.
+        ImageFailed, DeadlineExceeded, NotReady: see `refuse`.
     """
     if rule.cascade is None:
         report = await engine.score(items, [rule.metric], context)
@@ -40,16 +40,25 @@ async def ranked(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, cont
 async def both(
     engine: Engine, items: Sequence[UnopenedItem], rule: Rule, cascade: Cascade, context: Context
 ) -> Report:
-    """The scores of all by the cascade's metric, and of the best by the rule's.  Raises as `ranked`."""
-    admit(engine, items, rule, cascade, context)
-    context = replace(context, charge=free)
-    cheap = await engine.score(items, [cascade.metric], context)
+    """
+    Score all items by the cascade's metric, and the best by the rule's.  Raises as `ranked`.
+
+    Each stage is admitted by `Engine.score`; the second is also checked before the first begins.
+    """
+    kept = items[: cascade.keep]  # whichever are kept, they are as much work
+    try:
+        engine.admit(kept, [rule.metric], context)
+    except LaneFull:
+        if rule.on_deadline == "fail":
+            raise
+    both_stages = replace(context, charge=lambda pairs: context.charge(pairs + len(kept)))
+    cheap = await engine.score(items, [cascade.metric], both_stages)
     refuse(cheap, rule)
     chosen = best([item.outcomes for item in cheap.items], cascade.metric, rule)[: cascade.keep]
-    dear = await by_the_metric(engine, [items[index] for index in chosen], rule, context)
+    dear = await second_stage(engine, [items[index] for index in chosen], rule, context)
     refuse(dear, rule)
-    told = late(dear, rule, cascade)
-    for note in told:
+    warnings = late(dear, rule, cascade)
+    for note in warnings:
         context.instruments.warnings.labels(note.code).inc()
     outcomes = [dict(item.outcomes) for item in cheap.items]
     for index, item in zip(chosen, dear.items, strict=True):
@@ -57,30 +66,14 @@ async def both(
     return Report(
         [ItemReport(item, each) for item, each in zip(items, outcomes, strict=True)],
         {**cheap.models, **dear.models},
-        list(dict.fromkeys([*cheap.notes, *dear.notes, *told])),
+        list(dict.fromkeys([*cheap.notes, *dear.notes, *warnings])),
     )
 
 
-def admit(
-    engine: Engine, items: Sequence[UnopenedItem], rule: Rule, cascade: Cascade, context: Context
-) -> None:
-    """Raise what `ranked` raises before any work; else charge for both stages."""
-    kept = items[: cascade.keep]  # whichever they will be, they ask as much
-    engine.admit(items, [cascade.metric], context)
+async def second_stage(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, context: Context) -> Report:
+    """Score items by the rule's metric; if that is refused and may be late, every item is late."""
     try:
-        engine.admit(kept, [rule.metric], context)
-    except LaneFull:
-        if rule.on_deadline == "fail":
-            raise
-    context.charge(len(items) + len(kept))
-
-
-async def by_the_metric(
-    engine: Engine, items: Sequence[UnopenedItem], rule: Rule, context: Context
-) -> Report:
-    """The scores of the second stage; where it would be late as a whole and may be, all of them are."""
-    try:
-        return await engine.score(items, [rule.metric], context)
+        return await engine.score(items, [rule.metric], replace(context, charge=free))
     except LaneFull:
         if rule.on_deadline == "fail":
             raise
@@ -91,9 +84,9 @@ async def by_the_metric(
 
 
 def late(dear: Report, rule: Rule, cascade: Cascade) -> list[Note]:
-    """What the caller should know where the cascade's metric stands in for the other."""
+    """Return a warning if the cascade's metric replaces late scores of the other."""
     count = sum(is_late(rule.metric, item.outcomes[rule.metric], rule) for item in dear.items)
     if not count:
         return []
-    text = f"the time ran out: {count} of {len(dear.items)} pictures are ordered by {cascade.metric} alone"
+    text = f"the time ran out: {count} of {len(dear.items)} images are ordered by {cascade.metric} alone"
     return [Note(Code.DECIDED_BY_CASCADE, text)]

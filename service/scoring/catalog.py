@@ -1,4 +1,4 @@
-"""Which metrics are on offer, and the models and question styles behind them."""
+"""The metrics that are served, with their models and question styles."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,14 +20,14 @@ IN_WORDS = {
 
 class MetricCatalog:
     """
-    What can be scored with a runtime's models.
+    The metrics that can be scored with a runtime's models.
 
     Args:
-        known: every metric that is declared.
+        known: all declared metrics.
 
     Attributes:
-        defaults: the options of each metric that a request says nothing about.
-        configured: those whose models are all configured, by name.
+        defaults: the default options of each metric.
+        configured: metrics whose models are all configured, by name.
     """
 
     def __init__(self, known: Mapping[str, Metric], runtime: Runtime) -> None:
@@ -36,19 +36,19 @@ class MetricCatalog:
         self.configured: dict[str, Metric] = {
             name: metric
             for name, metric in known.items()
-            if all(runtime.handle(part.name, role) for part in self._asked(name) for role in part.roles)
+            if all(runtime.handle(part.name, role) for part in self._parts(name) for role in part.roles)
         }
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """Those that are served, by name: configured, and with models that can be of use to them."""
+        """The metrics that are served, by name: configured, and with suitable models."""
         if not any(handle.backend.refuses for handle in self._runtime.handles.values()):
             return self.configured
         return {name: metric for name, metric in self.configured.items() if not self._refusal(name)}
 
     def _refusal(self, name: str) -> str:
-        """Why a model is of no use to the metric *name*, or to one of its parts; empty where all are."""
-        for part in self._asked(name):
+        """Return why a model is unsuitable for the metric *name* or one of its parts, or an empty string."""
+        for part in self._parts(name):
             for role in part.roles:
                 handle = self._runtime.handle(part.name, role)
                 if handle and part.name in handle.backend.refuses:
@@ -57,20 +57,20 @@ class MetricCatalog:
                     )
         return ""
 
-    def _asked(self, name: str) -> list[Metric]:
-        """The metrics whose models the metric *name* asks: itself, or the parts of a composite."""
+    def _parts(self, name: str) -> list[Metric]:
+        """Return the metrics whose models *name* uses: itself, or the parts of a composite."""
         return [self._known[part] for part in self._known[name].asks(self.defaults[name])]
 
     def degraded(self, name: str) -> str:
         """
-        Which models of the metric *name*, or of its parts, failed, and how; empty where none did.
+        Return which models of the metric *name* or its parts failed, and how, or an empty string.
 
-        That is a served model whose last calls or whose probe failed, and a model that some requests do
-        without and that does not serve.  The metric is tried all the same.
+        A model has failed if its last calls or its probe failed, or if it is optional and not serving.  The
+        metric is tried all the same.
         """
         states = {
             f"{IN_WORDS.get(role, f'the {role} model')} (models.{handle.name})": state
-            for part in self._asked(name)
+            for part in self._parts(name)
             for role in part.all_roles
             if (handle := self._runtime.handle(part.name, role))
             and (state := handle.backend.failing or (handle.backend.missing if role in part.may_use else ""))
@@ -78,7 +78,7 @@ class MetricCatalog:
         return "; ".join(f"{model}: {state}" for model, state in states.items())
 
     def absent(self, name: str) -> str:
-        """Why the metric *name* is not served, and what is; empty where it is served."""
+        """Return why the metric *name* is not served, and which are; an empty string if it is served."""
         if name in self.metrics:
             return ""
         reason = "there is no such metric here"
@@ -92,21 +92,22 @@ class MetricCatalog:
         return f"{reason}; this server has: {', '.join(self.metrics)}"
 
     def handles(self, metrics: Sequence[str]) -> dict[str, Handle]:
-        """The handles of the models that *metrics* may ask, by configured name.  Raises `UnknownMetric`."""
+        """Return the handles of the models that *metrics* may use, by name.  Raises `UnknownMetric`."""
         for name in metrics:
             if reason := self.absent(name):
                 raise UnknownMetric(reason)
-        asked = [part for name in metrics for part in self._asked(name)]
-        used = [self._runtime.handle(metric.name, role) for metric in asked for role in metric.all_roles]
+        parts = [part for name in metrics for part in self._parts(name)]
+        used = [self._runtime.handle(metric.name, role) for metric in parts for role in metric.all_roles]
         return {handle.name: handle for handle in used if handle is not None}
 
     def style(self, name: str, options: Mapping[str, MetricOptions]) -> tuple[Style, Handle | None]:
         """
-        The question style of that name, or of the metric of that name, as *options* by metric have it.
+        Return the question style of that name or of the metric of that name, and the LLM that writes it.
 
-        With it comes the LLM that writes it, if one is configured.
+        Args:
+            options: by metric; they may change the style.
         """
-        asking = [m for m in self._known.values() if m.style and name in (m.name, m.style.name)]
-        metric = min(asking, key=lambda metric: metric.name != name)  # the style's own, if there is one
+        metrics = [m for m in self._known.values() if m.style and name in (m.name, m.style.name)]
+        metric = min(metrics, key=lambda metric: metric.name != name)  # the style's own, if there is one
         style = metric.style_with(options.get(metric.name) or self.defaults[metric.name])
         return style, self._runtime.handle(metric.name, "questions")

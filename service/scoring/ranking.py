@@ -1,4 +1,4 @@
-"""The order of pictures that are ranked, and which of them are accepted: pure, from outcomes to places."""
+"""The order of ranked images and which are accepted, as pure functions of their results."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,13 @@ from service.core.errors import REFUSALS, DeadlineExceeded, Fault, ImageFailed, 
 from service.metrics.common.contract import Score
 from service.scoring.report import MetricResult, Report, most_telling
 
-Outcomes = Mapping[
-    str, MetricResult
-]  # of one picture, by metric; none under a metric that it was not shown to
+Results = Mapping[str, MetricResult]
+"""The results of one image, by metric; without metrics that it was not scored by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """A cheap metric that orders all pictures, and how many of the best go on."""
+    """A cheap metric that orders all images, and how many of the best are kept."""
 
     metric: str
     keep: int
@@ -24,15 +23,15 @@ class Cascade:
 @dataclass(frozen=True, slots=True)
 class Rule:
     """
-    How pictures are ranked.
+    Parameters of a ranking.
 
     Attributes:
-        top_k: how many may be accepted at most; None for all.
+        top_k: the most images that may be accepted; None for all.
         threshold: the worst score by *metric* that is accepted; None for any.
-        on_error: what a picture that failed means: no answer at all, or it is accepted, or not.
-        on_deadline: what comes of pictures that *metric* has not scored in time: no answer at all, or they
-            stand behind those that it has, ordered by the cascade's metric.
-        lower: those of the metrics whose lower scores are the better ones.
+        on_error: if an image fails, raise an error, accept it, or reject it.
+        on_deadline: if *metric* is late for an image, raise an error, or rank it behind the others by the
+            cascade's metric.
+        lower: the metrics whose lower scores are better.
     """
 
     metric: str
@@ -44,19 +43,19 @@ class Rule:
     lower: Collection[str] = ()
 
     def merit(self, metric: str, score: float) -> float:
-        """A number that is the larger, the better a *score* by *metric* is."""
+        """Return a number that is larger for better scores."""
         return -score if metric in self.lower else score
 
 
 @dataclass(frozen=True, slots=True)
 class RankedItem:
     """
-    Where one picture stands.
+    One image of a ranking.
 
     Attributes:
-        index: the picture's, in the request.
-        decided_by: the metric that put it there, and gave its score; None for one that failed.
-        failed: the metric that it failed under, and how; None for one that has a score.
+        index: in the request.
+        decided_by: the metric of its score; None if it failed.
+        failed: the metric that failed and its error; None if it has a score.
     """
 
     index: int
@@ -65,67 +64,67 @@ class RankedItem:
     failed: tuple[str, ScoregateError] | None = None
 
 
-def ranking(outcomes: Sequence[Outcomes], rule: Rule) -> list[RankedItem]:
+def ranking(results: Sequence[Results], rule: Rule) -> list[RankedItem]:
     """
-    The places of pictures, best first.
+    Rank images, best first.
 
-    First come those that the metric has scored, then those that it came too late for and those that were
-    cut, ordered by the cascade's metric.  Pictures that failed are last, by index.
+    Images scored by the metric come first.  Late ones and those that were not kept follow, ordered by the
+    cascade's metric.  Failed images are last, by index.
     """
-    failed = {index: fault for index, each in enumerate(outcomes) if (fault := fault_of(each, rule))}
-    scored = best(outcomes, rule.metric, rule, without=failed)
-    others = best(outcomes, rule.cascade.metric, rule, without={*failed, *scored}) if rule.cascade else []
-    places = []
+    failed = {index: fault for index, each in enumerate(results) if (fault := fault_of(each, rule))}
+    scored = best(results, rule.metric, rule, without=failed)
+    others = best(results, rule.cascade.metric, rule, without={*failed, *scored}) if rule.cascade else []
+    items = []
     for position, index in enumerate([*scored, *others]):
         metric = rule.metric if index in scored or not rule.cascade else rule.cascade.metric
-        places.append(RankedItem(index, accepted(position, outcomes[index].get(rule.metric), rule), metric))
-    return places + [
+        items.append(RankedItem(index, accepted(position, results[index].get(rule.metric), rule), metric))
+    return items + [
         RankedItem(index, rule.on_error == "pass", failed=fault) for index, fault in failed.items()
     ]
 
 
-def best(outcomes: Sequence[Outcomes], metric: str, rule: Rule, without: Collection[int] = ()) -> list[int]:
-    """The pictures that *metric* has scored, the best score first; of equals the first of the request."""
+def best(results: Sequence[Results], metric: str, rule: Rule, without: Collection[int] = ()) -> list[int]:
+    """Return the images scored by *metric*, best first; equal scores stay in request order."""
     merits = {
-        index: rule.merit(metric, outcome.value)
-        for index, each in enumerate(outcomes)
-        if index not in without and isinstance(outcome := each.get(metric), Score)
+        index: rule.merit(metric, result.value)
+        for index, each in enumerate(results)
+        if index not in without and isinstance(result := each.get(metric), Score)
     }
-    return sorted(merits, key=lambda index: -merits[index])  # which leaves equals as they are
+    return sorted(merits, key=lambda index: -merits[index])  # a stable sort
 
 
-def accepted(position: int, outcome: MetricResult | None, rule: Rule) -> bool:
-    """Whether a picture is within `top_k` and reaches the threshold; *outcome*: None for one that was cut."""
-    if outcome is None or (rule.top_k is not None and position >= rule.top_k):
+def accepted(position: int, result: MetricResult | None, rule: Rule) -> bool:
+    """Return True if an image is within `top_k` and reaches the threshold; one without *result* does not."""
+    if result is None or (rule.top_k is not None and position >= rule.top_k):
         return False
     if rule.threshold is None:
         return True
     least = rule.merit(rule.metric, rule.threshold)
-    return isinstance(outcome, Score) and rule.merit(rule.metric, outcome.value) >= least
+    return isinstance(result, Score) and rule.merit(rule.metric, result.value) >= least
 
 
-def fault_of(outcomes: Outcomes, rule: Rule) -> tuple[str, ScoregateError] | None:
-    """The metric under which a picture failed, and how; a lack of time is none where that is allowed for."""
-    for metric, outcome in outcomes.items():
-        if isinstance(outcome, ScoregateError) and not is_late(metric, outcome, rule):
-            return metric, outcome
+def fault_of(results: Results, rule: Rule) -> tuple[str, ScoregateError] | None:
+    """Return the metric that failed for an image and its error, unless it is late and may be."""
+    for metric, result in results.items():
+        if isinstance(result, ScoregateError) and not is_late(metric, result, rule):
+            return metric, result
     return None
 
 
-def is_late(metric: str, outcome: MetricResult | None, rule: Rule) -> bool:
-    """Whether *metric* ran out of time over a picture that the cascade's metric may stand in for."""
+def is_late(metric: str, result: MetricResult | None, rule: Rule) -> bool:
+    """Return True if *metric* was late and the cascade's metric may replace it."""
     allowed = rule.on_deadline == "cheap" and metric == rule.metric
-    return allowed and isinstance(outcome, DeadlineExceeded)
+    return allowed and isinstance(result, DeadlineExceeded)
 
 
 def refuse(report: Report, rule: Rule) -> None:
     """
-    Raise where one stage of a ranking leaves nothing that may be answered.
+    Raise an error if one stage of a ranking cannot be answered.
 
     Raises:
-        ImageFailed: a picture failed, and `on_error` is "raise"; every such picture is named.
-        DeadlineExceeded: the time ran out over a picture, and nothing may stand in for its score.
-        LaneFull, Overloaded, NotReady: pictures were refused, all of them or with `on_error` "raise".
+        ImageFailed: an image failed, and `on_error` is "raise"; every such image is named.
+        DeadlineExceeded: an image is late, and no other score may replace it.
+        LaneFull, Overloaded, NotReady: images were refused, all of them or with `on_error` "raise".
     """
     faults = [
         (item.item.place, fault[1]) for item in report.items if (fault := fault_of(item.outcomes, rule))
@@ -144,5 +143,5 @@ def refuse(report: Report, rule: Rule) -> None:
 
 
 def named(failed: Sequence[tuple[str, ScoregateError]]) -> list[Fault]:
-    """Errors of pictures as faults of the request."""
+    """Return errors of images as faults of the request."""
     return [Fault(place, error.code, error.detail) for place, error in failed]

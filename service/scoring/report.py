@@ -1,4 +1,4 @@
-"""What a whole request amounts to: its scores, what to know about them, and when it failed as a whole."""
+"""The report of a request: scores, warnings, and the error if it failed as a whole."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,39 +13,41 @@ from service.scoring.items import UnopenedItem
 
 MetricResult = Score | ScoregateError
 
-MAX_WORDS = 20  # of one model that a warning names
+MAX_WORDS = 20  # unknown words in one warning
 
 
 @dataclass(frozen=True, slots=True)
 class ItemReport:
-    """What came of one item: a score or an error for each metric."""
+    """One item with a score or an error for each metric."""
 
     item: UnopenedItem
     outcomes: Mapping[str, MetricResult]
 
     @property
     def scores(self) -> dict[str, Score]:
-        """The metrics that gave a score."""
-        return {name: o for name, o in self.outcomes.items() if isinstance(o, Score)}
+        """The scores by metric."""
+        return {name: r for name, r in self.outcomes.items() if isinstance(r, Score)}
 
     @property
     def errors(self) -> dict[str, ScoregateError]:
-        """The metrics that failed."""
-        return {name: o for name, o in self.outcomes.items() if isinstance(o, ScoregateError)}
+        """The errors by metric."""
+        return {name: r for name, r in self.outcomes.items() if isinstance(r, ScoregateError)}
 
     def count(self, instruments: Instruments) -> None:
-        """Show each outcome in the *instruments*."""
-        for name, outcome in self.outcomes.items():
-            instruments.count_score(name, outcome.value if isinstance(outcome, Score) else outcome)
+        """Count each result in the Prometheus metrics."""
+        for name, result in self.outcomes.items():
+            instruments.count_score(name, result.value if isinstance(result, Score) else result)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """
+    The results of a request.
+
     Attributes:
-        items: in the request's order.
-        models: the label (`id@revision`) of each model that the metrics may have asked, by configured name.
-        notes: what the caller should know about models and prompts.
+        items: in request order.
+        models: the label (`id@revision`) of each model that the metrics may have used, by configured name.
+        notes: warnings about models and prompts.
     """
 
     items: Sequence[ItemReport]
@@ -54,7 +56,7 @@ class Report:
 
     @property
     def warnings(self) -> list[Warned]:
-        """What the caller should know: the notes, then what the scores themselves warn about, in order."""
+        """The notes, then the warnings of all scores in order."""
         of_scores = [
             Warned(note, index, name)
             for index, item in enumerate(self.items)
@@ -65,11 +67,11 @@ class Report:
 
     @property
     def partial(self) -> bool:
-        """Whether some metric of some item failed."""
+        """True if some metric of some item failed."""
         return any(item.errors for item in self.items)
 
     def failure(self) -> ScoregateError | None:
-        """Why the whole request failed: nothing has a score, since the time ran out or all was refused."""
+        """Return the error of the whole request if nothing has a score: it was late, or all was refused."""
         if any(item.scores for item in self.items):
             return None
         failed = [(item.item.place, error) for item in self.items for error in item.errors.values()]
@@ -82,22 +84,24 @@ class Report:
 
     def raise_if_failed(self) -> None:
         """
-        Raise where nothing has a score, for a reason that is the whole request's.
+        Raise the error of the whole request, if any.
 
         Raises:
-            DeadlineExceeded: the time ran out somewhere.
+            DeadlineExceeded: nothing has a score, and something was late.
             LaneFull, Overloaded, NotReady: everything was refused.
         """
         if failure := self.failure():
             raise failure
 
     def count(self, instruments: Instruments) -> None:
-        """Show each score and each warning in the *instruments*, and once each metric that was refused."""
+        """Count scores, warnings and refused metrics in the Prometheus metrics."""
         for item in self.items:
             item.count(instruments)
         for warned in self.warnings:
             instruments.warnings.labels(warned.note.code).inc()
-        if self.partial and self.failure() is None:  # a refusal of the whole is counted as it is answered
+        if (
+            self.partial and self.failure() is None
+        ):  # the rejection of a whole request is counted by its response
             refused = {
                 (name, error.code): error
                 for item in self.items
@@ -110,16 +114,16 @@ class Report:
 
 def most_telling(errors: Sequence[ScoregateError]) -> ScoregateError:
     """
-    The one of *errors* that is the answer where nothing came of a request; of equals the first.
+    Return the error that represents a failed request; of equals the first.
 
-    What may pass by itself is told first, for then the same request may succeed: refusals, the longest
-    wait before the others, then a deadline.  Faults of ours come next, and last what the caller got wrong.
+    Temporary errors come first, since the same request may succeed later: refusals with the longest wait,
+    then deadlines.  Server errors are next, and client errors last.
     """
     return min(errors, key=lambda error: (rank(error), -(error.retry_after_s or 0.0)))
 
 
 def rank(error: ScoregateError) -> int:
-    """The lower, the more it tells about a whole request."""
+    """Return the priority of an error for `most_telling`; lower is first."""
     if isinstance(error, REFUSALS):
         return 0
     if isinstance(error, DeadlineExceeded):
@@ -129,10 +133,10 @@ def rank(error: ScoregateError) -> int:
 
 def notes(prompts: Iterable[str], models: Mapping[str, ModelInfo], demo: Collection[str]) -> list[Note]:
     """
-    Demo models that were used, then words of the prompts that a model was never taught.
+    Return warnings about demo models, then about words that are missing in a model's vocabulary.
 
     Args:
-        models: those that were used, by configured name.
+        models: those used, by configured name.
         demo: names of demo models.
     """
     unknown = unknown_words(prompts, models.values())
@@ -140,13 +144,13 @@ def notes(prompts: Iterable[str], models: Mapping[str, ModelInfo], demo: Collect
 
 
 def used_demos(names: Sequence[str]) -> list[Note]:
-    """A note about each demo model that was used."""
+    """Return a note about each demo model."""
     meaning = "scores that rest on it mean nothing for real pictures"
     return [Note(Code.DEMO_MODEL, f"{name} is a demo model: {meaning}") for name in names]
 
 
 def unknown_words(prompts: Iterable[str], models: Iterable[ModelInfo]) -> list[Note]:
-    """A note for each vocabulary that lacks words of the *prompts*."""
+    """Return a note for each vocabulary that lacks words of the *prompts*."""
     taught: dict[frozenset[str], list[str]] = {}
     for info in models:
         if info.vocabulary:

@@ -201,7 +201,7 @@ async def test_the_cheap_metric_stands_in_after_the_deadline_where_that_is_asked
     assert descending(cheap) == [place["index"] for place in places]
     assert {"clipscore"} == {place["decided_by"] for place in places}
     assert accepted == [place["accepted"] for place in places]
-    assert ["the time ran out: 2 of 2 pictures are ordered by clipscore alone"] == answer.json()["warnings"]
+    assert ["the time ran out: 2 of 2 images are ordered by clipscore alone"] == answer.json()["warnings"]
     assert [{"code": "decided_by_cascade"}] == answer.json()["warning_codes"]
 
 
