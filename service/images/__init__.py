@@ -1,1 +1,1 @@
-"""Pictures: loaded within the limits, once per request."""
+"""Images: loaded within the limits, once per request."""

@@ -1,4 +1,4 @@
-"""Which addresses may be connected to: those of the public internet."""
+"""The check that an address belongs to the public internet."""
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
@@ -7,9 +7,9 @@ Address = IPv4Address | IPv6Address
 NAT64 = IPv6Network("64:ff9b::/96")
 COMPATIBLE = IPv6Network("::/96")
 
-# What the standard library takes for public, in some of its versions.
-OURS: list[IPv4Network | IPv6Network] = [
-    IPv4Network("168.63.129.16/32"),  # answers the machines of a cloud
+# Networks that some versions of the standard library count as public.
+NOT_PUBLIC: list[IPv4Network | IPv6Network] = [
+    IPv4Network("168.63.129.16/32"),  # metadata of a cloud
     IPv4Network("192.0.0.0/24"),  # between networks of one provider
     IPv4Network("192.88.99.0/24"),  # relays into tunnels
     IPv6Network("3fff::/20"),  # documentation
@@ -20,10 +20,10 @@ OURS: list[IPv4Network | IPv6Network] = [
 
 def is_public(text: str) -> bool:
     """
-    Whether *text* is an address of the public internet.
+    Return True if *text* is an address of the public internet.
 
-    Private, loopback, link-local, multicast, reserved and unspecified ones are not, nor those of a cloud's
-    metadata, nor IPv6 addresses that carry any of these.
+    False for private, loopback, link-local, multicast, reserved and unspecified addresses, for those of a
+    cloud's metadata, and for IPv6 addresses that contain any of these.
     """
     return all(_is_public(address) for address in carried(ip_address(text)))
 
@@ -33,12 +33,12 @@ def _is_public(address: Address) -> bool:
         address.is_global
         and not address.is_multicast
         and not address.is_reserved
-        and not any(address in network for network in OURS)
+        and not any(address in network for network in NOT_PUBLIC)
     )
 
 
 def carried(address: Address) -> list[Address]:
-    """The address, or the IPv4 address that stands for it, and those that a tunnel would lead to."""
+    """Return the address, or the IPv4 address that it maps to, and the addresses that it tunnels to."""
     if isinstance(address, IPv4Address):
         return [address]
     if address.ipv4_mapped:

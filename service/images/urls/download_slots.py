@@ -1,4 +1,4 @@
-"""How many pictures are fetched at the same time."""
+"""Limits on concurrent downloads."""
 
 import asyncio
 from collections import Counter
@@ -10,13 +10,13 @@ from service.core.concurrency.turns import CALLER
 
 MAX_FETCHES = 64
 MAX_BULK = 32  # so that interactive requests never wait for bulk ones
-MAX_PER_HOST = 16  # a host that hangs delays no other host
-MAX_PER_CALLER = 16  # nor does one caller whose hosts all hang
+MAX_PER_HOST = 16  # so that a host that hangs delays no other host
+MAX_PER_CALLER = 16  # so that a caller whose hosts hang delays no other caller
 
 
 @dataclass(frozen=True, eq=False)
 class Fetch:
-    """One picture to be fetched: its host, the request that it belongs to, and its lane."""
+    """One download: its host, its caller, and its lane."""
 
     host: str
     caller: object
@@ -24,7 +24,7 @@ class Fetch:
     begin: "asyncio.Future[None]"
 
     def limits(self) -> Iterator[tuple[Hashable, int]]:
-        """What the fetch counts for, each with the most fetches at the same time."""
+        """Yield the counters of the download, each with its limit."""
         yield "all", MAX_FETCHES
         yield ("host", self.host), MAX_PER_HOST
         yield ("caller", self.caller), MAX_PER_CALLER
@@ -34,10 +34,10 @@ class Fetch:
 
 class DownloadSlots:
     """
-    Bounds the fetches that are under way, in all, by host, by caller and in bulk.
+    Bounds running downloads: in all, by host, by caller and in bulk.
 
-    Of the fetches that wait, the interactive ones come first, then those of the caller with the fewest
-    under way, then the oldest.
+    Of waiting downloads, interactive ones come first, then those of the caller with the fewest running,
+    then the oldest.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class DownloadSlots:
 
     @asynccontextmanager
     async def hold(self, host: str, urgent: bool) -> AsyncIterator[None]:
-        """Wait until one more picture of *host* may be fetched, and count it while the context is open."""
+        """Wait for a slot for *host*, and hold it while the context is open."""
         fetch = Fetch(host, CALLER.get().who, urgent, asyncio.get_running_loop().create_future())
         self._waiting.append(fetch)
         self._start()
@@ -72,7 +72,7 @@ class DownloadSlots:
 
 
 def following(waiting: Iterable[Fetch], running: Counter[Hashable]) -> Fetch | None:
-    """Return the next of the *waiting* fetches, in the order of their age, that the limits allow."""
+    """Return the next of the *waiting* downloads, oldest first, that the limits allow."""
     return min(
         (fetch for fetch in waiting if all(running[key] < most for key, most in fetch.limits())),
         key=lambda fetch: (not fetch.urgent, running["caller", fetch.caller]),

@@ -1,4 +1,4 @@
-"""Pictures fetched from the hosts that the operator lists."""
+"""Download of images from hosts that the operator allows."""
 
 import asyncio
 import ssl
@@ -22,14 +22,14 @@ from service.images.urls.wire import BoundedHeads
 
 MAX_REDIRECTS = 3
 REDIRECTS = {301, 302, 303, 307, 308}
-LARGEST_HELD = 8  # pictures of the largest size that are held at once,
+LARGEST_HELD = 8  # images of the largest size in memory together
 LARGEST_URGENT = 2  # and as many more for interactive requests alone
 
-# A chunk costs the event loop as much as some thousand bytes.
+# Reading a chunk costs the event loop as much as some thousand bytes.
 MAX_SMALL_PARTS = 256
-LEAST_PART_BYTES = 64  # on average, of those that come after
+LEAST_PART_BYTES = 64  # on average, of all further chunks
 
-# No encoding: bytes are what they are, and nothing is unpacked.
+# No content encoding, so nothing is decompressed.
 HEADERS = [
     ("Accept", "image/*"),
     ("Accept-Encoding", "identity"),
@@ -39,24 +39,24 @@ HEADERS = [
 
 @cache
 def trusted() -> ssl.SSLContext:
-    """The certificates of the system, read once in a process: that takes 30 ms."""
+    """Return the system's certificates, read once per process, which takes 30 ms."""
     return ssl.create_default_context()
 
 
 class Fetcher:
     """
-    Fetches pictures, without cookies, without a proxy, and with nothing of the caller's request.
+    Downloads images, without cookies, without a proxy, and with nothing of the caller's request.
 
     Args:
-        memory: what all requests hold, the pictures among them.
-        network: connects; to public addresses only, by default.
+        memory: shared by downloads and request bodies.
+        network: opens connections; only to public addresses by default.
     """
 
     def __init__(
         self, limits: Images, memory: ByteBudget, network: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
         self._limits, self._memory = limits, memory
-        self._places = DownloadSlots()
+        self._slots = DownloadSlots()
         self._budget = Budget(
             (LARGEST_HELD + LARGEST_URGENT) * limits.max_bytes, LARGEST_URGENT * limits.max_bytes
         )
@@ -73,14 +73,15 @@ class Fetcher:
     @asynccontextmanager
     async def open(self, url: str, urgent: bool) -> AsyncIterator[bytes]:
         """
-        The bytes at *url*, accounted for while the context is open.
+        Return the bytes at *url*, whose memory is reserved while the context is open.
 
-        Memory is taken as bytes come.  A download for which it does not suffice gives up what it has, and
-        begins again once there is room for all of it: two that wait for each other would wait for ever.
+        Memory is reserved as bytes arrive.  If it does not suffice, the download drops its bytes and begins
+        again when there is memory for the largest image: two downloads that wait for each other would
+        deadlock.
 
         Raises:
-            UrlNotAllowed: the host, or one that it redirects to, is not listed or has no public address.
-            UrlFailed: the host does not answer, or not with a picture.
+            UrlNotAllowed: the host, or one that it redirects to, is not allowed or has no public address.
+            UrlFailed: the host does not answer, or not with an image.
             ImageTooLarge: there are more than `images.max_bytes`.
             MemoryFull: all requests together hold too much already.
         """
@@ -95,8 +96,8 @@ class Fetcher:
             yield encoded
 
     async def _fetched(self, url: httpx.URL, held: Room) -> bytes:
-        """The bytes at *url*.  Raises `NoRoom`, and what `open` does."""
-        async with self._places.hold(url.host, held.urgent):  # the host's time begins when it is asked
+        """Return the bytes at *url*.  Raises `NoRoom` and the errors of `open`."""
+        async with self._slots.hold(url.host, held.urgent):  # the timeout begins with the connection
             try:
                 async with asyncio.timeout(self._limits.url_timeout_s):
                     return await self._followed(url, held)
@@ -116,7 +117,7 @@ class Fetcher:
         raise UrlFailed(f"the host redirects more than {MAX_REDIRECTS} times")
 
     def _checked(self, url: httpx.URL) -> httpx.URL:
-        """The same URL, which is on a listed host.  Raises `UrlNotAllowed`."""
+        """Return *url*.  Raises `UrlNotAllowed` if its host is not allowed."""
         host = url.raw_host.decode("ascii")
         listed = self._limits.allowed_url_hosts
         if url.userinfo or not allowed(listed, url.scheme, host, url.port):
@@ -124,11 +125,11 @@ class Fetcher:
         return url
 
     async def _body(self, response: httpcore.Response, headers: httpx.Headers, held: Room) -> bytes:
-        """What was sent.  Raises `NoRoom`, `UrlFailed` or `ImageTooLarge`."""
+        """Return the body.  Raises `NoRoom`, `UrlFailed` or `ImageTooLarge`."""
         if response.status != 200:
             raise UrlFailed(f"the host returned status {response.status}")
         if headers.get("content-encoding", "identity") != "identity":
-            raise UrlFailed("the host sent the image in a Content-Encoding, which it was asked not to")
+            raise UrlFailed("the host sent the image with a Content-Encoding, against the request")
         most, declared = self._limits.max_bytes, headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > most:
             raise ImageTooLarge(f"{declared} bytes; at most {most}")
@@ -145,12 +146,12 @@ class Fetcher:
 
 
 def core(url: httpx.URL) -> httpcore.URL:
-    """The same URL as httpcore takes it."""
+    """Convert a URL to httpcore's type."""
     return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
 def parsed(address: str, base: httpx.URL | None = None) -> httpx.URL:
-    """A URL, or one that is relative to *base*.  Raises `UrlNotAllowed`."""
+    """Parse a URL, which may be relative to *base*.  Raises `UrlNotAllowed`."""
     try:
         return base.join(address) if base else httpx.URL(address)
     except (httpx.InvalidURL, ValueError):

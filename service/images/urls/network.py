@@ -14,25 +14,22 @@ from service.images.urls.addresses import is_public
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
-# A name whose servers do not answer takes a thread for many seconds.  The event loop's own threads parse
-# requests, so names have others; the operator lists the hosts, and a name is looked up once at a time.
+# A name server that does not answer blocks a thread for many seconds.  The event loop's default threads parse
+# requests, so names have threads of their own.  Concurrent look-ups of one name are shared.
 LOOKUPS = FairThreads(64, "names")
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The addresses of *host*, as the system knows them.  Raises `OSError`."""
+    """Return the addresses of *host* by the system's resolver.  Raises `OSError`."""
     found = await LOOKUPS.run(partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM))
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 class PublicNetwork(httpcore.AsyncNetworkBackend):
     """
-    Resolves each name once: the addresses that were checked are those that are connected to.
+    Resolves each name once, so that connections go to the addresses that were checked.
 
     The request keeps the name, for the header `Host` and for TLS.
-
-    Args:
-        allowed: whether an address may be connected to.
     """
 
     def __init__(self, resolve: Resolve = resolve, allowed: Callable[[str], bool] = is_public) -> None:
@@ -49,15 +46,15 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """
-        A connection to the first address that takes one.
+        Connect to the first address that accepts.
 
         Raises:
             UrlNotAllowed: one of the host's addresses is not public.
-            httpcore.ConnectError: the host has no address, or none takes the connection.
+            httpcore.ConnectError: the host has no address, or none accepts.
         """
         try:
             addresses, _ = await self._lookups.do((host, port), partial(self._resolve, host, port))
-        except (OSError, UnicodeError) as exc:  # the latter for what cannot be a name
+        except (OSError, UnicodeError) as exc:  # UnicodeError: not a valid name
             raise httpcore.ConnectError("no such host") from exc
         if not all(map(self._allowed, addresses)):
             raise UrlNotAllowed("the host has an address that is not public")
@@ -66,4 +63,4 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
                 return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 continue
-        raise httpcore.ConnectError("no address of the host takes the connection")
+        raise httpcore.ConnectError("no address of the host accepts the connection")

@@ -1,4 +1,4 @@
-"""The memory that one download holds."""
+"""The memory of one download."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,15 +8,15 @@ from service.images.byte_budget import ByteBudget, Share
 
 
 class NoRoom(Exception):
-    """There is no memory for what comes; nothing is held any more."""
+    """There is no memory for the next bytes; the download holds none any more."""
 
 
 class Room:
     """
-    Some of the memory for downloads, and of what all requests may hold.
+    Memory from two budgets: that of downloads, and that of all requests.
 
     Attributes:
-        urgent: whether the request is interactive.
+        urgent: True for an interactive request.
     """
 
     def __init__(self, downloads: Budget, share: Share, urgent: bool) -> None:
@@ -29,8 +29,8 @@ class Room:
         Hold *size* bytes at least.
 
         Raises:
-            NoRoom: there is no memory for them now among those of downloads.
-            MemoryFull: nor among those of all requests.
+            NoRoom: the budget of downloads is used up for now.
+            MemoryFull: the budget of all requests is used up.
         """
         self._share.grow(max(0, size - self._share.size))
         if size <= self._held:
@@ -42,7 +42,7 @@ class Room:
         self._portion, self._held = taken, size
 
     async def take(self, size: int) -> None:
-        """Wait for *size* bytes among those of downloads, and hold them."""
+        """Wait for *size* bytes of the budget of downloads, and hold them."""
         self._portion = await self._downloads.take(size, self.urgent)
         self._held = size
 
@@ -56,7 +56,7 @@ class Room:
 
 @contextmanager
 def room(downloads: Budget, memory: ByteBudget, urgent: bool) -> Iterator[Room]:
-    """Room for one download; all of it is given back with the context."""
+    """Return memory for one download, given back on exit."""
     with memory.share() as share:
         held = Room(downloads, share, urgent)
         try:

@@ -1,4 +1,4 @@
-"""Which configured model serves which role of which metric."""
+"""Assignment of configured models to the roles of metrics."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,13 @@ Assignment = Mapping[tuple[str, str], str]
 
 def assign(metrics: Mapping[str, Metric], settings: Settings) -> dict[tuple[str, str], str]:
     """
-    The model's configured name by (metric, role); a role that no model can serve is left out.
+    Return the model's configured name by (metric, role); a role without a model is left out.
 
-    A metric's table names its models; where it names none, the role's first model serves.  A metric that
-    *is* its weights (PickScore) has only the model that its table names, and lends it to no other metric.
+    A metric's table names its models; the default is the first model of the role.  A metric that *is* its
+    weights (PickScore) has only the model that its table names, and no other metric uses that model.
 
     Raises:
-        SettingsError: a table names a metric, a role or a model that isn't there, or the wrong model.
+        SettingsError: a table names an unknown metric, role or model, or the wrong model.
     """
     chosen = {metric: choices(metrics, metric, settings) for metric in settings.metrics}
     owned = {
@@ -38,7 +38,7 @@ def assign(metrics: Mapping[str, Metric], settings: Settings) -> dict[tuple[str,
 
 
 def choices(metrics: Mapping[str, Metric], name: str, settings: Settings) -> dict[str, str]:
-    """The table of the metric *name*: a model by role, with `model` in the place of the model's own role."""
+    """Return the models by role from the table of the metric *name*; the key `model` means its role."""
     if name not in metrics:
         raise SettingsError(f"metrics.{name}: there is no such metric; there are {', '.join(metrics)}")
     roles = metrics[name].all_roles
@@ -49,7 +49,7 @@ def choices(metrics: Mapping[str, Metric], name: str, settings: Settings) -> dic
         table = settings.models.get(model)
         role = key if key != "model" else table.role if table else ""
         if key != "model" and key not in roles:
-            known = f"its roles are: {', '.join(roles)}" if roles else "it asks no model"
+            known = f"its roles are: {', '.join(roles)}" if roles else "it uses no model"
             raise SettingsError(f"metrics.{name}.{key}: {name} has no such role; {known}")
         if table is None or table.role != role or role not in roles:
             raise SettingsError(f"metrics.{name}.{key}: {model!r} is not a model that it can use")

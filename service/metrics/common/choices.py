@@ -1,4 +1,4 @@
-"""Questions with choices, answered by how likely each choice is."""
+"""Questions with choices, answered by the likelihood of each choice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,7 @@ from service.core.errors import Invalid
 from service.metrics.common.model_calls import Vqa
 from service.questions.sets import Question
 
-YES_NO_QUESTION = (
-    "{} Please answer yes or no."  # the same for all metrics, so that equal questions are asked once
-)
+YES_NO_QUESTION = "{} Please answer yes or no."  # shared by all metrics, so that equal questions are one call
 
 Pooling = Literal["mean", "sum"]
 
@@ -22,10 +20,10 @@ Pooling = Literal["mean", "sum"]
 @dataclass(frozen=True, slots=True)
 class Answered:
     """
-    What the VQA model says of a question's choices.
+    A question with the likelihoods of its choices.
 
     Attributes:
-        log_likelihoods: of each choice in its order, natural logarithms, not normalised.
+        log_likelihoods: of each choice in order, natural logarithms, not normalised.
     """
 
     question: Question
@@ -40,7 +38,7 @@ class Answered:
 
     @property
     def probabilities(self) -> dict[str, float]:
-        """Of each choice among all of them: s_i / Σ s."""
+        """The share of each choice, s_i / Σ s."""
         most = max(self.log_likelihoods)
         shares = [exp(log - most) for log in self.log_likelihoods]
         return {
@@ -52,13 +50,12 @@ async def answered(
     vqa: Vqa, image: Image, questions: Sequence[Question], template: str | None, pooling: Pooling = "mean"
 ) -> list[Answered]:
     """
-    The likelihood of each choice of each question; all are asked at once.
+    Return the likelihood of each choice of each question, with one call per question.
 
-    A question between yes and no is asked in words that all metrics share, so that it is one call for all
-    of them.  Any other is one call, too, with all its choices.
+    Yes-no questions have the same template for all metrics, so that they share one call.
 
     Args:
-        template: how questions with choices are asked; None for the model's own way.
+        template: of questions with choices; None for the model's own.
         pooling: of the log-probabilities of a choice's tokens.
 
     Raises:
@@ -67,29 +64,29 @@ async def answered(
     for question in questions:
         if not question.choices:
             raise Invalid(f"question_set: question {question.id} has no choices")
-    ask = template or vqa.choice_question
-    outcomes = await vqa.answer([call(image, question, ask) for question in questions])
+    template = template or vqa.choice_question
+    results = await vqa.answer([call(image, question, template) for question in questions])
     return [
-        Answered(question, log_likelihoods(question, outcome, pooling), outcome.truncated)
-        for question, outcome in zip(questions, outcomes, strict=True)
+        Answered(question, log_likelihoods(question, result, pooling), result.truncated)
+        for question, result in zip(questions, results, strict=True)
     ]
 
 
 def call(image: Image, question: Question, template: str) -> Call:
-    """The one call that a question is."""
+    """Return the call of a question."""
     if is_yes_no(question):
         return LikelihoodCall(image, YES_NO_QUESTION.replace("{}", question.text))
     return ChoiceCall(image, template.replace("{}", question.text), question.choices)
 
 
 def is_yes_no(question: Question) -> bool:
-    """Whether its choices are yes and no."""
+    """Return True if the choices are yes and no."""
     return {choice.casefold() for choice in question.choices} == {"yes", "no"}
 
 
-def log_likelihoods(question: Question, outcome: Likelihood | Choices, pooling: Pooling) -> tuple[float, ...]:
-    """Of each choice: the mean or the sum over its tokens; "Yes" and "No" are one token each."""
-    if isinstance(outcome, Likelihood):
-        by_word = {"yes": outcome.log_p_yes, "no": outcome.log_p_no}
+def log_likelihoods(question: Question, result: Likelihood | Choices, pooling: Pooling) -> tuple[float, ...]:
+    """Return the mean or the sum over the tokens of each choice; "Yes" and "No" are one token each."""
+    if isinstance(result, Likelihood):
+        by_word = {"yes": result.log_p_yes, "no": result.log_p_no}
         return tuple(by_word[choice.casefold()] for choice in question.choices)
-    return tuple(sum(log) / (len(log) if pooling == "mean" else 1) for log in outcome.log_probs)
+    return tuple(sum(log) / (len(log) if pooling == "mean" else 1) for log in result.log_probs)

@@ -1,4 +1,4 @@
-"""Composites: metrics that a profile makes of others, as a weighted sum."""
+"""Composites: weighted sums of metrics, defined in a profile."""
 
 import math
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Parts = Mapping[str, "Part"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One metric of a composite: how it is asked, and what its score counts."""
+    """One metric of a composite with its options and its weight."""
 
     metric: Metric
     options: MetricOptions
@@ -29,12 +29,12 @@ class Part:
     divide_by: float
 
     def contribution(self, score: float) -> float:
-        """What *score* adds to the composite's."""
+        """Return weight · *score* / divide_by."""
         return self.weight * score / self.divide_by
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether the least contribution is the best one; a profile turns it by a negative factor."""
+        """True if smaller contributions are better; a negative factor reverses the direction."""
         return self.metric.lower_is_better and self.weight / self.divide_by > 0
 
     @property
@@ -45,11 +45,11 @@ class Part:
 
     @property
     def formula(self) -> str:
-        """The contribution as a person writes it: "0.4·name(scale=logit)/26"."""
+        """The contribution as a formula: "0.4·name(scale=logit)/26"."""
         given = self.options.model_dump(exclude_defaults=True)
-        asked = f"({', '.join(f'{name}={value}' for name, value in given.items())})" if given else ""
+        arguments = f"({', '.join(f'{name}={value}' for name, value in given.items())})" if given else ""
         divided = f"/{self.divide_by:g}" if self.divide_by != 1 else ""
-        return f"{self.weight:g}·{self.metric.name}{asked}{divided}"
+        return f"{self.weight:g}·{self.metric.name}{arguments}{divided}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Composite(Metric):
 
     Attributes:
         parts: by the name of the metric.
-        lacks: why it is not ready, one reason for each part that is not.
+        lacks: the reason for each part that is not ready.
     """
 
     parts: Parts = field(kw_only=True)
@@ -67,17 +67,17 @@ class Composite(Metric):
 
     @property
     def computes(self) -> bool:
-        """It only waits for its parts."""
+        """False: it only waits for its parts."""
         return False
 
     def asks(self, options: MetricOptions) -> Mapping[str, MetricOptions]:
-        """Its parts, with the options that the profile gives them; a request cannot change these."""
+        """Return its parts with their options from the profile, which requests cannot change."""
         return {name: part.options for name, part in self.parts.items()}
 
 
 class PartDetails(TypedDict):
     """
-    What one part of a composite adds to it.
+    The contribution of one part.
 
     Attributes:
         contribution: weight * score / divide_by.
@@ -92,7 +92,7 @@ class PartDetails(TypedDict):
 
 
 class CompositeDetails(TypedDict):
-    """What a composite is made of: its parts, by metric."""
+    """Details of a composite: its parts, by metric."""
 
     parts: dict[str, PartDetails]
 
@@ -101,14 +101,14 @@ def composites(
     metrics: Mapping[str, Metric], settings: Settings, assigned: Assignment
 ) -> dict[str, Composite]:
     """
-    The composites of a profile, by name.
+    Return the composites of a profile, by name.
 
     Args:
-        metrics: what they can be made of.
-        assigned: which model serves each role of each metric.
+        metrics: that may be parts.
+        assigned: the model of each role of each metric.
 
     Raises:
-        SettingsError: a name is taken or not a name, or a part cannot be used.
+        SettingsError: a name is taken or invalid, or a part cannot be used.
     """
     made = {}
     for name, tables in settings.composites.items():
@@ -134,7 +134,7 @@ def composites(
 
 
 def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignment) -> Part:
-    """A part of a composite.  Raises `SettingsError` for wrong options, and where the metric has no model."""
+    """Return a part of a composite.  Raises `SettingsError` for wrong options or a missing model."""
     if missing := [role for role in metric.roles if (metric.name, role) not in assigned]:
         reason = f"no model is configured for its role {missing[0]}"
         raise SettingsError(f"{place}: {reason}; metrics.{metric.name} can name one")
@@ -151,7 +151,7 @@ def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignmen
 
 
 def lack(place: str, part: Part, assigned: Assignment) -> str:
-    """Why a part is not ready; empty where it is.  No request can bring the questions of a part."""
+    """Return why a part is not ready, or an empty string.  Requests cannot bring question sets for parts."""
     metric = part.metric
     needed = "questions" in metric.may_use and getattr(part.options, "question_set", None) is None
     if not needed or (metric.name, "questions") in assigned:
@@ -163,7 +163,7 @@ def lack(place: str, part: Part, assigned: Assignment) -> str:
 
 
 def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
-    """The metric that adds up *parts*."""
+    """Return the metric that adds up *parts*."""
     metrics = [part.metric for part in parts.values()]
     roles = dict.fromkeys(role for metric in metrics for role in metric.roles)
     may_use = dict.fromkeys(role for metric in metrics for role in metric.may_use if role not in roles)
@@ -172,7 +172,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
     uses = (name for part in parts.values() for name in part.metric.uses_with(part.options))
 
     async def score(item: Item, models: Models, options: MetricOptions) -> Score:
-        """The sum of the contributions.  Raises the error of the first part that failed."""
+        """Return the sum of the contributions.  Raises the error of the first part that failed."""
         return total(parts, await models.score(item, {name: part.options for name, part in parts.items()}))
 
     return Composite(
@@ -190,23 +190,23 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
     )
 
 
-def total(parts: Parts, outcomes: Mapping[str, Score | ScoregateError]) -> Score:
-    """The parts' scores as one.  Raises the error of the first part that failed; it names the part."""
+def total(parts: Parts, results: Mapping[str, Score | ScoregateError]) -> Score:
+    """Add up the parts' scores.  Raises the error of the first part that failed, which names the part."""
     details: dict[str, PartDetails] = {}
-    ways, notes = set(), []
-    for name, outcome in outcomes.items():
-        if isinstance(outcome, ScoregateError):
-            raise outcome.of_part(name)
+    statuses, notes = set(), []
+    for name, score in results.items():
+        if isinstance(score, ScoregateError):
+            raise score.of_part(name)
         part = parts[name]
         details[name] = {
-            "score": outcome.value,
+            "score": score.value,
             "weight": part.weight,
             "divide_by": part.divide_by,
-            "contribution": part.contribution(outcome.value),
-            "details": outcome.details,
+            "contribution": part.contribution(score.value),
+            "details": score.details,
         }
-        ways.add(outcome.cache)
-        notes += [note.of_part(name) for note in outcome.notes]
+        statuses.add(score.cache)
+        notes += [note.of_part(name) for note in score.notes]
     value = math.fsum(part["contribution"] for part in details.values())
-    cache = next((way for way in WORST_FIRST if way in ways), None)
+    cache = next((status for status in WORST_FIRST if status in statuses), None)
     return Score(value, {"parts": details}, cache, tuple(notes))

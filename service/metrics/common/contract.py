@@ -1,4 +1,4 @@
-"""What a metric is, what it is given, and what it gives."""
+"""The contract of metrics: declaration, options, item and score."""
 
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -18,11 +18,11 @@ from service.serving.context import CacheStatus
 from service.serving.demand import Demand
 
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
-MAX_FRAMES = 64  # of an item, that are scored
+MAX_FRAMES = 64  # of an item that are scored
 MAX_REFERENCES = 3  # of an item
 MAX_PICTURES = MAX_FRAMES + MAX_REFERENCES + 1  # of an item, with its source
 
-# What a metric may use beside an item's image, by the names that the item's fields have.
+# Other images that a metric may use, by the item's field names.
 Beside = Literal["references", "source"]
 REFERENCES: Literal["references"] = "references"
 SOURCE: Literal["source"] = "source"
@@ -30,11 +30,11 @@ SOURCE: Literal["source"] = "source"
 
 class MetricOptions(Strict):
     """
-    What a request may say about a metric; a metric adds fields of its own.
+    Options of a metric in a request; each metric adds fields of its own.
 
     Attributes:
-        frames: how an item's several images become one score: the mean of theirs, or that of one grid.
-        samples: how many of them are scored; all of them by default.
+        frames: several images of an item have the mean of their scores, or the score of one grid.
+        samples: the number of frames to score; all by default.
     """
 
     frames: Literal["mean", "grid"] = "mean"
@@ -50,8 +50,8 @@ class Item:
     One image with the prompt it is judged against.
 
     Attributes:
-        references: pictures that it is compared with; empty for a metric that does not say it `uses` them.
-        source: the picture before an edit, likewise.
+        references: images that it is compared with; empty unless the metric `uses` them.
+        source: the image before an edit, likewise.
     """
 
     image: Image
@@ -67,10 +67,9 @@ class Score:
 
     Attributes:
         value: the score.
-        details: what it is made of, shown with `explain`.
-        cache: how the question set was found, for metrics that ask for one; for others the engine
-            says whether all their calls were in the cache.
-        warnings: what the caller should know about this score; a sentence without a code is the metric's own.
+        details: shown with `explain`.
+        cache: the status of the question set, if the metric uses one; else set by the engine from all calls.
+        warnings: about this score; a text without a code is the metric's own.
     """
 
     value: float
@@ -80,25 +79,25 @@ class Score:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """The warnings, each once, and each with a code."""
+        """The distinct warnings, each with a code."""
         coded = (each if isinstance(each, Note) else Note(Code.OF_THE_METRIC, each) for each in self.warnings)
         return tuple(dict.fromkeys(coded))
 
     def noted(self, notes: tuple[Note, ...]) -> "Score":
-        """The same score with more to know about it, which goes first."""
+        """Return the score with *notes* before its warnings."""
         return replace(self, warnings=(*notes, *self.warnings)) if notes else self
 
 
 @dataclass(frozen=True, slots=True)
 class TrainerFormat(Generic[Options]):
     """
-    How reward servers of trainers are asked for a metric, and answer.
+    The wire format of a trainers' reward server for a metric.
 
     Attributes:
-        key: of the list in a request that has an entry for each picture.
-        options_of: the options that an entry says, the settings' being given; its `prompt` is the item's.
+        key: of the list in a request that has an entry for each image.
+        options_of: returns the options of an entry, from those of the settings; its `prompt` is the item's.
             Raises `Invalid`.
-        answer: what their client reads, made of all pictures' scores: lists of floats, or dicts of these.
+        answer: returns the response for all images' scores: lists of floats, or dicts of these.
     """
 
     key: str
@@ -109,37 +108,36 @@ class TrainerFormat(Generic[Options]):
 @dataclass(frozen=True, slots=True)
 class Metric:
     """
-    One declaration of a metric.
+    The declaration of a metric.
 
     Attributes:
-        name: what requests, answers and settings call it.
+        name: in requests, responses and settings.
         score: the coroutine.  It awaits calls of models and nothing else.  Without a role it awaits
             nothing at all, and runs on a CPU thread.
-        options: what requests may say about it.
+        options: its options in requests.
         details: the type of its scores' details, which documents them: a `TypedDict` of typing_extensions, or
             a pydantic model.
-        roles: of the models that it can't do without.
-        demand_of: what it asks of them for an image, by role, told from the prompt and the options; a
-            typical number where that depends on the image.  One call of each role by default.
-        may_use: of the models that some options make needless.
+        roles: of the models that it needs.
+        demand_of: returns the calls of these models for an image, by role, from prompt and options; a
+            typical number if that depends on the image.  One call of each role by default.
+        may_use: roles of optional models.
         range: the least and the largest score under the default options.
-        range_of: the same under other options, where they change it; infinite where there is no bound.
+        range_of: returns the range under other options; infinite if there is no bound.
         formula: the score under the default options, in one line.
         paper: its source.
-        direction: what a larger score means: begins with "higher" or with "lower", which is better.
-        own_model: the metric is its weights.  No other model may stand in for the one that its settings
-            name, and that one stands in for no other metric's.
-        essential: calls by role, of which the model must take one: a model that takes none of them is of no
-            use, and the metric is not on offer with it.
-        without: what it can still score where there is no model for a role that it may use, by that role.
-        style: of the question sets that it asks for.
-        style_of: the same under other options, where they have the sets written in another way; the
-            name stays.
-        uses: what it looks at beside an item's image, whatever the options are unless `uses_of` says more.
-        uses_of: which of these it looks at under other options.
-        default: what a request without metrics is scored by.
-        reads_prompt: whether the prompt plays a part.
-        trainers: how trainers ask for it by entries of their own.
+        direction: begins with "higher" or "lower", which is better.
+        own_model: the metric is its weights: it uses only the model that its settings name, and no other
+            metric uses that model.
+        essential: calls by role.  A model that can run none of them is unsuitable, and the metric is not
+            served with it.
+        without: what it can still score without a model, by optional role.
+        style: of its question sets.
+        style_of: returns the style under other options; the style's name stays.
+        uses: the other images of an item that it uses, for any options unless `uses_of` is set.
+        uses_of: returns these for some options.
+        default: True for the metric of requests that name none.
+        reads_prompt: True if the score depends on the prompt.
+        trainers: the format of trainers' own entries.
     """
 
     name: str
@@ -167,7 +165,7 @@ class Metric:
     trainers: TrainerFormat[Any] | None = None
 
     def __post_init__(self) -> None:
-        """Raises `TypeError` or `ValueError` for a declaration that cannot be served."""
+        """Raise `TypeError` or `ValueError` for an invalid declaration."""
         if not NAME.fullmatch(self.name):
             raise ValueError(f"the name of a metric must match {NAME.pattern}")
         if not iscoroutinefunction(self.score):
@@ -188,40 +186,40 @@ class Metric:
 
     @property
     def all_roles(self) -> tuple[str, ...]:
-        """Those that it needs and those that it may use."""
+        """The roles of required and optional models."""
         return (*self.roles, *self.may_use)
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether the least score is the best one."""
+        """True if smaller scores are better."""
         return self.direction.startswith("lower")
 
     @property
     def computes(self) -> bool:
-        """Whether it asks no model, so that all its time is computing."""
+        """True if it uses no model, so that it would block the event loop."""
         return not self.all_roles
 
     def demand(self, prompt: str, options: MetricOptions) -> Mapping[str, Demand]:
-        """What it asks for an image of the models that it can't do without, by role."""
+        """Return its calls for an image, by role of a required model."""
         if self.demand_of:
             return self.demand_of(prompt, options)
         return {role: Demand(1, len(prompt)) for role in self.roles}
 
     def range_with(self, options: MetricOptions) -> tuple[float, float]:
-        """The least and the largest score under *options*."""
+        """Return the least and the largest score under *options*."""
         return self.range_of(options) if self.range_of else self.range
 
     def uses_with(self, options: MetricOptions) -> tuple[Beside, ...]:
-        """What it looks at beside an item's image under *options*."""
+        """Return the other images of an item that it uses under *options*."""
         return self.uses_of(options) if self.uses_of else self.uses
 
     def style_with(self, options: MetricOptions) -> Style:
-        """The style of its question sets under *options*.  Raises `TypeError` where it asks for none."""
+        """Return the style of its question sets under *options*.  Raises `TypeError` if it uses none."""
         style = self.style_of(options) if self.style_of else self.style
         if style is None:
-            raise TypeError(f"{self.name} asks for no question sets")
+            raise TypeError(f"{self.name} uses no question sets")
         return style
 
     def asks(self, options: MetricOptions) -> Mapping[str, MetricOptions]:
-        """The metrics whose models it asks, with their options: itself, unless it is a composite."""
+        """Return the metrics whose models it uses, with their options: itself, or a composite's parts."""
         return {self.name: options}

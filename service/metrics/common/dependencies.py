@@ -1,4 +1,4 @@
-"""Questions that make no sense where another one is answered "no"."""
+"""Questions that do not apply if another one is answered "no"."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -12,9 +12,9 @@ def moot(
     questions: Sequence[Question], yes: Mapping[int, bool], dependencies: Dependencies
 ) -> dict[int, list[int]]:
     """
-    Questions that count 0 because of a parent, with the parents that decided it.
+    Return the questions that count 0 because of a parent, with the parents that decided it.
 
-    The order of the questions does not matter, and published sets with cycles fold like all others.
+    The order of the questions does not matter, and published sets with cycles work like all others.
     """
     if dependencies == "none":
         return {}

@@ -1,4 +1,4 @@
-"""What all metrics share that ask a question set: whose set it is, what it costs, and what they tell."""
+"""Shared parts of metrics with question sets: the set of an item, its demand, and its details."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,17 +19,17 @@ from service.serving.demand import Demand
 
 USUAL_QUESTIONS = 8  # of a set
 CUT = Note(Code.QUESTION_TRUNCATED, "a question was cut at the model's length")
-GIVEN_SETS = "question sets imported, pinned or sent along"  # which need no question LLM
+GIVEN_SETS = "question sets imported, pinned or sent along"  # these need no question LLM
 
 Given = str | Sequence[GivenQuestion] | None
 
 
 class QuestionDetail(TypedDict):
     """
-    One question with what it counts.
+    One question with its score.
 
     Attributes:
-        score: what the question counts in the metric; null where it was left out.
+        score: of the question in the metric; null if it was left out.
     """
 
     id: int
@@ -42,13 +42,13 @@ class QuestionDetail(TypedDict):
 
 class SetDetails(TypedDict):
     """
-    What every metric that asks a set tells of it.
+    Details about a question set, common to all metrics that use one.
 
     Attributes:
         question_set: the set's id.
         provenance: who wrote it.
         words: of the prompt in order, each with the mean score of the questions that cover it.
-        uncovered: those that no question covers.
+        uncovered: words that no question covers.
     """
 
     question_set: str
@@ -61,18 +61,18 @@ async def questions_for(
     item: Item, models: Models, style: Style, given: Given
 ) -> tuple[QuestionSet, CacheStatus | None]:
     """
-    The pinned set, the one that was sent along, or the prompt's own in *style*.
+    Return the pinned set, the set of the request, or the prompt's own set in *style*.
 
     Raises:
         Invalid: the pinned set was written for another prompt, or in another style.
         UnknownQuestionSet: there is no set with that id.
-        ScoregateError: one of its kinds, where a set has to be written and cannot be.
+        ScoregateError: a subclass of it, if a set has to be written and cannot be.
     """
     if given is None:
         return await models.questions.of(item.prompt, style)
     if not isinstance(given, str):
-        asked = tuple(question.question() for question in given)
-        return QuestionSet(item.prompt, style.name, asked, {"source": "request"}), None
+        questions = tuple(question.question() for question in given)
+        return QuestionSet(item.prompt, style.name, questions, {"source": "request"}), None
     pinned = await models.questions.pinned(given)
     if pinned.style != style.name:
         raise Invalid(f"question_set: that set is of the style {pinned.style}, and not {style.name}")
@@ -85,7 +85,7 @@ async def questions_for(
 
 
 def yes_expected(asked: QuestionSet) -> QuestionSet:
-    """The set itself.  Raises `Invalid` where a question expects something other than "yes"."""
+    """Return *asked*.  Raises `Invalid` if a question expects something other than "yes"."""
     for question in asked.questions:
         if question.expected != "yes":
             raise Invalid(f'question_set: question {question.id} must expect "yes", as all of this style')
@@ -94,11 +94,11 @@ def yes_expected(asked: QuestionSet) -> QuestionSet:
 
 def vqa_demand(prompt: str, options: Any) -> dict[str, Demand]:
     """
-    A call of the VQA model for each question that was sent along, or for as many as a set usually has.
+    Return a call of the VQA model for each question of the request's set, or for a typical set.
 
     Args:
-        options: with the `question_set`, and with `question` as the template of each; None for that of
-            questions with choices.
+        options: with `question_set`, and with `question` as the template; None means that of questions
+            with choices.
     """
     given, template = options.question_set, options.question or CHOICE_QUESTION
     texts = [""] * USUAL_QUESTIONS if given is None or isinstance(given, str) else [q.text for q in given]
@@ -106,7 +106,7 @@ def vqa_demand(prompt: str, options: Any) -> dict[str, Demand]:
 
 
 def question_detail(question: Question, score: float | None) -> QuestionDetail:
-    """A question as details show it."""
+    """Return the details of a question."""
     return {
         "id": question.id,
         "text": question.text,
@@ -119,7 +119,7 @@ def question_detail(question: Question, score: float | None) -> QuestionDetail:
 
 def set_details(asked: QuestionSet, scores: Mapping[int, float | None]) -> SetDetails:
     """
-    What is told of a set, where question q counts `scores[q.id]`.
+    Return the details of a set whose question q has the score `scores[q.id]`.
 
     A question that was left out of the metric has no score (None), and covers no word.
     """
@@ -134,5 +134,5 @@ def set_details(asked: QuestionSet, scores: Mapping[int, float | None]) -> SetDe
 
 
 def cut(truncated: bool) -> tuple[Note, ...]:
-    """The warning that a question was cut, where one was."""
+    """Return the warning that a question was cut, if one was."""
     return (CUT,) if truncated else ()

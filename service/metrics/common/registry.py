@@ -1,7 +1,7 @@
 """
-All metrics: those declared in this package, one a file, and those of other packages.
+All metrics: those declared in this package, one per file, and those of other packages.
 
-Other packages bring theirs by entry points of the group `scoregate.metrics`.
+Other packages declare metrics by entry points of the group `scoregate.metrics`.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ GROUP = "scoregate.metrics"
 
 @cache
 def metrics() -> Mapping[str, Metric]:
-    """Every metric by name.  Raises `PluginError` for a package's that cannot be used."""
+    """Return every metric by name.  Raises `PluginError` if a package's metric cannot be used."""
     return with_plugins(own(), GROUP, Metric)
 
 
 def own() -> dict[str, Metric]:
-    """The metrics of this package, the default first: what its modules call `metric`."""
+    """Return the metrics of this package, the default first: the `metric` of each module."""
     modules = [import_module(f"{package.__name__}.{info.name}") for info in iter_modules(package.__path__)]
     declared = [vars(module).get("metric") for module in modules]
     metrics = [metric for metric in declared if isinstance(metric, Metric)]

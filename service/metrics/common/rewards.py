@@ -1,4 +1,4 @@
-"""What the dialects ask: requests of trainers often name no metric, and none has options."""
+"""The metric and options of dialects, whose requests often name no metric and never have options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +14,11 @@ from service.metrics.common.contract import Metric, MetricOptions
 @dataclass(frozen=True, slots=True)
 class Rewards:
     """
+    The metric and options of requests in dialects.
+
     Attributes:
-        metric: what a request that names no metric is scored by.
-        options: by metric, those that differ from their defaults.
+        metric: of requests that name none.
+        options: by metric, if they differ from the defaults.
     """
 
     metric: str
@@ -25,10 +27,10 @@ class Rewards:
 
 def rewards(known: Mapping[str, Metric], settings: Dialects) -> Rewards:
     """
-    What the dialects ask of the *known* metrics.
+    Read the settings of dialects.
 
     Raises:
-        SettingsError: a metric that is not there, or options that it does not take.
+        SettingsError: an unknown metric, or options that it does not have.
     """
     for place, name in [("metric", settings.metric), *(("options", name) for name in settings.options)]:
         if name and name not in known:
@@ -43,22 +45,22 @@ def check(known: Mapping[str, Metric], assigned: Assignment, settings: Dialects)
     Check the table before anything is loaded.
 
     Args:
-        assigned: the models that there are, by metric and role.
+        assigned: the models by metric and role.
 
     Raises:
-        SettingsError: as `rewards` does, and where there is no model for the metric that is named.
+        SettingsError: see `rewards`; also if there is no model for the metric.
     """
     rewards(known, settings)
     if settings.metric:
-        asked = known[settings.metric].asks(known[settings.metric].options())
-        lacking = {role for name in asked for role in known[name].roles if (name, role) not in assigned}
+        parts = known[settings.metric].asks(known[settings.metric].options())
+        lacking = {role for name in parts for role in known[name].roles if (name, role) not in assigned}
         if lacking:
             roles = ", ".join(sorted(lacking))
             raise SettingsError(f"dialects.metric: {settings.metric} has no model for its roles: {roles}")
 
 
 def read(metric: Metric, given: Mapping[str, object]) -> MetricOptions:
-    """The options of *metric*.  Raises `SettingsError`."""
+    """Return the options of *metric*.  Raises `SettingsError`."""
     try:
         return metric.options.model_validate(given)
     except ValidationError as exc:

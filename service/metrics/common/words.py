@@ -1,4 +1,4 @@
-"""How well an image shows each word of its prompt (announced by Gecko, Wiles et al. 2024, appendix F.7)."""
+"""A score for each word of a prompt (announced by Gecko, Wiles et al. 2024, appendix F.7)."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 class Word(TypedDict):
-    """A word of a prompt; score is the mean of the questions that cover it, null where none does."""
+    """A word of a prompt; score is the mean of the questions that cover it, null if none does."""
 
     word: str
     score: float | None
@@ -18,10 +18,10 @@ class Word(TypedDict):
 
 def words(prompt: str, scored: Sequence[tuple[str, float]]) -> list[Word]:
     """
-    The words of *prompt* in order, each with the mean score of the questions that cover it.
+    Return the words of *prompt* in order, each with the mean score of the questions that cover it.
 
     Args:
-        scored: for each question the words that it is about (a phrase, or its text), and its score.
+        scored: the words (a phrase, or the text) and the score of each question.
     """
     about = [({stem(word) for word in WORD.findall(text)}, score) for text, score in scored]
     found: list[Word] = []
@@ -32,7 +32,7 @@ def words(prompt: str, scored: Sequence[tuple[str, float]]) -> list[Word]:
 
 
 def stem(word: str) -> str:
-    """A word without its case and its plural, so that "Circles" is covered by "circle"."""
+    """Return a word without its case and its plural, so that "circle" covers "Circles"."""
     lower = word.casefold()
     if len(lower) > 4 and lower.endswith(("ses", "xes", "zes", "ches", "shes")):
         return lower[:-2]
