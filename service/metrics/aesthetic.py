@@ -1,4 +1,4 @@
-"""LAION's aesthetic predictors (Schuhmann et al. 2022): how beautiful an image is, whatever it shows."""
+"""LAION's aesthetic predictors (Schuhmann et al. 2022): the beauty of an image, without a prompt."""
 
 from math import inf
 
@@ -17,13 +17,13 @@ class AestheticOptions(MetricOptions):
 
 
 class AestheticDetails(TypedDict):
-    """What an `aesthetic` is."""
+    """Details of `aesthetic`."""
 
     rating: float
 
 
 async def aesthetic(item: Item, models: Models, options: AestheticOptions) -> Score:
-    """What the head says of the image's embedding, from about 1 to 10.  The prompt plays no part."""
+    """Return the head's rating of the image's embedding, from about 1 to 10.  The prompt is not used."""
     [found] = await models.ask(ROLE, [RewardCall(item.image)])
     details: AestheticDetails = {"rating": found.value}
     return Score(found.value, details)

@@ -17,7 +17,7 @@ class ClipScoreOptions(MetricOptions):
 
 
 class ClipScoreDetails(TypedDict):
-    """What a `clipscore` is made of."""
+    """Details of `clipscore`."""
 
     cosine: float
     scale: str
@@ -25,7 +25,7 @@ class ClipScoreDetails(TypedDict):
 
 async def clipscore(item: Item, models: Models, options: ClipScoreOptions) -> Score:
     """
-    cos(E_image, E_prompt), as VQAScore's authors compute it (t2v_metrics, open_clip).
+    Return cos(E_image, E_prompt), as VQAScore's authors compute it (t2v_metrics, open_clip).
 
     `scale: "hessel"` gives the original 2.5 * max(cos, 0), and `"geneval"` 100 * max(cos, 0), which GenEval's
     paper compares itself with (Ghosh et al. 2023, appendix C.3).

@@ -40,7 +40,7 @@ class DsgAsked(QuestionDetail):
     One question with its answer.
 
     Attributes:
-        probability: of "yes" among "yes" and "no"; label_mass is what both have of the whole.
+        probability: of "yes" among "yes" and "no"; label_mass is the probability of both together.
         zeroed_by: ids of the parents that made it count 0.
     """
 
@@ -51,17 +51,17 @@ class DsgAsked(QuestionDetail):
 
 
 class DsgDetails(SetDetails):
-    """What a `dsg` is made of: its question set and the answers."""
+    """Details of `dsg`: its question set and the answers."""
 
     questions: list[DsgAsked]
 
 
 async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
     """
-    The mean over the questions of [yes], where the children of a "no" count 0.
+    Return the mean over the questions of [yes], with 0 for the children of a "no".
 
-    With `answers: "soft"` a question counts P("yes") among "yes" and "no"; whether it is a "no" is still
-    decided by the likelier of both.
+    With `answers: "soft"` a question counts P("yes") among "yes" and "no"; it is still a "no" if
+    that is likelier.
 
     The released code zeroes a question when a direct parent's own answer is "no"; the paper's
     pseudo-code carries the zero on to grandchildren (`dependencies: "transitive"`).
@@ -80,11 +80,11 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
 
 class Folded(NamedTuple):
     """
-    A score and what it is made of.
+    A score with the scores of its questions.
 
     Attributes:
-        scores: what each question counts.
-        zeroed: those that count 0 because of a parent, with the parents that decided it.
+        scores: by question.
+        zeroed: questions that count 0 because of a parent, with the parents that decided it.
     """
 
     value: float
@@ -98,7 +98,7 @@ def fold(
     counts: Mapping[int, float],
     dependencies: Dependencies,
 ) -> Folded:
-    """The mean of what the questions count: `counts[id]`, or 0 where a parent's "no" made one moot."""
+    """Return the mean of `counts`, with 0 for questions that a parent's "no" made moot."""
     zeroed = moot(questions, yes, dependencies)
     scores = {id: 0.0 if id in zeroed else float(count) for id, count in counts.items()}
     return Folded(sum(scores.values()) / len(scores), scores, zeroed)
@@ -110,7 +110,7 @@ def details(
     scores: Mapping[int, float],
     zeroed: Mapping[int, list[int]],
 ) -> DsgDetails:
-    """The answers with what they count."""
+    """Return the details: the answers with their scores."""
     return {
         **set_details(question_set, scores),
         "questions": [
@@ -127,7 +127,7 @@ def details(
 
 
 def style_of(options: DsgOptions) -> Style:
-    """Sets written in one call of the LLM, or in three as in the paper."""
+    """Return the style with one call of the LLM, or with three as in the paper."""
     return DSG if options.generation == "one_call" else DSG_IN_THREE_CALLS
 
 

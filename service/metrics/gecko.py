@@ -48,11 +48,11 @@ class GeckoAsked(QuestionDetail):
     One question with its answer.
 
     Attributes:
-        answer: the likeliest choice; null where the question was dropped, and never asked.
+        answer: the likeliest choice; null if the question was dropped.
         probabilities: of each choice among all of them; score is that of the expected one.
         entailment: how likely the question with its answer is to follow from the prompt; null without an
             NLI model.
-        dropped: whether that is below the threshold.
+        dropped: true if that is below the threshold.
     """
 
     answer: str | None
@@ -63,10 +63,10 @@ class GeckoAsked(QuestionDetail):
 
 class GeckoDetails(SetDetails):
     """
-    What a `gecko` is made of: its question set and the answers.
+    Details of `gecko`: its question set and the answers.
 
     Attributes:
-        filtered: whether an NLI model looked for questions that the prompt does not entail.
+        filtered: true if an NLI model dropped questions that the prompt does not entail.
         unasked: keywords of the prompt that the question LLM wrote no question about.
     """
 
@@ -77,14 +77,14 @@ class GeckoDetails(SetDetails):
 
 async def gecko(item: Item, models: Models, options: GeckoOptions) -> Score:
     """
-    The mean over the questions of s_a / Σ s_i: the expected answer's share of all choices (equation 2).
+    Return the mean over the questions of s_a / Σ s_i: the expected answer's share of all choices (eq. 2).
 
     s_i is the probability of choice i, exp of the mean log-probability of its tokens, or with
     `choices: "sum"` of their sum.  The paper calls s_i the negative log likelihood; taken literally that
     gives the unlikely choices the largest shares, and a wrong picture the better score.
 
-    A question is dropped if its answer does not follow from the prompt, by an NLI model: premise is the
-    prompt, hypothesis the question and its answer, and the threshold the paper's 0.005.
+    A question is dropped if an NLI model finds that its answer does not follow from the prompt: the premise
+    is the prompt, the hypothesis is the question and its answer, and the paper's threshold is 0.005.
     """
     question_set, found = await questions_for(item, models, GECKO, options.question_set)
     entailed = await entailments(item.prompt, question_set.questions, models)
@@ -98,7 +98,7 @@ async def gecko(item: Item, models: Models, options: GeckoOptions) -> Score:
 async def entailments(
     prompt: str, questions: Sequence[Question], models: Models
 ) -> dict[int, Entailment] | None:
-    """How far *prompt* says what each question expects, by its id; None where no NLI model is configured."""
+    """Return how far *prompt* entails each question's answer, by id; None without an NLI model."""
     if not models.has("nli"):
         return None
     calls = [EntailmentCall(prompt, f"{question.text} {question.expected}") for question in questions]
@@ -109,7 +109,7 @@ async def entailments(
 def kept(
     questions: Sequence[Question], entailed: Mapping[int, Entailment] | None, threshold: float
 ) -> list[Question]:
-    """The questions that the prompt entails.  Raises `NoQuestions` where it entails none."""
+    """Return the questions that the prompt entails.  Raises `NoQuestions` if it entails none."""
     if entailed is None:
         return [*questions]
     found = [question for question in questions if entailed[question.id].probability >= threshold]
@@ -127,9 +127,9 @@ def details(
     entailed: Mapping[int, Entailment] | None,
     scores: Mapping[int, float],
 ) -> GeckoDetails:
-    """All questions in their order, also those that were dropped."""
+    """Return the details of all questions in order, including dropped ones."""
     counts = {question.id: scores.get(question.id) for question in question_set.questions}
-    said = {answer.question.id: answer for answer in answers}
+    by_id = {answer.question.id: answer for answer in answers}
     return {
         **set_details(question_set, counts),
         "filtered": entailed is not None,
@@ -137,10 +137,10 @@ def details(
         "questions": [
             {
                 **question_detail(question, counts[question.id]),
-                "answer": said[question.id].answer if question.id in said else None,
-                "probabilities": said[question.id].probabilities if question.id in said else {},
+                "answer": by_id[question.id].answer if question.id in by_id else None,
+                "probabilities": by_id[question.id].probabilities if question.id in by_id else {},
                 "entailment": entailed[question.id].probability if entailed else None,
-                "dropped": question.id not in said,
+                "dropped": question.id not in by_id,
             }
             for question in question_set.questions
         ],
@@ -150,16 +150,16 @@ def details(
 def warnings(
     question_set: QuestionSet, answers: Sequence[Answered], entailed: Mapping[int, Entailment] | None
 ) -> tuple[Note, ...]:
-    """What the caller should know of coverage, filtering and cut texts."""
-    said = [*cut(any(answer.truncated for answer in answers))]
+    """Return warnings about coverage, filtering and cut texts."""
+    warnings = [*cut(any(answer.truncated for answer in answers))]
     if question_set.unasked:
         unasked = f"the question LLM wrote no question about: {', '.join(question_set.unasked)}"
-        said.append(Note(Code.KEYWORDS_WITHOUT_QUESTION, unasked))
+        warnings.append(Note(Code.KEYWORDS_WITHOUT_QUESTION, unasked))
     if entailed is None:
-        said.append(UNFILTERED)
-    elif any(outcome.truncated for outcome in entailed.values()):
-        said.append(CUT_FOR_NLI)
-    return tuple(said)
+        warnings.append(UNFILTERED)
+    elif any(result.truncated for result in entailed.values()):
+        warnings.append(CUT_FOR_NLI)
+    return tuple(warnings)
 
 
 metric = Metric(

@@ -1,4 +1,4 @@
-"""GenEval (Ghosh et al. 2023): the objects that a prompt asks for, found by a detector."""
+"""GenEval (Ghosh et al. 2023): the objects of a prompt, found by a detector."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,9 +32,9 @@ class GenEvalOptions(MetricOptions):
     Options of `geneval`: a line of GenEval's metadata, and a rule.
 
     Attributes:
-        tag, include: what the image should show; what the prompt says by default.
-        exclude: what it should not show; taken with `include` alone.
-        prompt: that the metadata are for.  There is a warning where the item has another.
+        tag, include: the objects that the image should show; taken from the prompt by default.
+        exclude: objects that it should not show; only with `include`.
+        prompt: of the metadata.  The score has a warning if the item's prompt differs.
     """
 
     tag: Tag | None = None
@@ -46,23 +46,23 @@ class GenEvalOptions(MetricOptions):
     position_rule: PositionRule = "released"
 
 
-# One object: how sure the detector is; left, top, right and bottom in pixels from the top left of the image;
-# its colour as CLIP has it, null where nothing depended on it.
+# One object: the detector's confidence; left, top, right and bottom in pixels from the top left of the image;
+# its colour by CLIP, null if no check depends on it.
 GenEvalObject = TypedDict("GenEvalObject", {"class": str, "score": float, "box": Box, "color": str | None})
 
 
 class GenEvalDetails(TypedDict):
     """
-    What a `geneval` is made of.
+    Details of `geneval`.
 
     Attributes:
-        correct: whether all checks passed.
-        reason: which did not, a line each; empty where all passed.
-        tag, include, exclude: what was checked.
+        correct: true if all checks passed.
+        reason: one line for each failed check; empty if all passed.
+        tag, include, exclude: the checks.
         width, height: of the image.
-        strict, reward: what trainers take: whether there are exactly so many objects, and the mean of what
-            each count, colour and position gives.
-        boxes: all objects that the detector scores above 0.3, the surest first.
+        strict, reward: for trainers: true if the number of objects is exact, and the mean reward of all
+            counts, colours and positions.
+        boxes: all objects with a confidence above 0.3, the highest first.
     """
 
     correct: bool
@@ -80,15 +80,15 @@ class GenEvalDetails(TypedDict):
 
 async def geneval(item: Item, models: Models, options: GenEvalOptions) -> Score:
     """
-    1 where the image shows the objects, number, colours and position that its prompt asks for, else 0.
+    Return 1 if the image shows the objects, number, colours and position of its prompt, else 0.
 
-    Everything is as in the released code but the models: its detector is Mask2Former with Swin-S of
+    Everything but the models is as in the released code: its detector is Mask2Former with Swin-S of
     MMDetection, its CLIP OpenAI's ViT-L/14.
 
     Raises:
-        NoTask: the prompt is none of GenEval's, and the options have no metadata.
-        UnknownClass: the detector does not know an object.
-        NoMasks: a colour matters, and the detector draws no masks.
+        NoTask: the prompt is not one of GenEval's, and the options have no metadata.
+        UnknownClass: the detector cannot find an object.
+        NoMasks: a colour matters, and the detector returns no masks.
     """
     task = task_for(item.prompt, options)
     found = await detected(item, models.detector, task)
@@ -103,7 +103,7 @@ async def geneval(item: Item, models: Models, options: GenEvalOptions) -> Score:
 
 
 def task_for(prompt: str, options: GenEvalOptions) -> Task:
-    """What an image should show.  Raises `NoTask`."""
+    """Return what an image should show.  Raises `NoTask`."""
     if options.include is None:
         if options.tag or options.exclude:
             raise NoTask("options.geneval has a tag or an exclude, and no include")
@@ -116,18 +116,16 @@ def task_for(prompt: str, options: GenEvalOptions) -> Task:
 
 async def detected(item: Item, detector: Detector, task: Task) -> list[Found]:
     """
-    The objects in an image, the surest first, by the names that GenEval has for their classes.
+    Return the objects in an image, the highest confidence first, with GenEval's class names.
 
-    A detector that finds whatever it is told to look for is told all 80 classes, so that what a prompt does
-    not name is not taken for what it names.
+    An open-vocabulary detector gets all 80 classes, so that it does not take objects that the prompt does
+    not name for those that it names.
     """
     names = names_of(detector.labels)
     if names:
         check_known(task.classes, [*names.values()], f"the detector {detector.name}")
     if not detector.masks and any(clause.color for clause in task.include):
-        raise NoMasks(
-            f"the detector {detector.name} draws no masks, and colours are told from an object's pixels"
-        )
+        raise NoMasks(f"the detector {detector.name} draws no masks, and colours need an object's pixels")
     wanted = [*dict.fromkeys([*CLASSES, *task.classes])]
     detections = await detector.find(item.image, wanted, THRESHOLD)
     return [
@@ -143,8 +141,8 @@ def details(
     given: Reward,
     size: tuple[int, int],
 ) -> GenEvalDetails:
-    """The verdict with what it rests on."""
-    said = task.model_dump(by_alias=True, exclude_none=True)
+    """Return the details of a verdict."""
+    clauses = task.model_dump(by_alias=True, exclude_none=True)
     boxes: Any = [
         {"class": each.name, "score": each.score, "box": each.box, "color": each.colour} for each in found
     ]
@@ -152,8 +150,8 @@ def details(
         "correct": judged.correct,
         "reason": judged.reason,
         "tag": task.tag,
-        "include": said["include"],
-        "exclude": said["exclude"],
+        "include": clauses["include"],
+        "exclude": clauses["exclude"],
         "position_rule": rule,
         "width": size[0],
         "height": size[1],
@@ -164,10 +162,10 @@ def details(
 
 
 def demand(prompt: str, options: GenEvalOptions) -> Mapping[str, Demand]:
-    """One look of the detector, and one of CLIP at each object with a colour; texts are soon cached."""
+    """Return a call of the detector, and one of CLIP per object with a colour; texts are soon cached."""
     try:
         clauses = task_for(prompt, options).include
-    except NoTask:  # said when it is scored, of this item alone
+    except NoTask:  # raised again for this item when it is scored
         return {}
     return {"detector": Demand(), "clip": Demand(sum(clause.count for clause in clauses if clause.color))}
 

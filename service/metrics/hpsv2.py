@@ -1,4 +1,4 @@
-"""HPS v2 (Wu et al. 2023, "Human Preference Score v2"): a CLIP trained on how people ranked images."""
+"""HPS v2 (Wu et al. 2023, "Human Preference Score v2"): a CLIP trained on people's rankings of images."""
 
 from typing_extensions import TypedDict
 
@@ -11,13 +11,13 @@ class HpsV2Options(MetricOptions):
 
 
 class HpsV2Details(TypedDict):
-    """What an `hpsv2` is."""
+    """Details of `hpsv2`."""
 
     cosine: float
 
 
 async def hpsv2(item: Item, models: Models, options: HpsV2Options) -> Score:
-    """cos(E_image, E_prompt) under HPS v2's weights, as the authors' package returns it."""
+    """Return cos(E_image, E_prompt) under HPS v2's weights, as the authors' package returns it."""
     cosine, warnings = await models.clip.cosine(item.image, item.prompt)
     details: HpsV2Details = {"cosine": cosine}
     return Score(cosine, details, warnings=warnings)

@@ -1,4 +1,4 @@
-"""ImageReward (Xu et al. 2023): how much people like an image for a prompt."""
+"""ImageReward (Xu et al. 2023): people's preference for an image of a prompt."""
 
 from math import inf
 
@@ -18,13 +18,13 @@ class ImageRewardOptions(MetricOptions):
 
 
 class ImageRewardDetails(TypedDict):
-    """What an `imagereward` is."""
+    """Details of `imagereward`."""
 
     reward: float
 
 
 async def imagereward(item: Item, models: Models, options: ImageRewardOptions) -> Score:
-    """(r - 0.1672) / 1.0333 of ImageReward's output r, as the authors' package returns it."""
+    """Return (r - 0.1672) / 1.0333 of ImageReward's output r, as the authors' package returns it."""
     [found] = await models.ask(ROLE, [RewardCall(item.image, item.prompt)])
     warnings = (CUT,) if found.truncated else ()
     details: ImageRewardDetails = {"reward": found.value}

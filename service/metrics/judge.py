@@ -19,11 +19,11 @@ from service.metrics.rubrics.rubric import GRADES, RUBRICS, VALUES, Labels, Rubr
 from service.observability.notes import Code, Note
 from service.serving.demand import Demand
 
-LOW_MASS = 0.5  # of all labels together; below it the model would rather answer something else
+LOW_MASS = 0.5  # of all labels together; below it the model would answer something else
 
 
 def known(name: str) -> str:
-    """Refuse a rubric that is not there."""
+    """Refuse an unknown rubric."""
     if name not in RUBRICS:
         raise ValueError(f"must be one of {', '.join(RUBRICS)}")
     return name
@@ -34,8 +34,8 @@ class JudgeOptions(MetricOptions):
     Options of `judge`.
 
     Attributes:
-        template: the rubric that it grades by.
-        labels: what the model answers with; 5 and A are the best.
+        template: the rubric.
+        labels: of the grades; 5 and A are the best.
     """
 
     template: Annotated[str, AfterValidator(known), schema_keywords(enum=[*RUBRICS])] = "semantic_consistency"
@@ -44,10 +44,10 @@ class JudgeOptions(MetricOptions):
 
 class JudgeDetails(TypedDict):
     """
-    What a `judge` is made of.
+    Details of `judge`.
 
     Attributes:
-        question: as the model is asked.
+        question: the text of the call.
         probabilities: of each label over the whole vocabulary.
         label_mass: of all labels together.
         expected: the mean of the labels' values, each weighted by its probability: the score.
@@ -63,10 +63,10 @@ class JudgeDetails(TypedDict):
 
 async def judge(item: Item, models: Models, options: JudgeOptions) -> Score:
     """
-    The expected grade, Σ p(label) · value / Σ p(label), from 1 to 5; 5 is the best.
+    Return the expected grade, Σ p(label) · value / Σ p(label), from 1 to 5; 5 is the best.
 
-    In both papers a model writes its grade.  Here each label is one token, and the probabilities of all of
-    them count, so that pictures with the same likeliest grade differ.
+    In both papers a model writes its grade.  Here each label is one token, and the probabilities of all
+    labels count, so that images with the same likeliest grade have different scores.
 
     Raises:
         MissingPicture: the rubric compares with references or a source, and the item has none.
@@ -80,7 +80,7 @@ async def judge(item: Item, models: Models, options: JudgeOptions) -> Score:
     probabilities = {label: exp(log_prob) for label, log_prob in log_probs.items()}
     mass = min(1.0, fsum(probabilities.values()))
     if not mass:
-        raise Unanswered("the model gives none of the labels any probability")
+        raise Unanswered("all labels have the probability 0")
     expected = mean(log_probs, values)
     details: JudgeDetails = {
         "template": options.template,
@@ -94,7 +94,7 @@ async def judge(item: Item, models: Models, options: JudgeOptions) -> Score:
 
 
 def mean(log_probs: Mapping[str, float], values: Mapping[str, int]) -> float:
-    """The mean of the labels' values by their probabilities, however small all of these are."""
+    """Return the mean of the labels' values, weighted by probabilities of any magnitude."""
     likeliest = max(log_probs.values())
     weights = {label: exp(log_prob - likeliest) for label, log_prob in log_probs.items()}
     total = fsum(weight * values[label] for label, weight in weights.items())
@@ -102,12 +102,12 @@ def mean(log_probs: Mapping[str, float], values: Mapping[str, int]) -> float:
 
 
 def shown_before(item: Item, rubric: Rubric, template: str) -> Iterator[str | Image]:
-    """Other pictures, each after its introduction, and that of the image.  Raises `MissingPicture`."""
+    """Yield other images, each after its introduction, then the image's.  Raises `MissingPicture`."""
     sources = () if item.source is None else (item.source,)
     given: Mapping[str, Sequence[Image]] = {REFERENCES: item.references, SOURCE: sources}
     for name, introduction in rubric.pictures.items():
         if name in given and not given[name]:
-            raise MissingPicture(f"the template {template} looks at the item's {name}, and it has none")
+            raise MissingPicture(f"the template {template} needs the item's {name}, and it has none")
         for number, picture in enumerate(given.get(name, ()), 1):
             yield introduction.replace(SLOT, str(number))
             yield picture
@@ -116,28 +116,26 @@ def shown_before(item: Item, rubric: Rubric, template: str) -> Iterator[str | Im
 
 
 def unsure(mass: float, labels: str) -> tuple[Note, ...]:
-    """A warning where the model would rather answer something else than a label."""
+    """Return a warning if the labels have little probability."""
     if mass >= LOW_MASS:
         return ()
-    schema_keywords = (
-        f"the labels {labels} have {mass:.2g} of the probability: the model would answer something else"
-    )
-    return (Note(Code.LOW_LABEL_MASS, schema_keywords),)
+    text = f"the labels {labels} have {mass:.2g} of the probability: the model would answer something else"
+    return (Note(Code.LOW_LABEL_MASS, text),)
 
 
 def demand_of(prompt: str, options: JudgeOptions) -> dict[str, Demand]:
-    """One call, with the whole rubric."""
+    """Return one call, with the whole rubric."""
     return {"vqa": Demand(1, len(RUBRICS[options.template].text(prompt, options.labels)))}
 
 
 def essential() -> dict[str, list[LabelCall]]:
-    """A model must be able to answer with one kind of labels."""
+    """Return a call for each kind of labels; a model must support one kind."""
     rubric = RUBRICS[JudgeOptions().template]
     return {"vqa": [LabelCall(PICTURE, rubric.text(TEXTS[0], kind), tuple(VALUES[kind])) for kind in VALUES]}
 
 
 def uses_of(options: JudgeOptions) -> tuple[Beside, ...]:
-    """What the rubric compares with."""
+    """Return the other images that the rubric uses."""
     return RUBRICS[options.template].uses
 
 

@@ -20,7 +20,7 @@ class OcrOptions(MetricOptions):
     Options of `ocr`.
 
     Attributes:
-        text: that the image should show; what the prompt quotes by default.
+        text: that the image should show; the quoted text of the prompt by default.
     """
 
     text: Prompt | None = None
@@ -42,13 +42,13 @@ class OcrLine(TypedDict):
 
 class OcrDetails(TypedDict):
     """
-    What an `ocr` is made of.
+    Details of `ocr`.
 
     Attributes:
         wanted: the text that the image should show.
-        read: all that was read in it.
-        distance: between both, without spaces and in lower case; 0 where the wanted text is contained.
-        lines: that were read, in their order.
+        read: all text in the image.
+        distance: between both, without spaces and in lower case; 0 if the wanted text is contained.
+        lines: of text in the image, in order.
     """
 
     wanted: str
@@ -59,13 +59,13 @@ class OcrDetails(TypedDict):
 
 async def ocr(item: Item, models: Models, options: OcrOptions) -> Score:
     """
-    1 - min(distance, n) / n, n being the length of the text that the image should show.
+    Return 1 - min(distance, n) / n; n is the length of the text that the image should show.
 
-    The rule of Flow-GRPO's OCR reward, which DiffusionNFT and others have taken over.  Their code differs in
-    this: it takes the first text in straight quotes only, and what comes behind a quote that is left open.
-    It removes spaces and no other white space.  Where reading fails the reward is 0, and not an error.
+    This is the rule of Flow-GRPO's OCR reward, also used by DiffusionNFT and others.  Their code takes only
+    the first text in straight quotes, and the text after a quote that is not closed.  It removes spaces and
+    no other white space, and its reward is 0 if the OCR fails.
 
-    Raises `NoText` where neither the prompt nor the options say what to look for.
+    Raises `NoText` if neither the prompt nor the options contain a text.
     """
     wanted = options.text or quoted(item.prompt)
     reading = await models.ocr.read(item.image)

@@ -1,4 +1,4 @@
-"""PickScore (Kirstain et al. 2023, "Pick-a-Pic"): a CLIP trained on which of two images people chose."""
+"""PickScore (Kirstain et al. 2023, "Pick-a-Pic"): a CLIP trained on people's choices between two images."""
 
 from typing import Literal
 
@@ -17,7 +17,7 @@ class PickScoreOptions(MetricOptions):
 
 
 class PickScoreDetails(TypedDict):
-    """What a `pickscore` is made of; `logit_scale` is what the checkpoint multiplies cosines by."""
+    """Details of `pickscore`; `logit_scale` is the checkpoint's factor of cosines."""
 
     cosine: float
     logit_scale: float
@@ -26,7 +26,7 @@ class PickScoreDetails(TypedDict):
 
 async def pickscore(item: Item, models: Models, options: PickScoreOptions) -> Score:
     """
-    cos(E_image, E_prompt) under PickScore's weights, as VQAScore's authors compute it (t2v_metrics).
+    Return cos(E_image, E_prompt) under PickScore's weights, as VQAScore's authors compute it (t2v_metrics).
 
     `scale: "logit"` multiplies by exp(logit_scale) of the checkpoint, as the authors' own code does;
     a softmax of that over the candidates of a prompt is the probability that people choose each.

@@ -14,20 +14,20 @@ class RewardModelOptions(MetricOptions):
 
 
 class RewardModelDetails(TypedDict):
-    """What a `reward_model` is: one of the model's *outputs*."""
+    """Details of `reward_model`: the model's outputs, one of which is the score."""
 
     outputs: list[float]
 
 
 async def reward_model(item: Item, models: Models, options: RewardModelOptions) -> Score:
     """
-    What the model's head says of image and prompt, as it is: no sigmoid, no scale.
+    Return the output of the model's head for image and prompt, without sigmoid or scale.
 
-    HPSv3 gives a mean and a deviation of people's preference, and the score is the mean.
+    HPSv3 returns a mean and a deviation of people's preference, and the score is the mean.
     """
-    [outcome] = await models.ask("reward", [RewardCall(item.image, item.prompt)])
-    details: RewardModelDetails = {"outputs": [*outcome.outputs]}
-    return Score(outcome.value, details)
+    [result] = await models.ask("reward", [RewardCall(item.image, item.prompt)])
+    details: RewardModelDetails = {"outputs": [*result.outputs]}
+    return Score(result.value, details)
 
 
 metric = Metric(

@@ -30,7 +30,7 @@ from service.questions.sets import Question, QuestionSet
 from service.questions.styles.skills import STYLE
 
 ANSWERS = ("Yes", "No", "Unsure")
-TEXT, NOT_READ = "text_rendering", ("style", "position")  # what reading alone cannot tell of a text
+TEXT, NOT_READ = "text_rendering", ("style", "position")  # properties of a text that OCR does not read
 UNREAD = Note(Code.NO_OCR_MODEL, "no OCR model is configured: the VQA model judged the text in the image")
 
 Mean = Literal["questions", "skills"]
@@ -50,9 +50,9 @@ class SkillsAsked(QuestionDetail):
     One question with its answer.
 
     Attributes:
-        answer: the likeliest of the three; "unsure" leaves the mean.
-        probabilities: of the three among themselves; empty where text was read.
-        reading: of the text in question, where an OCR model answered.
+        answer: the likeliest of the three; "unsure" is left out of the mean.
+        probabilities: of the three among themselves; empty if text was read.
+        reading: of the text in question, by an OCR model.
         zeroed_by: ids of the parents that made it count 0.
     """
 
@@ -65,11 +65,11 @@ class SkillsAsked(QuestionDetail):
 
 class SkillsDetails(SetDetails):
     """
-    What a `skills` is made of: its question set and the answers.
+    Details of `skills`: its question set and the answers.
 
     Attributes:
-        skills: the mean of each skill; null where all its answers are "unsure".
-        unsure_rate: share of the questions that were answered "unsure".
+        skills: the mean of each skill; null if all its answers are "unsure".
+        unsure_rate: the share of the questions that were answered "unsure".
     """
 
     skills: dict[str, float | None]
@@ -79,7 +79,7 @@ class SkillsDetails(SetDetails):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model says to one question; it counts nothing (None) where that is "unsure"."""
+    """The answer of a model to one question, and its score; None for "unsure"."""
 
     said: str
     counts: float | None
@@ -90,17 +90,17 @@ class Answer:
 
 async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
     """
-    The mean of the skills' scores: each the mean of [yes], without questions that are answered "unsure".
+    Return the mean of the skills' scores: each the mean of [yes], without answers "unsure".
 
-    So are the paper's tables, over many pictures.  With `mean: "questions"` each question counts the
-    same, whatever its skill.
+    The paper's tables do so, over many images.  With `mean: "questions"` all questions have the same
+    weight.
 
-    The paper's annotators cannot answer the children of a "no"; the released code has no such rule, and
-    neither has this metric unless `dependencies` says so.  A picture is asked each question in a call of its
-    own, while the paper's model answers all of them in one.  Styles and named entities are asked by yes or
-    no, too: the paper compares them with pictures that it looks up.
+    The paper's annotators cannot answer the children of a "no".  The released code has no such rule, so it
+    is off unless `dependencies` is set.  Each question is a call of its own; the paper's model answers all of
+    them in one.  Styles and named entities are yes-no questions, too; the paper compares them with images
+    from a search.
 
-    Text is read by an OCR model where one is configured, and counts by its words (`text_accuracy`).
+    Text is read by an OCR model if one is configured, and scored by its words (`text_accuracy`).
     """
     question_set, found = await questions_for(item, models, STYLE, options.question_set)
     questions = yes_expected(question_set).questions
@@ -121,7 +121,7 @@ async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
 
 
 def fold(questions: Sequence[Question], scores: Mapping[int, float | None], mean: Mean) -> float:
-    """The mean of all scores, or of the skills' means.  Raises `Unanswered` where there are none."""
+    """Return the mean of all scores, or of the skills' means.  Raises `Unanswered` if there are none."""
     sure = [score for score in scores.values() if score is not None]
     if not sure:
         raise Unanswered(f'all {len(questions)} questions are answered "unsure"')
@@ -131,7 +131,7 @@ def fold(questions: Sequence[Question], scores: Mapping[int, float | None], mean
 
 
 def by_skill(questions: Sequence[Question], scores: Mapping[int, float | None]) -> dict[str, float | None]:
-    """The mean of each skill; None where all its questions are answered "unsure"."""
+    """Return the mean of each skill; None if all its questions are answered "unsure"."""
     found: dict[str, list[float]] = {}
     for question in questions:
         score = scores[question.id]
@@ -140,12 +140,12 @@ def by_skill(questions: Sequence[Question], scores: Mapping[int, float | None]) 
 
 
 def skill(question: Question) -> str:
-    """The first part of its kind; "other" in a set that names none."""
+    """Return the first part of its kind; "other" in a set without kinds."""
     return question.kind.partition("/")[0] or "other"
 
 
 def is_text(question: Question) -> bool:
-    """Whether it asks for a text that can be read, and says which."""
+    """Return True if it is about a text that can be read, and names the text."""
     subskill = question.kind.partition("/")[2].partition("/")[0]
     return skill(question) == TEXT and subskill not in NOT_READ and bool(words_of(question.phrase))
 
@@ -153,7 +153,7 @@ def is_text(question: Question) -> bool:
 async def opinions(
     image: Image, models: Models, questions: Sequence[Question], template: str
 ) -> dict[int, Answer]:
-    """What the VQA model answers: the likeliest of "yes", "no" and "unsure"."""
+    """Return the VQA model's answers: the likeliest of "yes", "no" and "unsure"."""
     asked = [replace(question, choices=ANSWERS) for question in questions]
     said = await answered(models.vqa, image, asked, template, "sum")
     counts = {"Yes": 1.0, "No": 0.0, "Unsure": None}
@@ -166,7 +166,7 @@ async def opinions(
 
 
 def judged(text: TextRead) -> Answer:
-    """The answer is "yes" where all of the text is right; it counts as much as is right."""
+    """Return "yes" if all of the text is right; the score is the share of right words."""
     return Answer("yes" if text["accuracy"] == 1 else "no", text["accuracy"], {}, text)
 
 
@@ -176,7 +176,7 @@ def details(
     scores: Mapping[int, float | None],
     zeroed: Mapping[int, list[int]],
 ) -> SkillsDetails:
-    """The answers with what they count."""
+    """Return the details: the answers with their scores."""
     questions = question_set.questions
     return {
         **set_details(question_set, scores),

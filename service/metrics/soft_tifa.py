@@ -24,7 +24,7 @@ from service.questions.given import AnswerSet
 from service.questions.sets import QuestionSet
 from service.questions.styles.tifa import TIFA
 
-LEAST = 1e-12  # that a question counts in a geometric mean
+LEAST = 1e-12  # score of a question in a geometric mean
 COUNTS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 TENS = ["eleven", "twelve", *(f"{n}teen" for n in ("thir", "four", "fif", "six", "seven", "eigh", "nine"))]
 DIGITS = {word: str(number) for number, word in enumerate([*COUNTS, *TENS, "twenty"])}
@@ -46,28 +46,28 @@ class SoftTifaAsked(QuestionDetail):
     One question with its answer.
 
     Attributes:
-        variants: ways of writing the expected answer; `score` is the probability that the model's own
-            begins as one of them.
+        variants: ways of writing the expected answer; `score` is the probability that the model's answer
+            begins like one of them.
     """
 
     variants: list[str]
 
 
 class SoftTifaDetails(SetDetails):
-    """What a `soft_tifa` is made of: its question set and the probabilities."""
+    """Details of `soft_tifa`: its question set and the probabilities."""
 
     questions: list[SoftTifaAsked]
 
 
 async def soft_tifa(item: Item, models: Models, options: SoftTifaOptions) -> Score:
     """
-    The mean over the questions of P(expected answer).
+    Return the mean over the questions of P(expected answer).
 
-    P is that of the answer's first token over the whole vocabulary, not only among the choices.  It is
+    P is the probability of the answer's first token over the whole vocabulary, not only among the choices,
     summed over the ways of writing the answer, each token once.
 
     The paper takes the arithmetic mean for atoms of a prompt, and `mean: "geometric"` for whole prompts:
-    one thing that is missing then brings the score close to 0.
+    then one missing object brings the score close to 0.
     """
     question_set, found = await questions_for(item, models, TIFA, options.question_set)
     written = {question.id: variants(question.expected) for question in question_set.questions}
@@ -84,7 +84,7 @@ async def soft_tifa(item: Item, models: Models, options: SoftTifaOptions) -> Sco
 
 def variants(answer: str) -> tuple[str, ...]:
     """
-    Ways of writing *answer*: as it is and capitalised, each also after a space.
+    Return ways of writing *answer*: unchanged and capitalised, each also after a space.
 
     Yes and no are also in lower case, and a count is also in digits, or in words.
     """
@@ -95,7 +95,7 @@ def variants(answer: str) -> tuple[str, ...]:
 
 
 def fold(scores: Sequence[float], mean: Mean) -> float:
-    """The arithmetic mean, or the geometric one with nothing below `LEAST`."""
+    """Return the arithmetic mean, or the geometric mean with a minimum of `LEAST` for each score."""
     if mean == "arithmetic":
         return fmean(scores)
     return exp(fmean(log(max(score, LEAST)) for score in scores))
@@ -104,7 +104,7 @@ def fold(scores: Sequence[float], mean: Mean) -> float:
 def details(
     question_set: QuestionSet, written: Mapping[int, Sequence[str]], scores: Mapping[int, float]
 ) -> SoftTifaDetails:
-    """The probabilities, with what they are of."""
+    """Return the details: the probabilities with the variants."""
     return {
         **set_details(question_set, scores),
         "questions": [

@@ -11,7 +11,7 @@ from service.metrics.common.words import WORD
 
 
 class TextRead(TypedDict):
-    """A text that an image should show and what was read of it, as words; see `WordAccuracy`."""
+    """A text that an image should show and the words that were read; see `WordAccuracy`."""
 
     wanted: list[str]
     read: list[str]
@@ -21,24 +21,24 @@ class TextRead(TypedDict):
 
 
 class Tally(NamedTuple):
-    """Words that are right, and gaps that hold words that nobody asked for; `best` is their difference."""
+    """The number of right words, and `best`: that less the number of gaps with extra words."""
 
     best: int
     right: int
 
     def add(self, right: int, gaps: int) -> "Tally":
-        """With so many more of both."""
+        """Return a tally with so many more of both."""
         return Tally(self.best + right - gaps, self.right + right)
 
 
 class WordAccuracy(NamedTuple):
     """
-    How much of a text was read.
+    The accuracy of a text in an image.
 
     Attributes:
-        right: words that stand where they should.
-        wrong_gaps: places before, between and behind the words where others stand, however many.
-        words: of the text that is wanted.
+        right: the number of words in their places.
+        wrong_gaps: the number of gaps before, between and after the words that contain any others.
+        words: the number of words of the wanted text.
     """
 
     right: int
@@ -52,7 +52,7 @@ class WordAccuracy(NamedTuple):
 
 
 async def texts_read(image: Image, models: Models, texts: Mapping[int, list[str]]) -> dict[int, TextRead]:
-    """How much of each of *texts* stands in the image; a word that only another of them has is no fault."""
+    """Return the accuracy of each of *texts*; words that only another of them has are ignored."""
     reading = await models.ocr.read(image)
     read = [word for line in reading.lines for word in words_of(line.text)]
     every = {word for words in texts.values() for word in words}
@@ -72,32 +72,32 @@ async def texts_read(image: Image, models: Models, texts: Mapping[int, list[str]
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text without case and punctuation."""
+    """Return the words of a text without case and punctuation."""
     return [word.casefold() for word in WORD.findall(text)]
 
 
 def word_accuracy(wanted: Sequence[str], read: Sequence[str]) -> WordAccuracy:
     """
-    Compare the words that an image should show with those that were read, in their order.
+    Compare the words that an image should show with those that were read, in order.
 
-    n words have n + 1 gaps.  A wanted word is right, is read as another, or is missing; what is read
-    beside that falls into a gap.  Of all ways to lay the two side by side, the best one counts.
+    n words have n + 1 gaps.  A wanted word is right, is read as another, or is missing; extra words fall into
+    a gap.  The best alignment counts.
 
     Args:
         wanted: at least one word.
     """
-    # ends[j]: the first words of *wanted* beside the first j of *read*, the gap behind them still clean;
+    # ends[j]: the first words of *wanted* aligned with the first j of *read*, the gap after them still clean;
     # `filled` lets the words up to j fall into that gap.
     ends = filled([Tally(0, 0), *[None] * len(read)])
     for word in wanted:
-        beside = [end.add(int(word == other), 0) for end, other in zip(ends, read, strict=False)]
-        ends = filled([ends[0], *map(max, ends[1:], beside)])
+        aligned = [end.add(int(word == other), 0) for end, other in zip(ends, read, strict=False)]
+        ends = filled([ends[0], *map(max, ends[1:], aligned)])
     best = ends[-1]
     return WordAccuracy(best.right, best.right - best.best, len(wanted))
 
 
 def filled(clean: Sequence[Tally | None]) -> list[Tally]:
-    """For each place the best of a clean gap and of one that holds the words since an earlier place."""
+    """Return for each place the best of a clean gap and of one with the words since an earlier place."""
     ends: list[Tally] = []
     wrong: Tally | None = None  # the best end whose gap already holds a word
     for tally in clean:

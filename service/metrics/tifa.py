@@ -45,20 +45,20 @@ class TifaAsked(QuestionDetail):
 
 
 class TifaDetails(SetDetails):
-    """What a `tifa` is made of: its question set and the answers."""
+    """Details of `tifa`: its question set and the answers."""
 
     questions: list[TifaAsked]
 
 
 async def tifa(item: Item, models: Models, options: TifaOptions) -> Score:
     """
-    The mean over the questions of [answer = expected answer].
+    Return the mean over the questions of [answer = expected answer].
 
-    Here the answer is the likeliest choice, by the mean log-probability of its tokens.  The released code
-    lets the model write freely, and takes the choice that an SBERT finds nearest to that.
+    Here the answer is the likeliest choice, by the mean log-probability of its tokens.  In the released code
+    the model writes freely, and the nearest choice by SBERT is the answer.
 
-    With `verify` a question counts only if the question LLM, which sees no picture, answers it from the
-    prompt as expected: the paper's filter.  The released code asks UnifiedQA, with the choices and without.
+    With `verify` a question counts only if the question LLM, without the image, answers it from the prompt
+    as expected: the paper's filter.  The released code uses UnifiedQA, with and without the choices.
     """
     question_set, found = await questions_for(item, models, style_of(options), options.question_set)
     questions = question_set.questions
@@ -69,7 +69,7 @@ async def tifa(item: Item, models: Models, options: TifaOptions) -> Score:
 
 
 def fold(questions: Sequence[Question], answers: Mapping[int, str]) -> tuple[float, dict[int, float]]:
-    """The mean of what the questions count, and that: 1 where the answer is the expected one, else 0."""
+    """Return the mean and the score of each question: 1 if the answer is the expected one, else 0."""
     scores = {question.id: float(answers[question.id] == question.expected) for question in questions}
     return fmean(scores.values()), scores
 
@@ -77,7 +77,7 @@ def fold(questions: Sequence[Question], answers: Mapping[int, str]) -> tuple[flo
 def details(
     question_set: QuestionSet, answers: Sequence[Answered], scores: Mapping[int, float]
 ) -> TifaDetails:
-    """The answers with what they count."""
+    """Return the details: the answers with their scores."""
     return {
         **set_details(question_set, scores),
         "questions": [
@@ -92,7 +92,7 @@ def details(
 
 
 def style_of(options: TifaOptions) -> Style:
-    """Sets as the LLM wrote them, or without what the prompt does not confirm."""
+    """Return the style of sets as the LLM wrote them, or of verified sets."""
     return TIFA_VERIFIED if options.verify else TIFA
 
 

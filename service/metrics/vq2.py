@@ -60,24 +60,24 @@ class Vq2Asked(QuestionDetail):
     One pair with its answer; `score` is P("yes").
 
     Attributes:
-        label_mass: what "yes" and "no" have of the whole.
+        label_mass: the probability of "yes" and "no" together.
     """
 
     label_mass: float
 
 
 class Vq2Details(SetDetails):
-    """What a `vq2` is made of: its pairs and the answers."""
+    """Details of `vq2`: its pairs and the answers."""
 
     questions: list[Vq2Asked]
 
 
 async def vq2(item: Item, models: Models, options: Vq2Options) -> Score:
     """
-    The mean over the pairs of P("yes") to `is "<answer>" true for "<question>" in this image?`.
+    Return the mean over the pairs of P("yes") to `is "<answer>" true for "<question>" in this image?`.
 
-    P is over the whole vocabulary, as the paper defines it; `normalization: "yes_no"` gives it among "yes"
-    and "no".  The released code takes no probability: its model writes "yes" or "no".
+    P is over the whole vocabulary, as the paper defines it; with `normalization: "yes_no"` among "yes" and
+    "no".  The released code uses no probability: its model writes "yes" or "no".
     """
     question_set, found = await questions_for(item, models, VQ2, options.question_set)
     questions = question_set.questions
@@ -90,25 +90,25 @@ async def vq2(item: Item, models: Models, options: Vq2Options) -> Score:
 
 
 def fold(scores: Mapping[int, float]) -> float:
-    """The mean of what the pairs count: P("yes"), or 1 and 0 where there are only answers."""
+    """Return the mean of the pairs' scores: P("yes"), or 1 and 0 if there are only answers."""
     return fmean(scores.values())
 
 
 def filled_in(template: str, pair: Question) -> str:
-    """What is asked about *pair*."""
+    """Return the question about *pair*."""
     parts = {"answer": pair.expected, "question": pair.text}
     return SLOT.sub(lambda slot: parts[slot[1]], template)
 
 
 def p_yes(answer: Likelihood, normalization: Normalization) -> float:
-    """P("yes") of the first token, over the whole vocabulary or among "yes" and "no"."""
+    """Return P("yes") of the first token, over the whole vocabulary or among "yes" and "no"."""
     return exp(answer.log_p_yes) if normalization == "vocabulary" else answer.probability
 
 
 def details(
     question_set: QuestionSet, answers: Sequence[Likelihood], scores: Mapping[int, float]
 ) -> Vq2Details:
-    """The answers with what they count."""
+    """Return the details: the answers with their scores."""
     return {
         **set_details(question_set, scores),
         "questions": [

@@ -27,7 +27,7 @@ class VqaScoreOptions(MetricOptions):
     @field_validator("question")
     @classmethod
     def _one_of_both_holds_the_prompt(cls, question: str | None, info: ValidationInfo) -> str | None:
-        answer = info.data.get("answer", SLOT)  # or it was refused already
+        answer = info.data.get("answer", SLOT)  # missing if it was refused already
         if question is not None and SLOT not in question and SLOT not in answer:
             raise ValueError("must contain {} exactly once, where the prompt goes, unless answer contains it")
         return question
@@ -35,7 +35,7 @@ class VqaScoreOptions(MetricOptions):
 
 class VqaScoreDetails(TypedDict):
     """
-    What a `vqascore` is made of.
+    Details of `vqascore`.
 
     Attributes:
         likelihood: of the answer, under the *normalization*.
@@ -57,13 +57,13 @@ class VqaScoreDetails(TypedDict):
 
 async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Score:
     """
-    P("Yes" | image, 'Does this figure show "{prompt}"? Please answer yes or no.'), equations 2-3.
+    Return P("Yes" | image, 'Does this figure show "{prompt}"? Please answer yes or no.'), equations 2-3.
 
     The paper's likelihood is a product over the answer's tokens [Yes, </s>]; the released code
     (t2v_metrics) averages their log-probabilities, so that published scores are the square root of
-    that product.  The default is the released code's; `normalization` reaches the others.
+    that product.  The default is the released code's; `normalization` selects the others.
 
-    An `answer` that holds `{}` makes it P(prompt | image, question): VisualGPTScore (Lin et al. 2024,
+    An `answer` that contains `{}` makes it P(prompt | image, question): VisualGPTScore (Lin et al. 2024,
     "Revisiting the Role of Language Priors in Vision-Language Models").  Tables 13 and 14 of the VQAScore
     paper compare questions and answers; `output: "negative_no"` is the latter's -P("No").
     """
@@ -91,7 +91,7 @@ async def vqascore(item: Item, models: Models, options: VqaScoreOptions) -> Scor
 
 
 def likelihood(answer: Likelihood, normalization: str) -> float:
-    """exp of the mean ("reference"), of the sum ("product") or of the first log-probability."""
+    """Return exp of the mean ("reference"), the sum ("product") or the first log-probability."""
     log_probs = answer.log_probs
     if normalization == "first_token":
         return exp(log_probs[0])
@@ -99,13 +99,13 @@ def likelihood(answer: Likelihood, normalization: str) -> float:
 
 
 def demand_of(prompt: str, options: VqaScoreOptions) -> dict[str, Demand]:
-    """One call, with a question and an answer that may both be long."""
+    """Return one call, with a question and an answer that may both be long."""
     texts = (options.question or SLOT, options.answer)
     return {"vqa": Demand(1, sum(len(text.replace(SLOT, prompt)) for text in texts))}
 
 
 def range_of(options: VqaScoreOptions) -> tuple[float, float]:
-    """A logit has no bound."""
+    """Return the range of an output; a logit has no bounds."""
     ranges = {"probability": (0, 1), "logit": (-inf, inf), "negative_no": (-1, 0)}
     return ranges[options.output]
 

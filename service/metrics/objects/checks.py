@@ -1,7 +1,7 @@
 """
-What GenEval checks of the objects in a picture (Ghosh et al. 2023; the released code decides).
+GenEval's checks of the objects in an image (Ghosh et al. 2023, as in the released code).
 
-The reasons are worded as the released code's, since people have scripts that read them.
+The reasons have the released code's words, since people have scripts that parse them.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from service.metrics.objects.tasks import Colour, Include, Task
 
 
 class Verdict(NamedTuple):
-    """Whether a picture shows what it should, and if not, why: a line for each clause that fails."""
+    """The result of all checks, and a line for each clause that fails."""
 
     correct: bool
     reason: str
@@ -22,12 +22,12 @@ class Verdict(NamedTuple):
 
 def verdict(task: Task, objects: Objects, rule: PositionRule) -> Verdict:
     """
-    Correct iff every clause holds.
+    Check that every clause holds.
 
-    Colours and positions are those of the surest objects, as many as the clause asks for.  Their colours
-    must be known.
+    Colours and positions are those of the objects with the highest confidence, as many as the clause counts.
+    Their colours must be set.
     """
-    matched: list[Sequence[Found]] = []  # by clause; none where it fails
+    matched: list[Sequence[Found]] = []  # by clause; empty if it fails
     reasons: list[str] = []
     for clause in task.include:
         found = surest(clause, objects)
@@ -42,14 +42,14 @@ def verdict(task: Task, objects: Objects, rule: PositionRule) -> Verdict:
 
 
 def surest(clause: Include, objects: Objects) -> Sequence[Found]:
-    """The objects that a clause is about."""
+    """Return the objects of a clause, those with the highest confidence."""
     return objects.get(clause.name, ())[: clause.count]
 
 
 def failure(
     clause: Include, found: Sequence[Found], matched: Sequence[Sequence[Found]], rule: PositionRule
 ) -> str:
-    """Why a clause fails; empty where it holds."""
+    """Return why a clause fails, or an empty string."""
     if len(found) < clause.count:
         return f"expected {clause.name}>={clause.count}, found {len(found)}"
     if clause.color:
@@ -73,14 +73,14 @@ def failure(
 def positions(
     found: Sequence[Found], targets: Sequence[Found], rule: PositionRule
 ) -> Iterator[Sequence[str]]:
-    """Where each object is from each target."""
+    """Yield the relations of each object to each target."""
     for each in found:
         for target in targets:
             yield relations(each.box, target.box, rule)
 
 
 def coloured(task: Task, objects: Objects) -> list[Found]:
-    """The objects whose colours decide: those of clauses that name a colour and have enough objects."""
+    """Return the objects whose colours matter: of clauses that name a colour and have enough objects."""
     return [
         each
         for clause in task.include

@@ -1,4 +1,4 @@
-"""The classes of objects that GenEval knows (those of COCO), and what detectors call them."""
+"""GenEval's classes of objects (those of COCO), and their names in detectors."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ CLASSES = (
 )
 # fmt: on
 
-# COCO's own names where GenEval has others, and names that some checkpoints have from Pascal VOC.
+# COCO's names that differ from GenEval's, and names of Pascal VOC in some checkpoints.
 OTHER_NAMES = {
     "airplane": "aeroplane",
     "computer keyboard": "keyboard",
@@ -33,13 +33,13 @@ OTHER_NAMES = {
 
 
 def names_of(labels: Sequence[str]) -> dict[str, str]:
-    """GenEval's name for each of a detector's labels; the label itself where GenEval has none."""
+    """Return GenEval's name for each of a detector's labels; the label itself if there is none."""
     others = {other: name for name, other in OTHER_NAMES.items()}
     return {label: others.get(label, label) for label in labels}
 
 
 def check_known(classes: Sequence[str], known: Sequence[str], whose: str) -> None:
-    """Raises `UnknownClass`, which names the first of *classes* that is not among those *known*."""
+    """Raise `UnknownClass` for the first of *classes* that is not *known*."""
     for name in classes:
         if name not in known:
-            raise UnknownClass(f"{name!r} is not a class that {whose} knows")
+            raise UnknownClass(f"{name!r} is not a class of {whose}")

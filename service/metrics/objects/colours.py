@@ -1,4 +1,4 @@
-"""The colours of objects, told by CLIP from each object on grey (Ghosh et al. 2023, appendix C.3)."""
+"""The colours of objects by CLIP, from cut-outs on grey (Ghosh et al. 2023, appendix C.3)."""
 
 from collections.abc import Iterable
 from typing import get_args
@@ -21,15 +21,15 @@ TEMPLATES = (
 
 
 def texts_of(name: str) -> list[str]:
-    """What CLIP is asked about objects of a class: colour by colour, in each of the templates."""
+    """Return the texts for objects of a class: colour by colour, in each of the templates."""
     return [template.format(colour=colour, name=name) for colour in COLOURS for template in TEMPLATES]
 
 
-async def colours_of(picture: Image, found: Iterable[Found], models: Models) -> dict[Found, Colour]:
+async def colours_of(image: Image, found: Iterable[Found], models: Models) -> dict[Found, Colour]:
     """
-    The likeliest colour of each object.
+    Return the likeliest colour of each object.
 
-    A colour's vector is the mean of its templates' unit vectors, made a unit vector again.  The released code
+    A colour's vector is the normalized mean of its templates' unit vectors.  The released code
     computes with CLIP ViT-L/14 of OpenAI in half precision on a GPU.
     """
     objects = [*dict.fromkeys(found)]
@@ -37,7 +37,7 @@ async def colours_of(picture: Image, found: Iterable[Found], models: Models) -> 
         return {}
     names = [*dict.fromkeys(each.name for each in objects)]
     texts = [TextCall(text) for name in names for text in texts_of(name)]
-    cutouts = [ImageCall(Cutout(picture, each.seen)) for each in objects if each.seen]
+    cutouts = [ImageCall(Cutout(image, each.seen)) for each in objects if each.seen]
     vectors = np.stack([each.vector for each in await models.ask("clip", [*texts, *cutouts])]).astype(float)
     colours = vectors[: len(texts)].reshape(len(names), len(COLOURS), len(TEMPLATES), -1).mean(2)
     colours /= np.linalg.norm(colours, axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""One object of a picture by itself: the rest of its box is grey."""
+"""A cut-out of one object: the rest of its box is grey."""
 
 import hashlib
 
@@ -9,15 +9,15 @@ from models.core.outcomes.detections import Detection, size_of
 from models.images.formats.contract import Header
 from models.images.image import Image, lossless
 
-GREY = (0x99, 0x99, 0x99)  # what GenEval puts behind an object
+GREY = (0x99, 0x99, 0x99)  # GenEval's background of objects
 BYTES_PER_PIXEL = 4
 
 
 class Cutout(Image):
     """
-    The part of *picture* within an object's box, grey wherever the object's mask is not.
+    The part of *picture* within an object's box, grey outside the object's mask.
 
-    The digest names the picture's digest, the box and the mask, so it is known before anything is decoded.
+    The digest is that of the picture's digest, the box and the mask, so nothing has to be decoded for it.
     Raises `ValueError` for an object without a mask.
     """
 

@@ -1,4 +1,4 @@
-"""The objects that were found in a picture, and which of them count."""
+"""Detected objects, and the filter of those that count."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,22 +8,22 @@ from operator import attrgetter
 from models.core.outcomes.detections import Box, Detection
 from service.metrics.objects.tasks import Tag
 
-THRESHOLD = 0.3  # an object counts if the detector is surer than that
+THRESHOLD = 0.3  # an object counts if its confidence is above that
 COUNTING_THRESHOLD = 0.9  # in tasks of counting
-MAX_OBJECTS = 16  # of a class, the surest ones
+MAX_OBJECTS = 16  # of a class, those with the highest confidence
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """
-    One object.
+    One detected object.
 
     Attributes:
         name: its class.
-        score: how sure the detector is, 0 to 1.
+        score: the detector's confidence, 0 to 1.
         box: left, top, right and bottom in pixels.
-        colour: None where it was not looked at.
-        seen: what the detector says of it, with its mask.
+        colour: None if no check depends on it.
+        seen: the detection with its mask.
     """
 
     name: str
@@ -34,20 +34,20 @@ class Found:
 
 
 Objects = Mapping[str, Sequence[Found]]
-"""By class, the surest first."""
+"""Objects by class, the highest confidence first."""
 
 
 def threshold_of(tag: Tag) -> float:
-    """What the score of an object must be larger than."""
+    """Return the score that an object must exceed."""
     return COUNTING_THRESHOLD if tag == "counting" else THRESHOLD
 
 
 def by_class(found: Iterable[Found], tag: Tag) -> Objects:
     """
-    Those that count in a task, by class.
+    Return the objects that count in a task, by class.
 
-    The released code's other filter, for overlapping boxes, is off by default, and is not here.  Of two that
-    score the same, the later one goes first, as in the released code.
+    The released code's other filter, for overlapping boxes, is off by default, and left out here.  Of two
+    equal scores the later object comes first, as in the released code.
     """
     groups = defaultdict[str, list[Found]](list)
     for each in found:

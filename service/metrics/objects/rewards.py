@@ -1,5 +1,5 @@
 """
-GenEval as a reward: a share of what is asked for, and exactly so many objects.
+GenEval as a reward: partial credit for each clause, and an exact number of objects.
 
 The rules are those of the reward server of flow_grpo (yifan123/reward-server, 92ac29f); deepgen_rl's has the
 same.
@@ -16,11 +16,13 @@ from service.metrics.objects.tasks import Include, Task
 
 class Reward(NamedTuple):
     """
+    The reward of an image.
+
     Attributes:
-        strict: whether there are exactly as many objects as asked for, in their colours and places.  What is
-            excluded plays no part.
-        value: the mean of what each count, colour and position gives; at most 1, and below 0 where there are
-            far too many objects.
+        strict: true if the number of objects is exact, with their colours and positions.  Excluded objects
+            are not checked.
+        value: the mean reward of all counts, colours and positions; at most 1, and below 0 for far too many
+            objects.
     """
 
     strict: bool
@@ -28,8 +30,8 @@ class Reward(NamedTuple):
 
 
 def reward(task: Task, objects: Objects, rule: PositionRule) -> Reward:
-    """What a picture with these *objects*, whose colours are known, gives."""
-    matched: list[Sequence[Found]] = []  # by clause; none where it fails
+    """Return the reward of an image with these *objects*, whose colours are set."""
+    matched: list[Sequence[Found]] = []  # by clause; empty if it fails
     parts: list[float] = []
     for clause in task.include:
         found = objects.get(clause.name, ())
@@ -42,7 +44,7 @@ def reward(task: Task, objects: Objects, rule: PositionRule) -> Reward:
 def of_clause(
     clause: Include, found: Sequence[Found], matched: Sequence[Sequence[Found]], rule: PositionRule
 ) -> tuple[list[float], bool]:
-    """The parts of a clause, and whether it holds."""
+    """Return the rewards of a clause's parts, and True if it holds."""
     parts, holds = [share(clause.count, len(found))], len(found) == clause.count
     if not holds:
         return [*parts, *([0.0] if clause.color or clause.position else [])], False
@@ -55,10 +57,10 @@ def of_clause(
         if not matched[number]:
             return [*parts, 0.0], False
         holds = all(relation in said for said in positions(found, matched[number], rule))
-        parts += [1.0] if holds else [0.0, 1.0]  # the 1 is theirs also where a position is wrong
+        parts += [1.0] if holds else [0.0, 1.0]  # the 1 is also in the original if a position is wrong
     return parts, holds
 
 
 def share(asked: int, found: int) -> float:
-    """1 for the right number, and less by how far *found* is from it."""
+    """Return 1 - |asked - found| / asked."""
     return 1 - abs(asked - found) / asked

@@ -1,5 +1,5 @@
 """
-What a picture should show, as GenEval's metadata say it: objects, their number, colours and places.
+Tasks as in GenEval's metadata: the objects that an image should show, their number, colours and positions.
 
 The field names are those of `evaluation_metadata.jsonl`.
 """
@@ -27,12 +27,12 @@ Index = Annotated[int, Field(ge=0, lt=MAX_CLAUSES), WHOLE]
 
 
 def as_tuple(value: Any) -> Any:
-    """JSON's list of a relation and an index."""
+    """Convert JSON's list of a relation and an index."""
     return tuple(value) if isinstance(value, list) else value
 
 
 class Clause(Strict):
-    """So many objects of a class."""
+    """A number of objects of a class."""
 
     name: ClassName = Field(alias="class")
     count: Count
@@ -40,12 +40,12 @@ class Clause(Strict):
 
 class Include(Clause):
     """
-    Objects that there should be.
+    Objects that the image should show.
 
     Attributes:
-        count: at least so many.
-        color: of so many of them, all the surest ones.
-        position: where they are, and from the objects of which earlier clause (its number, from 0).
+        count: the least number.
+        color: of that many objects, those with the highest confidence.
+        position: relative to the objects of an earlier clause (its number, from 0).
     """
 
     color: Colour | None = None
@@ -53,15 +53,15 @@ class Include(Clause):
 
 
 class Exclude(Clause):
-    """Objects of which there should be fewer than *count*."""
+    """Objects of which there should be fewer than `count`."""
 
 
 class Task(Strict):
     """
-    What a picture should show: all that is included, and nothing that is excluded.
+    The objects that an image should show, and those that it should not.
 
     Attributes:
-        tag: which of GenEval's six tasks it is.
+        tag: one of GenEval's six tasks.
     """
 
     tag: Tag
@@ -70,12 +70,12 @@ class Task(Strict):
 
     @property
     def classes(self) -> list[str]:
-        """Those that any clause names, each once."""
+        """The distinct classes of all clauses."""
         clauses: Sequence[Clause] = [*self.include, *self.exclude]
         return [*dict.fromkeys(clause.name for clause in clauses)]
 
     def faults(self) -> Iterator[str]:
-        """What is wrong with its clauses taken together."""
+        """Yield faults of the clauses as a whole."""
         if not self.include:
             yield "include has no clause"
         for number, clause in enumerate(self.include):
@@ -84,7 +84,7 @@ class Task(Strict):
 
 
 def check(task: Task, where: str) -> Task:
-    """*task* itself.  Raises `NoTask` where its clauses make no sense together."""
+    """Return *task*.  Raises `NoTask` if its clauses contradict each other."""
     for fault in task.faults():
         raise NoTask(f"{where}.{fault}")
     return task

@@ -1,4 +1,4 @@
-"""GenEval's own prompts, read back into what they ask for (Ghosh et al. 2023, appendix C.1)."""
+"""Parser of GenEval's own prompts into tasks (Ghosh et al. 2023, appendix C.1)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,12 +12,12 @@ MAX_QUOTED = 80  # characters of a prompt in an error
 
 
 def article(name: str) -> str:
-    """*name* behind "a" or "an", as its first letter wants it."""
+    """Return *name* after "a" or "an"."""
     return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
 def plural(name: str) -> str:
-    """As the prompts have it: "s", or "es" after an "s", whatever grammar says."""
+    """Return the plural as in the prompts: "s", or "es" after an "s", against grammar if need be."""
     return f"{name}es" if name.endswith("s") else f"{name}s"
 
 
@@ -28,7 +28,7 @@ NUMBERS = {"two": 2, "three": 3, "four": 4}
 
 
 def group(name: str, words: Iterable[str]) -> str:
-    """A pattern of any of *words*."""
+    """Return a pattern of any of *words*."""
     return f"(?P<{name}>{'|'.join(map(re.escape, words))})"
 
 
@@ -47,23 +47,22 @@ TEMPLATES: dict[Tag, re.Pattern[str]] = {
 
 def task_of(prompt: str) -> Task:
     """
-    What a prompt asks for.
+    Return the task of a prompt.
 
     Raises:
-        NoTask: it fits none of the templates, names an object that is none of the 80 classes, or names the
-            same one twice.
+        NoTask: it fits none of the templates, names an object outside the 80 classes, or names one twice.
     """
-    asked = prompt.strip().removeprefix("a photo of ")
-    if asked != prompt.strip():
+    body = prompt.strip().removeprefix("a photo of ")
+    if body != prompt.strip():
         for tag, template in TEMPLATES.items():
-            if (match := template.fullmatch(asked)) and (clauses := clauses_of(tag, match.groupdict())):
+            if (match := template.fullmatch(body)) and (clauses := clauses_of(tag, match.groupdict())):
                 return Task.model_validate({"tag": tag, **clauses})
     quoted = prompt if len(prompt) <= MAX_QUOTED else f"{prompt[:MAX_QUOTED]}…"
     raise NoTask(f'"{quoted}" fits none of GenEval\'s templates with its 80 classes of objects')
 
 
 def clauses_of(tag: Tag, said: Mapping[str, str]) -> dict[str, Any]:
-    """The clauses of a prompt from its parts; none where both of its objects are the same."""
+    """Return the clauses of a prompt from its parts; empty if both of its objects are the same."""
     if tag == "counting":
         name, count = MANY[said["many"]], NUMBERS[said["number"]]
         clause = {"class": name, "count": count}
@@ -79,6 +78,6 @@ def clauses_of(tag: Tag, said: Mapping[str, str]) -> dict[str, Any]:
     ]
     if len({clause["class"] for clause in named}) < len(named):
         return {}
-    if tag == "position":  # the object that the other one is placed by comes first
+    if tag == "position":  # the object that the position refers to comes first
         named = [named[1], {**named[0], "position": [said["relation"], 0]}]
     return {"include": named}

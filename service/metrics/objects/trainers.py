@@ -1,4 +1,4 @@
-"""GenEval as trainers ask for it: a line of metadata for each picture, and five lists in the answer."""
+"""GenEval in trainers' format: a line of metadata per image, and five lists in the response."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args
@@ -9,14 +9,14 @@ from service.core.errors import Invalid
 from service.metrics.common.contract import MetricOptions, Score, TrainerFormat
 from service.metrics.objects.tasks import Tag
 
-READ = ("tag", "include", "exclude", "prompt")  # of a line; its others play no part
-NOT_OF_THE_TASK = -10.0  # which trainers leave out
+READ = ("tag", "include", "exclude", "prompt")  # of a line; others are ignored
+NOT_OF_THE_TASK = -10.0  # trainers leave it out
 
 Options = TypeVar("Options", bound=MetricOptions)
 
 
 def options_of(line: Any, options: Options) -> Options:
-    """The *options* with what a *line* of metadata says.  Raises `Invalid`."""
+    """Return *options* with the values of a *line* of metadata.  Raises `Invalid`."""
     if not isinstance(line, Mapping):
         raise Invalid("must be a dict of GenEval's metadata")
     said = {name: line[name] for name in READ if name in line}
@@ -31,7 +31,7 @@ def options_of(line: Any, options: Options) -> Options:
 
 
 def answered(scores: Sequence[Score]) -> dict[str, Any]:
-    """The answer of their reward servers; `rewards` are right also where only the strict ones were wanted."""
+    """Return the response of their reward servers, with both kinds of rewards for any request."""
     shown = [score.details for score in scores]
     correct = [float(each["correct"]) for each in shown]
     strict = [float(each["strict"]) for each in shown]
@@ -46,7 +46,7 @@ def answered(scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def by_task(values: Sequence[float], tags: Sequence[str]) -> dict[str, list[float]]:
-    """For each task the values, with -10 for pictures of another one."""
+    """Return the values of each task, with -10 for images of another one."""
     return {
         task: [value if tag == task else NOT_OF_THE_TASK for value, tag in zip(values, tags, strict=True)]
         for task in get_args(Tag)

@@ -1,1 +1,1 @@
-"""The rubrics that a VQA model is asked with, as TOML files."""
+"""Rubrics for a VQA model, as TOML files."""

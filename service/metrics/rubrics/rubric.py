@@ -1,4 +1,4 @@
-"""Rubrics: what a model is asked, and what each grade means.  Each is a file beside this one."""
+"""Rubrics: a question and the meaning of each grade.  Each is a TOML file in this folder."""
 
 import tomllib
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ class Rubric(Strict):
 
     Attributes:
         paper: its source.
-        question: what is asked; `{}` is the prompt.
-        grades: what each grade means, the worst first.
-        pictures: all that the model is shown, in this order, each with the text that introduces it; `{}` is
-            the number of a reference.  Empty where that is the image alone, which needs no introduction.
+        question: to the model; `{}` is the prompt.
+        grades: the meaning of each grade, the worst first.
+        pictures: the introduction of each image, in order; `{}` is the number of a reference.  Empty for the
+            image alone, which needs no introduction.
     """
 
     paper: Prompt
@@ -44,11 +44,11 @@ class Rubric(Strict):
 
     @property
     def uses(self) -> tuple[Beside, ...]:
-        """What the model is shown beside the image."""
+        """The other images that the model gets."""
         return tuple(name for name in self.pictures if name != "image")
 
     def text(self, prompt: str, labels: Labels) -> str:
-        """The question, what each label means, the best first, and how to answer."""
+        """Return the question, the meaning of each label, the best first, and how to answer."""
         best_first = sorted(VALUES[labels].items(), key=lambda pair: -pair[1])
         meanings = [f"{label}: {self.grades[value - 1]}" for label, value in best_first]
         how = f"Answer with one {KIND[labels]} only."
@@ -56,15 +56,15 @@ class Rubric(Strict):
 
 
 def read(name: str, text: str) -> Rubric:
-    """The rubric that a file's *text* says.  Raises `ValueError`, which has its *name*."""
+    """Parse a rubric file.  Raises `ValueError` with its *name*."""
     try:
         return Rubric.model_validate(tomllib.loads(text))
-    except ValueError as exc:  # of both
+    except ValueError as exc:  # of TOML or pydantic
         raise ValueError(f"the rubric {name}: {exc}") from exc
 
 
 def rubrics() -> dict[str, Rubric]:
-    """All of them, by the names of their files."""
+    """Return all rubrics by the names of their files."""
     found = {file.name: file for file in files(__package__).iterdir()}
     return {
         stem: read(stem, found[name].read_text(encoding="utf-8"))

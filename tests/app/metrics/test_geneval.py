@@ -191,7 +191,7 @@ async def test_a_class_that_the_detector_does_not_know_is_an_error(serve, detect
     async with serve() as client:
         told = await error(client, "a photo of a cat")
 
-    assert ("unknown_class", "'cat' is not a class that the detector detector knows") == told
+    assert ("unknown_class", "'cat' is not a class of the detector detector") == told
     assert [] == detector.calls
 
 

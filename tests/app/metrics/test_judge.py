@@ -127,7 +127,7 @@ async def test_an_item_without_the_pictures_that_a_rubric_compares_with_is_an_er
 
     error = result["errors"]["judge"]
     assert "missing_picture" == error["code"]
-    assert f"{template} looks at the item's {name}" in error["detail"]
+    assert f"{template} needs the item's {name}" in error["detail"]
     assert [] == fakes["vqa"].calls
 
 

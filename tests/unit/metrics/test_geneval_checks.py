@@ -115,7 +115,7 @@ def test_only_the_surest_objects_are_asked_for_their_colour(replay, tmp_path):
         ({"metadata": {"tag": "colors", "include": []}}, "line 2: metadata.include has no clause"),
         (
             {"metadata": {"tag": "colors", "include": [{"class": "dragon", "count": 1}]}},
-            "line 2: 'dragon' is not a class that GenEval knows",
+            "line 2: 'dragon' is not a class of GenEval",
         ),
         (
             {
