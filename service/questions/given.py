@@ -1,4 +1,4 @@
-"""Question sets that callers send along or name by id."""
+"""Question sets in requests: sent along, or named by id."""
 
 from typing import Annotated, Any, Literal
 
@@ -30,7 +30,7 @@ Phrase = Annotated[
 
 
 class GivenQuestion(Strict):
-    """One question of a set that the caller sends along."""
+    """One question of a set that is sent along."""
 
     id: Id
     text: Text
@@ -40,46 +40,46 @@ class GivenQuestion(Strict):
     expected: str
 
     def question(self) -> Question:
-        """As metrics take it."""
+        """Convert to the type of question sets."""
         parents, choices = tuple(self.depends_on), tuple(getattr(self, "choices", ()))
         return Question(self.id, self.text, self.kind, parents, self.expected, choices, self.phrase)
 
 
 class YesNoQuestion(GivenQuestion):
-    """One that is answered by yes or no."""
+    """A yes-no question."""
 
     expected: Literal["yes"] = "yes"
 
 
 class ChoiceQuestion(GivenQuestion):
-    """One with choices, of which one is expected."""
+    """A question with choices, one of which is expected."""
 
     expected: Text
     choices: list[Text] = Field(min_length=2, max_length=MAX_CHOICES, fail_fast=True)
 
 
 class AnswerQuestion(GivenQuestion):
-    """One with an expected answer, and perhaps with choices."""
+    """A question with an expected answer, and optional choices."""
 
     expected: Text
     choices: list[Text] = Field([], max_length=MAX_CHOICES, fail_fast=True)
 
 
-class Sound(list[GivenQuestion]):
-    """Questions that were checked together, and need not be again where many items share them."""
+class CheckedQuestions(list[GivenQuestion]):
+    """Questions that passed the check of the set, done once even if many items share them."""
 
 
-def sound(questions: Any, validate: ValidatorFunctionWrapHandler) -> Sound:
+def check_set(questions: Any, validate: ValidatorFunctionWrapHandler) -> CheckedQuestions:
     """Refuse repeated ids or texts, unknown parents, cycles and an expected answer that is no choice."""
-    if isinstance(questions, Sound):
+    if isinstance(questions, CheckedQuestions):
         return questions
-    checked = Sound(validate(questions))
+    checked = CheckedQuestions(validate(questions))
     check([question.question() for question in checked])
     return checked
 
 
 def form(value: Any) -> str:
-    """Whether a question set is sent along or named."""
+    """Return the branch of the schema: a list of questions or an id."""
     return "<questions>" if isinstance(value, list) else "<id>"
 
 
@@ -89,14 +89,17 @@ SetId = Annotated[
     branch("<id>"),
 ]
 YesNoSet = Annotated[
-    SetId | Annotated[Annotated[list[YesNoQuestion], Bounds, WrapValidator(sound)], branch("<questions>")],
+    SetId
+    | Annotated[Annotated[list[YesNoQuestion], Bounds, WrapValidator(check_set)], branch("<questions>")],
     Discriminator(form),
 ]
 ChoiceSet = Annotated[
-    SetId | Annotated[Annotated[list[ChoiceQuestion], Bounds, WrapValidator(sound)], branch("<questions>")],
+    SetId
+    | Annotated[Annotated[list[ChoiceQuestion], Bounds, WrapValidator(check_set)], branch("<questions>")],
     Discriminator(form),
 ]
 AnswerSet = Annotated[
-    SetId | Annotated[Annotated[list[AnswerQuestion], Bounds, WrapValidator(sound)], branch("<questions>")],
+    SetId
+    | Annotated[Annotated[list[AnswerQuestion], Bounds, WrapValidator(check_set)], branch("<questions>")],
     Discriminator(form),
 ]

@@ -1,4 +1,4 @@
-"""A lease on the writing of a question set, held while it is written."""
+"""A lease on a question set, held while it is written."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -13,13 +13,13 @@ async def leased(
     store: Store, key: str, sleep: Callable[[float], Awaitable[None]]
 ) -> AsyncIterator[str | None]:
     """
-    The token of a lease on *key*, renewed until the block ends, or None while somebody else has one.
+    Return the token of a lease on *key*, renewed until the block ends, or None if another process has one.
 
-    A store that fails in the meantime does not end the block.  The lease may run out then, and `Store.put`
-    refuses its token.
+    If the store fails in the meantime, the block goes on.  The lease may expire then, and `Store.put` refuses
+    its token.
 
     Raises:
-        NotReady: the store failed at the begin.
+        NotReady: the store failed at the beginning.
     """
     token = await store.claim(key)
     if token is None:

@@ -1,5 +1,5 @@
 """
-Question sets: what one is, and which questions make one.
+Question sets, and the checks of their questions.
 
 Two hashes, never mixed: the **id** names the content (prompt, style, questions), whoever wrote it; the
 **lookup key** names a request for one (see `writer`).
@@ -25,11 +25,11 @@ class Question:
     One question about a picture.
 
     Attributes:
-        kind: what it asks about, in the words of its style.
-        depends_on: ids of the questions that must be answered as expected for this one to make sense.
-        expected: the answer that a picture of the prompt gets.
-        choices: the answers to choose from; empty for a question answered by yes or no.
-        phrase: the words of the prompt that it is about, where its style says so.
+        kind: its topic, in the words of its style.
+        depends_on: ids of the questions that must have their expected answers for this one to apply.
+        expected: the answer for an image of the prompt.
+        choices: possible answers; empty for a yes-no question.
+        phrase: the words of the prompt that it is about, if its style provides them.
     """
 
     id: int
@@ -41,7 +41,7 @@ class Question:
     phrase: str = ""
 
     def content(self) -> dict[str, Any]:
-        """All of it as JSON has it; without fields that it does not use, so that ids stay as they were."""
+        """Return it for JSON, without unused fields, so that ids stay stable."""
         return {
             "id": self.id,
             "text": self.text,
@@ -60,7 +60,7 @@ class QuestionSet:
 
     Attributes:
         provenance: who wrote them.
-        unasked: words of the prompt that should have had a question and got none.
+        unasked: words of the prompt without a question, though the style requires one.
     """
 
     prompt: str
@@ -81,16 +81,16 @@ class QuestionSet:
         return "sha256:" + hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def missing(self) -> dict[str, Any]:
-        """What is unasked as JSON has it; empty where nothing is, so that ids stay as they were."""
+        """Return the field `unasked` for JSON; empty if there is none, so that ids stay stable."""
         return {"unasked": [*self.unasked]} if self.unasked else {}
 
 
 def check(questions: Sequence[Question]) -> None:
     """
-    Refuse a set that cannot be asked: repeated ids or questions, parents that don't exist, cycles.
+    Refuse an invalid set: repeated ids or questions, missing parents, cycles.
 
     Raises:
-        ValueError: a sentence saying what is wrong.
+        ValueError: with the reason.
     """
     ids = {question.id for question in questions}
     if len(ids) < len(questions):
@@ -99,7 +99,7 @@ def check(questions: Sequence[Question]) -> None:
         raise ValueError(f"{len(questions)} questions; at most {MAX_QUESTIONS}")
     if not all(question.text.strip() and question.expected.strip() for question in questions):
         raise ValueError("a question or its expected answer is empty")
-    if len({asks(question) for question in questions}) < len(questions):
+    if len({identity(question) for question in questions}) < len(questions):
         raise ValueError("a question is asked twice")
     for question in questions:
         for parent in question.depends_on:
@@ -109,29 +109,29 @@ def check(questions: Sequence[Question]) -> None:
     ordered(questions)
 
 
-def asks(question: Question) -> tuple[str, str]:
+def identity(question: Question) -> tuple[str, str]:
     """
-    What a question asks, so that no two of a set ask the same.
+    Return what must be unique in a set: the text, and without choices also the expected answer.
 
-    "What is there?" may be asked for "a dog" and for "a cat"; with choices it has but one right answer.
+    "What is there?" may expect "a dog" and, as another question, "a cat"; with choices only one is right.
     """
     sought = "" if question.choices else question.expected
     return question.text.strip().lower(), sought.strip().lower()
 
 
 def check_choices(question: Question) -> None:
-    """Raises `ValueError` where the choices of *question* are no choice, or the expected answer is none."""
+    """Raise `ValueError` if choices are too few or repeated, or the expected answer is not among them."""
     if not question.choices:
         return
     if question.expected not in question.choices:
         raise ValueError(f"the expected answer of question {question.id} is not among its choices")
-    told_apart = {choice.strip().lower() for choice in question.choices}
-    if not 2 <= len(told_apart) == len(question.choices) <= MAX_CHOICES or "" in told_apart:
+    distinct = {choice.strip().lower() for choice in question.choices}
+    if not 2 <= len(distinct) == len(question.choices) <= MAX_CHOICES or "" in distinct:
         raise ValueError(f"question {question.id} needs 2 to {MAX_CHOICES} different choices")
 
 
 def ordered(questions: Sequence[Question]) -> list[Question]:
-    """The questions with every parent before its children.  Raises `ValueError` for a cycle."""
+    """Return the questions, parents before children.  Raises `ValueError` for a cycle."""
     by_id = {question.id: question for question in questions}
     parents = {question.id: question.depends_on for question in questions}
     try:

@@ -1,4 +1,4 @@
-"""A question style: what a question LLM is told to write, and how its answer is read."""
+"""A question style: the instructions to a question LLM, and the parser of its answer."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,11 +13,11 @@ from models.families.question_llm.prompt import user_message
 from service.questions.sets import Question
 
 Ask = Callable[[GenerateCall], Awaitable[str]]
-"""Have the question LLM answer a call; the text it wrote."""
+"""Runs a call of the question LLM, and returns its text."""
 
 
 class Written(NamedTuple):
-    """Questions, and the words of the prompt that should have had one and got none."""
+    """Questions, and the words of the prompt that lack one."""
 
     questions: tuple[Question, ...]
     unasked: tuple[str, ...] = ()
@@ -26,15 +26,15 @@ class Written(NamedTuple):
 @dataclass(frozen=True)
 class Style:
     """
-    One way of asking about a prompt.
+    One way to write questions about a prompt.
 
-    A style that needs several calls of the LLM overrides `write`, and `told` with all that it says there;
-    one that knows what it could not ask about overrides `written` in place of `write`.
+    A style with several calls of the LLM overrides `write`, and `identity` with everything in its messages.
+    One that reports words without a question overrides `written` in place of `write`.
 
     Attributes:
         instructions: the system message.
         schema: JSON schema of the answer.
-        parse: the questions in an answer.  Raises `ValueError`, `KeyError` or `TypeError` for any other text.
+        parse: returns the questions in an answer.  Raises `ValueError`, `KeyError` or `TypeError`.
     """
 
     name: str
@@ -43,22 +43,22 @@ class Style:
     parse: Callable[[str], tuple[Question, ...]]
 
     async def write(self, ask: Ask, prompt: str) -> tuple[Question, ...]:
-        """The questions about *prompt*.  Raises what *ask* and `parse` raise."""
+        """Return the questions about *prompt*.  Raises the errors of *ask* and `parse`."""
         return self.parse(await ask(self.call(prompt)))
 
     async def written(self, ask: Ask, prompt: str) -> Written:
-        """The same, with what is left unasked."""
+        """Return the questions, and the words of the prompt that lack one."""
         return Written(await self.write(ask, prompt))
 
     def call(self, prompt: str) -> GenerateCall:
-        """What the LLM is asked."""
+        """Return the call of the LLM."""
         return GenerateCall(self.instructions, user_message(self.name, prompt), schema=self.schema)
 
     def identity(self) -> list[Any]:
-        """Everything that the LLM is told beside the prompt."""
+        """Return everything in the LLM's messages but the prompt."""
         return [self.instructions, user_message(self.name, ""), self.schema]
 
     @cached_property
     def hash(self) -> str:
-        """Changes with anything that the LLM is told beside the prompt."""
+        """A hash of everything in the LLM's messages but the prompt."""
         return hashlib.sha256(orjson.dumps(self.identity(), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]

@@ -1,1 +1,1 @@
-"""Question sets as files: export, import, and the shapes in which others published theirs."""
+"""Question sets as files: export, import, and the formats of published sets."""

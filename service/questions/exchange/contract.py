@@ -1,4 +1,4 @@
-"""What a file of question sets is: entries, each of them a set or at fault."""
+"""The contract of file formats: entries, each parsed into a question set or an error."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ T = TypeVar("T", bound=BaseModel)
 
 class Entry(NamedTuple):
     """
-    One entry of a file, not understood yet.
+    One entry of a file, before parsing.
 
     Attributes:
-        line: where it is, from 1.
-        item: what its source calls it; empty where it has no name.
+        line: its number, from 1.
+        item: its name in the source; empty if it has none.
     """
 
     line: int
@@ -29,8 +29,8 @@ class Entry(NamedTuple):
     content: Any
 
 
-class Found(NamedTuple):
-    """A set, and what of the entry had to be repaired to make it one."""
+class ParsedSet(NamedTuple):
+    """A set, and the repairs of its entry."""
 
     questions: QuestionSet
     repairs: tuple[str, ...] = ()
@@ -39,20 +39,20 @@ class Found(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Format:
     """
-    A shape in which question sets come as files.
+    A file format of question sets.
 
     Attributes:
-        entries: those of a file, one at a time.  Raises `OSError` or `ValueError` where the file breaks off.
-        read: the set of an entry.  Raises `ValueError` where it holds none.
+        entries: yields the entries of a file.  Raises `OSError` or `ValueError` if the file is truncated.
+        read: returns the set of an entry.  Raises `ValueError` if it is invalid.
     """
 
     name: str
     entries: Callable[[Path], Iterator[Entry]]
-    read: Callable[[Entry], Found]
+    read: Callable[[Entry], ParsedSet]
 
 
 def validated(kind: type[T], entry: Entry) -> T:
-    """The JSON of a line.  Raises `ValueError` that names the first field at fault."""
+    """Parse the JSON of a line.  Raises `ValueError` that names the first invalid field."""
     if len(entry.content) > MAX_LINE:
         raise ValueError(f"the line is longer than {MAX_LINE} bytes")
     try:
@@ -70,7 +70,7 @@ def made(
     provenance: dict[str, str],
     unasked: tuple[str, ...] = (),
 ) -> QuestionSet:
-    """A set that can be asked.  Raises `ValueError`."""
+    """Return a valid set.  Raises `ValueError`."""
     if not prompt.strip() or len(prompt) > MAX_PROMPT:
         raise ValueError(f"the prompt is empty, or longer than {MAX_PROMPT} characters")
     if not questions:

@@ -6,7 +6,7 @@ from itertools import groupby, islice
 from pathlib import Path
 
 from service.core.text_files import table
-from service.questions.exchange.contract import Entry, Format, Found, made
+from service.questions.exchange.contract import Entry, Format, ParsedSet, made
 from service.questions.sets import MAX_QUESTIONS, Question
 from service.questions.styles.dsg import DSG
 
@@ -22,14 +22,14 @@ COLUMNS = (
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """One entry for the rows of an item, which stand together."""
+    """Yield one entry for the adjacent rows of each item."""
     for item, group in groupby(table(path, COLUMNS, fill=""), key=lambda row: row[1]["item_id"]):
         rows = list(islice(group, MAX_QUESTIONS + 1))
         yield Entry(rows[0][0], item, [row for _, row in rows])
 
 
-def read(entry: Entry) -> Found:
-    """The questions of an item; what no set may have is repaired, and the other questions stay."""
+def read(entry: Entry) -> ParsedSet:
+    """Parse the questions of an item, with repairs of everything that is invalid in a set."""
     rows: list[dict[str, str]] = entry.content
     repairs = []
     parents = parents_of([row["dependency"] for row in rows])
@@ -37,7 +37,7 @@ def read(entry: Entry) -> Found:
         parents = [()] * len(rows)
         repairs.append("a dependency is not a number, so all dependencies are dropped")
     questions = [question(row, ids) for row, ids in zip(rows, parents, strict=True)]
-    for repair in (numbered_once, asked, asked_once, with_known_parents, without_cycles):
+    for repair in (numbered_once, not_empty, asked_once, with_known_parents, without_cycles):
         repaired, what = repair(questions)
         if repaired != questions:
             questions = repaired
@@ -48,11 +48,11 @@ def read(entry: Entry) -> Found:
     provenance = {"source": "j-min/DSG", "item": entry.item}
     if repairs:
         provenance["repaired"] = "; ".join(repairs)
-    return Found(made(prompts.pop(), DSG.name, tuple(questions), provenance), tuple(repairs))
+    return ParsedSet(made(prompts.pop(), DSG.name, tuple(questions), provenance), tuple(repairs))
 
 
 def question(row: Mapping[str, str], parents: tuple[int, ...]) -> Question:
-    """The question of a row.  Raises `ValueError`."""
+    """Parse the question of a row.  Raises `ValueError`."""
     if not row["proposition_id"].isdecimal():
         raise ValueError(f"proposition_id {row['proposition_id']!r} is not a number")
     kind = row["tuple"].partition(" (")[0]
@@ -62,9 +62,9 @@ def question(row: Mapping[str, str], parents: tuple[int, ...]) -> Question:
 
 def parents_of(dependencies: Sequence[str]) -> list[tuple[int, ...]] | None:
     """
-    The parents of each question of an item; None where a dependency holds a word, as in "5, right".
+    Parse the parents of each question of an item; None if a dependency contains a word, as in "5, right".
 
-    The authors' code then drops all dependencies of the item.  0 means "no parent", also beside others.
+    The authors' code then drops all dependencies of the item.  0 means "no parent", also in a list.
     """
     try:
         numbers = [map(int, text.split(",")) for text in dependencies]
@@ -77,7 +77,7 @@ Repair = tuple[list[Question], str]
 
 
 def numbered_once(questions: Sequence[Question]) -> Repair:
-    """Of questions with one number the first keeps it, and its children; the others get new ones."""
+    """Renumber questions with a repeated number; the first keeps the number and its children."""
     ids = {q.id for q in questions}
     fresh = iter(range(max(ids) + 1, max(ids) + 1 + len(questions)))
     known = set[int]()
@@ -88,13 +88,13 @@ def numbered_once(questions: Sequence[Question]) -> Repair:
     return kept, "a number stands there twice: the second question gets a new one"
 
 
-def asked(questions: Sequence[Question]) -> Repair:
-    """Without propositions that nothing asks about."""
+def not_empty(questions: Sequence[Question]) -> Repair:
+    """Drop empty questions."""
     return [q for q in questions if q.text.strip()], "a question is empty: it is dropped"
 
 
 def asked_once(questions: Sequence[Question]) -> Repair:
-    """Of equal questions the first stays, and is the parent of the others' children."""
+    """Drop repeated questions; the first becomes the parent of the others' children."""
     first: dict[str, int] = {}
     same = {q.id: first.setdefault(q.text.strip().lower(), q.id) for q in questions}
     kept = [
@@ -106,14 +106,14 @@ def asked_once(questions: Sequence[Question]) -> Repair:
 
 
 def with_known_parents(questions: Sequence[Question]) -> Repair:
-    """Without parents that are not there."""
+    """Drop dependencies on missing parents."""
     ids = {q.id for q in questions}
     kept = [replaced(q, (id for id in q.depends_on if id in ids)) for q in questions]
     return kept, "a parent is missing: the dependency is dropped"
 
 
 def without_cycles(questions: Sequence[Question]) -> Repair:
-    """Without the dependencies that close a cycle; those on earlier questions go before others."""
+    """Drop dependencies that close a cycle; those on earlier questions are kept first."""
     edges = [(q.id, parent) for q in questions for parent in q.depends_on]
     kept: dict[int, list[int]] = {q.id: [] for q in questions}
     for child, parent in sorted(edges, key=lambda edge: edge[0] <= edge[1]):
@@ -124,18 +124,18 @@ def without_cycles(questions: Sequence[Question]) -> Repair:
 
 
 def ancestors(id: int, parents: Mapping[int, Sequence[int]]) -> set[int]:
-    """A question with all that it depends on."""
+    """Return a question with all its ancestors."""
     found: set[int] = set()
-    left = [id]
-    while left:
-        if (one := left.pop()) not in found:
+    pending = [id]
+    while pending:
+        if (one := pending.pop()) not in found:
             found.add(one)
-            left.extend(parents[one])
+            pending.extend(parents[one])
     return found
 
 
 def replaced(question: Question, parents: Iterable[int]) -> Question:
-    """The question with other parents."""
+    """Return the question with other parents."""
     return replace(question, depends_on=tuple(parents))
 
 

@@ -1,4 +1,4 @@
-"""Our own format: JSON Lines, one set a line, with its id."""
+"""Scoregate's format: JSON Lines, one set per line, with its id."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,13 +8,13 @@ from pydantic import Field
 
 from service.core.fields import Prompt, Strict
 from service.core.text_files import lines
-from service.questions.exchange.contract import Entry, Format, Found, made, validated
+from service.questions.exchange.contract import Entry, Format, ParsedSet, made, validated
 from service.questions.sets import Question, QuestionSet
 from service.questions.stores.contract import content_of
 
 
 class QuestionLine(Strict):
-    """A question as `Question.content` writes it."""
+    """A question as written by `Question.content`."""
 
     id: int
     text: str
@@ -25,13 +25,13 @@ class QuestionLine(Strict):
     phrase: str = ""
 
     def question(self) -> Question:
-        """As sets have it."""
+        """Convert to the type of question sets."""
         parents, choices = tuple(self.depends_on), tuple(self.choices)
         return Question(self.id, self.text, self.kind, parents, self.expected, choices, self.phrase)
 
 
 class SetLine(Strict):
-    """A set; the id may be left out by those who write sets by hand."""
+    """A set; the id is optional, for sets written by hand."""
 
     prompt: Prompt
     style: str
@@ -42,24 +42,24 @@ class SetLine(Strict):
 
 
 def line_of(questions: QuestionSet) -> bytes:
-    """A set as one line, with its line feed."""
+    """Return a set as one line, with a line feed."""
     return orjson.dumps({"id": questions.id, **content_of(questions)}, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """One entry a line."""
+    """Yield one entry per line."""
     for number, line in lines(path):
         yield Entry(number, "", line)
 
 
-def read(entry: Entry) -> Found:
-    """The set of a line, if its id is right."""
+def read(entry: Entry) -> ParsedSet:
+    """Parse the set of a line.  Raises `ValueError` for a wrong id."""
     line = validated(SetLine, entry)
     questions = tuple(question.question() for question in line.questions)
     found = made(line.prompt, line.style, questions, line.provenance, tuple(line.unasked))
     if line.id and line.id != found.id:
         raise ValueError(f"the id is {line.id}, but that of its content is {found.id}")
-    return Found(found)
+    return ParsedSet(found)
 
 
 format = Format("jsonl", entries, read)

@@ -1,4 +1,4 @@
-"""All formats of files of question sets: one file each beside it."""
+"""All file formats of question sets, one module each in this package."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,7 +11,7 @@ from service.questions.exchange.contract import Format
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """Every format by name: what the modules of this package call `format`."""
+    """Return every format by name: the `format` of each module."""
     modules = [import_module(f"{package.__name__}.{info.name}") for info in iter_modules(package.__path__)]
     declared = [vars(module).get("format") for module in modules]
     return {found.name: found for found in declared if isinstance(found, Format)}

@@ -1,7 +1,7 @@
 """
-The JSON Lines of GenEval 2 (arXiv 2512.16853): a prompt with `[question, answer]` pairs a line.
+The JSON Lines of GenEval 2 (arXiv 2512.16853): a prompt with `[question, answer]` pairs per line.
 
-They have no choices, so they are scored by the probability of the answer itself.
+Questions have no choices, so the score is the probability of the answer itself.
 """
 
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from pydantic import BaseModel, ConfigDict
 
 from service.core.fields import Prompt
 from service.core.text_files import lines
-from service.questions.exchange.contract import Entry, Format, Found, made, validated
+from service.questions.exchange.contract import Entry, Format, ParsedSet, made, validated
 from service.questions.sets import Question
 
 STYLE = "tifa"
 
 
 class Line(BaseModel):
-    """One prompt; other fields are not looked at."""
+    """One prompt; other fields are ignored."""
 
     model_config = ConfigDict(strict=True)
 
@@ -28,13 +28,13 @@ class Line(BaseModel):
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """One entry a line."""
+    """Yield one entry per line."""
     for number, line in lines(path):
         yield Entry(number, "", line)
 
 
-def read(entry: Entry) -> Found:
-    """The set of a line; the kind of a question is its skill, where there is one for each."""
+def read(entry: Entry) -> ParsedSet:
+    """Parse the set of a line; the kind of a question is its skill, if there is one for each."""
     line = validated(Line, entry)
     kinds = line.skills if len(line.skills) == len(line.vqa_list) else [""] * len(line.vqa_list)
     questions = tuple(
@@ -43,7 +43,7 @@ def read(entry: Entry) -> Found:
     )
     if not all(question.expected.strip() for question in questions):
         raise ValueError("an answer is empty")
-    return Found(made(line.prompt, STYLE, questions, {"source": "GenEval 2"}))
+    return ParsedSet(made(line.prompt, STYLE, questions, {"source": "GenEval 2"}))
 
 
 format = Format("geneval2", entries, read)

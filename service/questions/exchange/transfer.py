@@ -1,4 +1,4 @@
-"""Question sets from a file into a store, and from a store into a file."""
+"""Import of question sets from a file into a store, and export."""
 
 import gzip
 import os
@@ -13,12 +13,12 @@ from service.questions.sets import QuestionSet
 from service.questions.stores.contract import Store
 from service.questions.writer import imported_key
 
-PROGRESS = 1000  # sets between two lines about it
+PROGRESS = 1000  # sets between two lines of progress
 
 
 @dataclass(slots=True)
 class Imported:
-    """How many sets were stored, how many of those had to be repaired, and how many entries were refused."""
+    """The numbers of stored sets, of repaired ones among them, and of refused entries."""
 
     imported: int = 0
     repaired: int = 0
@@ -31,12 +31,12 @@ async def import_sets(
     """
     Store the sets of a file.
 
-    Each becomes the imported set of its prompt in its style, unless there is another already.
-    What is repaired or refused is told on stderr, and so is a file that breaks off.
+    Each becomes the imported set of its prompt in its style, unless there is one already.  Repairs, refused
+    entries and a truncated file are reported on stderr.
 
     Args:
-        only: take only the items whose names begin with this and `_`; all where it is empty.
-        styles: that a set may be of.
+        only: import only items whose names begin with this and `_`; empty for all.
+        styles: allowed styles.
 
     Raises:
         OSError: the file cannot be read.
@@ -77,9 +77,9 @@ async def import_entry(
 
 async def export_sets(store: Store, path: Path) -> int:
     """
-    Write all sets into a file, gzipped if its name ends in `.gz`; how many.
+    Write all sets to a file, gzipped if its name ends in `.gz`, and return their number.
 
-    The file is there only when it is whole.
+    The file appears only when it is complete.
 
     Raises:
         OSError: it cannot be written.
@@ -101,11 +101,11 @@ async def export_sets(store: Store, path: Path) -> int:
 
 
 def refuse(done: Imported, reason: str) -> None:
-    """Count what was refused, and say why."""
+    """Count a refused entry, and print the reason."""
     done.refused += 1
     say(f"refused: {reason}")
 
 
 def say(line: str) -> None:
-    """Tell whoever runs the command."""
+    """Print a line to stderr."""
     print(line, file=sys.stderr)

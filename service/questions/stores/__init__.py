@@ -1,1 +1,1 @@
-"""Where question sets are kept: in a file, or in a Redis that processes share."""
+"""Stores of question sets: a SQLite file, or a Redis that processes share."""

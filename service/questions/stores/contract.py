@@ -1,4 +1,4 @@
-"""Where question sets are kept, with the latest ones in memory."""
+"""The contract of question stores, with a cache of recent sets in memory."""
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -9,25 +9,25 @@ import orjson
 
 from service.questions.sets import Question, QuestionSet
 
-LEASE_S = 5.0  # that a lease lasts unless it is renewed
+LEASE_S = 5.0  # until a lease expires, unless it is renewed
 
 
 class LeaseLost(Exception):
-    """A set was not stored: meanwhile somebody else may have begun to write one."""
+    """A set was not stored, since another process may be writing one."""
 
 
 class Store(ABC):
     """
     Sets by id, and ids by lookup key.
 
-    Processes may share what lies behind.  The first set stored under a lookup key is the one in force
-    for all of them, so that a prompt is scored with one set everywhere.  What is stored and is not
-    a set counts as missing, and the next set written replaces it.
+    Processes may share the backend.  The first set stored under a lookup key is in force for all of them, so
+    that a prompt has one set everywhere.  Stored content that is not a set counts as missing, and the next
+    set replaces it.
 
-    A lease says who writes the set of a lookup key, so that one process does.  It ends by itself soon after
-    its holder does, and its token keeps a holder that was too slow from storing anything.
+    A lease ensures that one process writes the set of a lookup key.  It expires soon after its holder ends,
+    and a holder that was too slow cannot store anything with its token.
 
-    All methods raise `NotReady` where the place of the sets fails.
+    All methods raise `NotReady` if the backend fails.
     """
 
     def __init__(self, in_memory: int) -> None:
@@ -35,16 +35,16 @@ class Store(ABC):
         self._recent: OrderedDict[str, QuestionSet] = OrderedDict()  # by lookup key and by id
 
     async def find(self, *keys: str) -> QuestionSet | None:
-        """The set under the first lookup key that has one; those in memory go first."""
+        """Return the set under the first lookup key that has one; sets in memory come first."""
         return await self._cached(keys, self._find)
 
     async def get(self, id: str) -> QuestionSet | None:
-        """The set with that id."""
+        """Return the set with that id."""
         return await self._cached([id], self._get)
 
     async def put(self, key: str, questions: QuestionSet, token: str | None = None) -> QuestionSet:
         """
-        Store a set under its id and a lookup key; the set in force, which may be an earlier one.
+        Store a set under its id and a lookup key, and return the set in force, which may be an earlier one.
 
         Raises:
             LeaseLost: *token* is not that of the lease on *key*.  Nothing was stored.
@@ -56,19 +56,19 @@ class Store(ABC):
 
     @abstractmethod
     async def claim(self, key: str) -> str | None:
-        """The token of a new lease on a lookup key, for `LEASE_S`; None while somebody has one."""
+        """Return the token of a new lease on a lookup key, for `LEASE_S`; None if it is taken."""
 
     @abstractmethod
     async def renew(self, key: str, token: str) -> None:
-        """Let the lease last `LEASE_S` from now on, if *token* is still its own."""
+        """Extend the lease to `LEASE_S` from now, if *token* is still valid."""
 
     @abstractmethod
     async def release(self, key: str, token: str) -> None:
-        """End the lease, if *token* is still its own."""
+        """End the lease, if *token* is still valid."""
 
     @abstractmethod
     def sets(self) -> AsyncIterator[tuple[str, QuestionSet | None]]:
-        """Every stored id with its set, or with None where what is stored is not a set."""
+        """Yield every stored id with its set, or with None if the content is not a set."""
 
     @abstractmethod
     async def _find(self, *keys: str) -> QuestionSet | None: ...
@@ -87,7 +87,7 @@ class Store(ABC):
         if found := await read(*names):
             self._remember(names[0], found)
             return found
-        return self._known(names)  # what was put in the meantime
+        return self._known(names)  # stored in the meantime
 
     def _known(self, names: Sequence[str]) -> QuestionSet | None:
         for name in names:
@@ -103,7 +103,7 @@ class Store(ABC):
 
 
 def content_of(questions: QuestionSet) -> dict[str, Any]:
-    """A set as JSON has it."""
+    """Return a set for JSON."""
     return {
         "prompt": questions.prompt,
         "style": questions.style,
@@ -114,12 +114,12 @@ def content_of(questions: QuestionSet) -> dict[str, Any]:
 
 
 def to_json(questions: QuestionSet) -> bytes:
-    """A set as stores keep it."""
+    """Serialize a set for a store."""
     return orjson.dumps(content_of(questions))
 
 
 def from_json(content: bytes, id: str) -> QuestionSet | None:
-    """The set that `to_json` wrote, or None where *content* is not the whole set with that *id*."""
+    """Return the set written by `to_json`, or None if *content* is not the whole set with that *id*."""
     try:
         written = orjson.loads(content)
         questions = tuple(read(entry) for entry in written.pop("questions"))
@@ -131,7 +131,7 @@ def from_json(content: bytes, id: str) -> QuestionSet | None:
 
 
 def read(entry: dict[str, Any]) -> Question:
-    """A question as `Question.content` wrote it.  Raises `KeyError` or `TypeError`."""
+    """Return a question written by `Question.content`.  Raises `KeyError` or `TypeError`."""
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
     }

@@ -1,4 +1,4 @@
-"""The SQLite file of question sets: opened, checked, and moved aside where it is broken."""
+"""The SQLite file of question sets: opened, checked, and replaced if it is corrupt."""
 
 import fcntl
 import logging
@@ -25,20 +25,20 @@ SYNCHRONOUS = "NORMAL"  # a power cut may take the last sets, and never the file
 
 def opened(path: Path, busy_s: float) -> sqlite3.Connection:
     """
-    A connection to a file that can be read and written, made where there is none.
+    Connect to a file that can be read and written; it is created if it is missing.
 
-    A broken file is moved to `NAME.corrupt-TIME`, which the log says, and a new one is begun: question sets
-    can be written anew.
+    A corrupt file is moved to `NAME.corrupt-TIME` with a log message, and a new one is created, since
+    question sets can be written again.
 
     Args:
-        busy_s: how long a command waits for another process' lock, in seconds.
+        busy_s: the timeout of a command that waits for another process' lock.
 
     Raises:
-        OSError, sqlite3.Error: it cannot be made, read or written.
+        OSError, sqlite3.Error: it cannot be created, read or written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with locked(path, fcntl.LOCK_SH):  # nobody moves the file while it is opened
+        with locked(path, fcntl.LOCK_SH):  # so that no process moves the file meanwhile
             connection = checked(path)
     except sqlite3.DatabaseError as exc:
         if not is_broken(exc):
@@ -50,7 +50,7 @@ def opened(path: Path, busy_s: float) -> sqlite3.Connection:
 
 
 def usable(path: Path, busy_s: float) -> sqlite3.Connection:
-    """The same.  Raises `SettingsError`, or `NotYet` where another process keeps the file locked."""
+    """Connect as `opened`.  Raises `SettingsError`, or `NotYet` if another process holds the lock."""
     try:
         return opened(path, busy_s)
     except (OSError, sqlite3.Error) as exc:
@@ -59,7 +59,7 @@ def usable(path: Path, busy_s: float) -> sqlite3.Connection:
 
 
 def replaced(path: Path) -> sqlite3.Connection:
-    """A connection to the file that another process has begun in the meantime, or to a new one."""
+    """Connect to the file that another process has created in the meantime, or to a new one."""
     try:
         return checked(path)
     except sqlite3.DatabaseError as exc:
@@ -75,7 +75,7 @@ def replaced(path: Path) -> sqlite3.Connection:
 
 
 def checked(path: Path) -> sqlite3.Connection:
-    """A connection that was read and written once.  Raises `sqlite3.Error`."""
+    """Connect, and test reading and writing.  Raises `sqlite3.Error`."""
     connection = sqlite3.connect(path, timeout=START_S)
     try:
         connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
@@ -92,19 +92,19 @@ def checked(path: Path) -> sqlite3.Connection:
 
 
 class Corrupt(sqlite3.DatabaseError):
-    """What SQLite's own check found."""
+    """A fault found by SQLite's own check."""
 
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 def is_broken(exc: sqlite3.Error) -> bool:
-    """Whether the file is at fault, and not its place or another process."""
+    """Return True if the file is corrupt, rather than missing or locked."""
     return getattr(exc, "sqlite_errorcode", 0) & 0xFF in BROKEN
 
 
 @contextmanager
 def locked(path: Path, kind: int) -> Iterator[None]:
-    """Hold the lock on the file's name: shared by all who open it, or for one who replaces it."""
+    """Hold the lock on the file's name: shared to open the file, exclusive to replace it."""
     with path.with_name(path.name + ".lock").open("w") as lock:
         fcntl.flock(lock, kind)
         yield

@@ -1,4 +1,4 @@
-"""The store that the settings name."""
+"""The store of the settings."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,10 +14,10 @@ from service.questions.stores.sqlite import SQLiteStore
 
 def check_store(cache: CacheSettings) -> None:
     """
-    Open the file of question sets once, if there is to be one, before anything that takes long.
+    Open the file of question sets once, if the settings name one, before anything slow.
 
     Raises:
-        SettingsError: it cannot be used; `NotYet` where another process keeps it locked.
+        SettingsError: it cannot be used; `NotYet` if another process holds the lock.
     """
     if not is_redis(cache.questions):
         usable(cache.questions_path, busy_s=0.0).close()
@@ -26,10 +26,10 @@ def check_store(cache: CacheSettings) -> None:
 @asynccontextmanager
 async def opened_store(cache: CacheSettings, client: RedisClient | None) -> AsyncIterator[Store]:
     """
-    The store of question sets.
+    Open the store of question sets.
 
     Args:
-        client: the Redis that `cache.questions` names, opened; None where it names a file.
+        client: of the Redis in `cache.questions`; None for a file.
 
     Raises:
         SettingsError: the file cannot be used.

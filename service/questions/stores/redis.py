@@ -15,17 +15,17 @@ T = TypeVar("T")
 PREFIX = "scoregate:questions:"
 LEASE = PREFIX + "lease:"
 LEASE_MS = round(1000 * LEASE_S)
-PAGE = 256  # keys looked at at once
+PAGE = 256  # keys per scan
 
 
 class RedisStore(Store):
     """
     Sets and lookup keys as strings under `scoregate:questions:`, and leases, which expire.
 
-    A key of ours that holds something other than a string is Redis' error, and so `NotReady`.
+    A key with a value that is not a string is an error of Redis, and so `NotReady`.
 
     Args:
-        ttl_s: seconds until a set expires, from when it was stored; None: never.
+        ttl_s: seconds until a stored set expires; None for never.
     """
 
     def __init__(self, client: RedisClient, in_memory: int, ttl_s: int | None = None) -> None:
@@ -33,23 +33,23 @@ class RedisStore(Store):
         self._client, self._ttl_s = client, ttl_s
 
     async def claim(self, key: str) -> str | None:
-        """As the contract says; the time is Redis' own."""
+        """Implement `Store.claim` by Redis' clock."""
         token = secrets.token_hex()
         taken = await self._do(lambda redis: redis.set(LEASE + key, token, nx=True, px=LEASE_MS))
         return token if taken else None
 
     async def renew(self, key: str, token: str) -> None:
-        """As the contract says."""
+        """Implement `Store.renew`."""
         await self._do(
             lambda redis: if_held(redis, key, token, lambda pipe, lease: pipe.pexpire(lease, LEASE_MS))
         )
 
     async def release(self, key: str, token: str) -> None:
-        """As the contract says."""
+        """Implement `Store.release`."""
         await self._do(lambda redis: if_held(redis, key, token, lambda pipe, lease: pipe.delete(lease)))
 
     async def sets(self) -> AsyncIterator[tuple[str, QuestionSet | None]]:
-        """As the contract says, in no order; one may come twice while others are stored."""
+        """Implement `Store.sets` in any order; one may come twice if others are stored meanwhile."""
         cursor = 0
         while True:
             cursor, found = await self._do(partial(page, cursor=cursor))
@@ -68,7 +68,7 @@ class RedisStore(Store):
         return await self._do(lambda redis: put(redis, key, questions, token, self._ttl_s))
 
     def _remember(self, name: str, questions: QuestionSet) -> None:
-        # Another process may write another set once a lookup key has expired.  An id is one set for good.
+        # Another process may write another set once a lookup key has expired.  The set of an id is fixed.
         if self._ttl_s is None or name == questions.id:
             super()._remember(name, questions)
 
@@ -80,7 +80,7 @@ class RedisStore(Store):
 
 
 async def find(redis: Any, *keys: str) -> QuestionSet | None:
-    """The set under the first lookup key that has one."""
+    """Return the set under the first lookup key that has one."""
     for key in keys:
         id = await redis.get(PREFIX + key)
         if id is not None and (found := await get(redis, id.decode(errors="replace"))):
@@ -89,26 +89,26 @@ async def find(redis: Any, *keys: str) -> QuestionSet | None:
 
 
 async def get(redis: Any, id: str) -> QuestionSet | None:
-    """The set with that id."""
+    """Return the set with that id."""
     content = await redis.get(PREFIX + id)
     return None if content is None else from_json(content, id)
 
 
 async def if_held(redis: Any, key: str, token: str, change: Callable[[Any, str], object]) -> None:
-    """Change the lease on a lookup key, in one step with the look at its token."""
+    """Change the lease on a lookup key in one transaction with the check of its token."""
     lease = LEASE + key
 
-    async def look(pipe: Any) -> None:
+    async def check(pipe: Any) -> None:
         held = await pipe.get(lease) == token.encode()
         pipe.multi()
         if held:
             change(pipe, lease)
 
-    await redis.transaction(look, lease)
+    await redis.transaction(check, lease)
 
 
 async def page(redis: Any, cursor: int) -> tuple[int, list[tuple[str, bytes]]]:
-    """Some ids with what is stored under them, and the cursor to those that follow; 0 after the last."""
+    """Return some ids with their content, and the next cursor; 0 after the last."""
     cursor, keys = await redis.scan(cursor, match=PREFIX + "sha256:*", count=PAGE)
     contents = await redis.mget(keys) if keys else []
     ids = [key.removeprefix(PREFIX.encode()).decode(errors="replace") for key in keys]
@@ -118,7 +118,7 @@ async def page(redis: Any, cursor: int) -> tuple[int, list[tuple[str, bytes]]]:
 async def put(
     redis: Any, key: str, questions: QuestionSet, token: str | None, ttl_s: int | None = None
 ) -> QuestionSet:
-    """The set in force: *questions*, unless another process was faster.  Raises `LeaseLost`."""
+    """Return the set in force: *questions*, unless another process was faster.  Raises `LeaseLost`."""
 
     async def write(pipe: Any) -> QuestionSet:
         if token is not None and await pipe.get(LEASE + key) != token.encode():
@@ -127,12 +127,12 @@ async def put(
         pipe.multi()
         if in_force is None:
             pipe.set(PREFIX + key, questions.id, ex=ttl_s)
-        # Stored anew with an expiry, so that no lookup key outlives its set.
+        # Stored again with a new expiry, so that no lookup key outlives its set.
         if known is None or (ttl_s and in_force is None):
             pipe.set(PREFIX + questions.id, to_json(known or questions), ex=ttl_s)
         return in_force or questions
 
-    # Begun anew where somebody else writes one of the keys in the meantime.
+    # Repeated if another process writes one of the keys in the meantime.
     watched = (PREFIX + key, PREFIX + questions.id, LEASE + key)
     in_force: QuestionSet = await redis.transaction(write, *watched, value_from_callable=True)
     return in_force

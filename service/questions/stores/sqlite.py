@@ -1,4 +1,4 @@
-"""Question sets on disk (SQLite)."""
+"""Question sets in a SQLite file."""
 
 import asyncio
 import secrets
@@ -19,18 +19,18 @@ from service.questions.stores.file import usable
 
 T = TypeVar("T")
 
-TIMEOUT_S = 2.0  # of a command, with its wait for those before it and for other processes
-PAGE = 256  # sets read at once
+TIMEOUT_S = 2.0  # of a command, including its wait for earlier ones and for other processes
+PAGE = 256  # sets per query
 IN_FORCE = "sets JOIN lookups USING (id) WHERE key = ?"
 
 
 class SQLiteStore(Store):
     """
-    A file; one thread owns the connection, so writes never meet, and processes may share it (WAL).
+    A SQLite file; one thread owns the connection, and processes may share the file (WAL).
 
     Args:
-        timeout_s: of one command; other processes may hold the file locked for half of it.
-        now: the time in seconds, the same for all processes that share the file.
+        timeout_s: of one command; other processes may hold the lock for half of it.
+        now: a clock in seconds, shared by all processes that use the file.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class SQLiteStore(Store):
         self._connection: sqlite3.Connection
 
     async def __aenter__(self) -> Self:
-        """Open or create the file.  Raises `SettingsError`, or `NotYet` where another process has it."""
+        """Open or create the file.  Raises `SettingsError`, or `NotYet` if another process holds the lock."""
         try:
             self._connection = await self._on_thread(lambda: usable(self._path, self._timeout_s / 2))
         except SettingsError:
@@ -60,20 +60,20 @@ class SQLiteStore(Store):
         self._thread.shutdown()
 
     async def claim(self, key: str) -> str | None:
-        """As the contract says."""
+        """Implement `Store.claim`."""
         return await self._do(lambda: self._claim(key))
 
     async def renew(self, key: str, token: str) -> None:
-        """As the contract says."""
+        """Implement `Store.renew`."""
         until = self._now() + LEASE_S
         await self._run("UPDATE leases SET until = ? WHERE key = ? AND token = ?", until, key, token)
 
     async def release(self, key: str, token: str) -> None:
-        """As the contract says."""
+        """Implement `Store.release`."""
         await self._run("DELETE FROM leases WHERE key = ? AND token = ?", key, token)
 
     async def sets(self) -> AsyncIterator[tuple[str, QuestionSet | None]]:
-        """As the contract says, by id."""
+        """Implement `Store.sets`."""
         last, query = "", f"SELECT id, content FROM sets WHERE id > ? ORDER BY id LIMIT {PAGE}"
         while rows := await self._do(partial(self._rows, query, last)):
             for id, content in rows:
@@ -103,7 +103,7 @@ class SQLiteStore(Store):
         token, now = secrets.token_hex(), self._now()
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            # One that lasts longer than any does is of a clock that was set back since.
+            # A lease that lasts too long was written before the clock was set back.
             over = "DELETE FROM leases WHERE until NOT BETWEEN ? AND ?"
             self._connection.execute(over, (now, now + LEASE_S))
             begin = "INSERT OR IGNORE INTO leases VALUES (?, ?, ?)"

@@ -22,7 +22,7 @@ SCHEMA = schema("questions", id=NUMBER, kind=STRING, text=STRING, depends_on=NUM
 
 
 def parse(answer: str) -> tuple[Question, ...]:
-    """The questions in an answer that follows `SCHEMA`."""
+    """Parse an answer that follows `SCHEMA`."""
     return tuple(
         Question(
             number(entry["id"]),
@@ -38,7 +38,7 @@ class InThreeCalls(Style):
     """As in the paper: tuples first, then a question and the parents of each tuple."""
 
     async def write(self, ask: Ask, prompt: str) -> tuple[Question, ...]:
-        """The questions about *prompt*.  Raises what *ask* and the readers of its answers raise."""
+        """Return the questions about *prompt*.  Raises the errors of *ask* and the parsers."""
         tuples = {
             number(entry["id"]): text(entry["tuple"])
             for entry in entries(await ask(self._call("tuples", prompt)), "tuples")
@@ -62,7 +62,7 @@ class InThreeCalls(Style):
         return GenerateCall(instructions(f"dsg_{step}"), user, schema=STEPS[step])
 
     def identity(self) -> list[Any]:
-        """Everything that the LLM is told beside the prompt, in all three calls."""
+        """Return everything in the messages of all three calls but the prompt."""
         return [
             [instructions(f"dsg_{step}"), user_message(f"{self.name} {step}", ""), STEPS[step]]
             for step in STEPS

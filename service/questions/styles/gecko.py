@@ -25,7 +25,7 @@ ASKING = instructions("gecko_questions")
 
 
 class Keyword(NamedTuple):
-    """A word of the prompt, or several that belong together, and what kind of word it is."""
+    """A word or phrase of the prompt, and its kind."""
 
     text: str
     kind: str
@@ -33,18 +33,18 @@ class Keyword(NamedTuple):
 
 class Gecko(Style):
     """
-    One question for each keyword that an image can show: that the prompt is covered can be seen.
+    One question for each keyword that an image can show, so that coverage of the prompt can be checked.
 
-    The paper asks for the questions one after another; here one call writes them all.  A keyword that it
-    left out is reported with the set.
+    In the paper each question is a call; here one call writes them all.  Keywords without a question are
+    reported with the set.
     """
 
     async def written(self, ask: Ask, prompt: str) -> Written:
         """
-        The questions about *prompt*, each with its keyword's id, and the keywords without one.
+        Return the questions about *prompt*, each with its keyword's id, and the keywords without one.
 
         Raises:
-            ValueError: a question has the number of no keyword, or what *ask* and the readers raise.
+            ValueError: a question has the number of no keyword.  Also the errors of *ask* and the parsers.
         """
         keywords = groundable(await ask(self.call(prompt)))
         if not keywords:
@@ -65,12 +65,12 @@ class Gecko(Style):
         return GenerateCall(ASKING, user, schema=QUESTIONS)
 
     def identity(self) -> list[Any]:
-        """Everything that the LLM is told beside the prompt, in both calls."""
+        """Return everything in the messages of both calls but the prompt."""
         return [*super().identity(), ASKING, user_message(f"{self.name} questions", ""), QUESTIONS]
 
 
 def groundable(answer: str) -> dict[int, Keyword]:
-    """The keywords that an image can show, by number, in an answer that follows `KEYWORDS`."""
+    """Parse the keywords that an image can show, by number, from an answer that follows `KEYWORDS`."""
     found: dict[int, Keyword] = {}
     for entry in entries(answer, "keywords"):
         id, seen = number(entry["id"]), entry["groundable"]
@@ -84,12 +84,12 @@ def groundable(answer: str) -> dict[int, Keyword]:
 
 
 def parse(answer: str) -> tuple[Question, ...]:
-    """The questions in an answer that follows `QUESTIONS`."""
+    """Parse an answer that follows `QUESTIONS`."""
     return tuple(map(question, entries(answer, "questions")))
 
 
 def question(entry: dict[str, Any]) -> Question:
-    """One of them.  Raises `ValueError`, `KeyError` or `TypeError`."""
+    """Parse one question.  Raises `ValueError`, `KeyError` or `TypeError`."""
     choices = entry["choices"]
     if not isinstance(choices, list) or not choices:
         raise ValueError("a question has no choices")

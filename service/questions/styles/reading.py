@@ -1,4 +1,4 @@
-"""What all styles share: their instructions as files, and answers of a question LLM read with care."""
+"""Shared parts of styles: instructions from files, and strict parsing of the LLM's answers."""
 
 from importlib.resources import files
 from typing import Any
@@ -9,12 +9,12 @@ from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
 
 
 def instructions(name: str) -> str:
-    """The text of `instructions/NAME.txt`, which a question LLM is given as the system message."""
+    """Return the text of `instructions/NAME.txt`, a system message."""
     return files(__package__).joinpath("instructions", f"{name}.txt").read_text(encoding="utf-8").strip()
 
 
 def schema(list_name: str, **fields: Any) -> dict[str, Any]:
-    """JSON schema of {list_name: [{fields…}, …]}, every field required and no other allowed."""
+    """Return the JSON schema of {list_name: [{fields…}, …]} with required fields only."""
     entry = {"type": "object", "additionalProperties": False, "required": [*fields], "properties": fields}
     entries = {"type": "array", "items": entry}
     return {
@@ -33,7 +33,7 @@ BOOLEAN: dict[str, Any] = {"type": "boolean"}
 
 
 def entries(answer: str, name: str) -> list[dict[str, Any]]:
-    """The list of that *name* in an answer.  Raises `ValueError`, `KeyError` or `TypeError`."""
+    """Parse the list of that *name* in an answer.  Raises `ValueError`, `KeyError` or `TypeError`."""
     found = orjson.loads(answer)[name]
     if not isinstance(found, list) or any(not isinstance(entry, dict) for entry in found):
         raise ValueError(f"{name} is not a list of objects")
@@ -43,14 +43,14 @@ def entries(answer: str, name: str) -> list[dict[str, Any]]:
 
 
 def text(value: Any) -> str:
-    """A string of ordinary length.  Raises `ValueError`."""
+    """Check a string of limited length.  Raises `ValueError`."""
     if not isinstance(value, str) or len(value) > MAX_CHARACTERS:
         raise ValueError("a text is not a string of ordinary length")
     return value
 
 
 def number(value: Any) -> int:
-    """An integer.  Raises `ValueError`."""
+    """Check an integer.  Raises `ValueError`."""
     if type(value) is not int:
         raise ValueError("an id is not an integer")
     return value

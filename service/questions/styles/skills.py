@@ -1,8 +1,8 @@
 """
-Questions by skill: what an image generator must be able to do for a prompt, a question for each.
+Questions by skill: one for each ability that a prompt requires of an image generator.
 
 After "Skill-aligned annotation" (see `service/metrics/skills.py`), sections 3.1 and 3.2 and table 3.  Of its
-18 skills, `artifacts` and `aesthetic quality` ask no questions.
+18 skills, `artifacts` and `aesthetic quality` have no questions.
 """
 
 from typing import Any
@@ -52,17 +52,17 @@ SCHEMA = schema(
 
 
 def parse(answer: str) -> tuple[Question, ...]:
-    """The questions in an answer that follows `SCHEMA`; their kind is "skill/subskill/type of node"."""
+    """Parse an answer that follows `SCHEMA`; the kind is "skill/subskill/type of node"."""
     return tuple(map(question, entries(answer, "annotations")))
 
 
 def question(entry: dict[str, Any]) -> Question:
-    """One of them.  Raises `ValueError`, `KeyError` or `TypeError`."""
+    """Parse one question.  Raises `ValueError`, `KeyError` or `TypeError`."""
     skill, node = entry["skill"], entry["node_type"]
     if skill not in SKILLS:
-        raise ValueError("a skill is none of the sixteen")
+        raise ValueError("a skill is not one of the sixteen")
     if node not in NODES:
-        raise ValueError(f"a node is none of {', '.join(NODES)}")
+        raise ValueError(f"a node is not one of {', '.join(NODES)}")
     return Question(
         number(entry["id"]),
         text(entry["question"]),

@@ -1,4 +1,4 @@
-"""TIFA's questions (Hu et al. 2023): each with choices, and the answer that the prompt gives."""
+"""TIFA's questions (Hu et al. 2023): each with choices, and the answer by the prompt."""
 
 from typing import Any
 
@@ -36,15 +36,15 @@ SCHEMA = schema(
 
 
 def parse(answer: str) -> tuple[Question, ...]:
-    """The questions in an answer that follows `SCHEMA`."""
+    """Parse an answer that follows `SCHEMA`."""
     return tuple(question(id, entry) for id, entry in enumerate(entries(answer, "questions"), 1))
 
 
 def question(id: int, entry: dict[str, Any]) -> Question:
-    """One of them.  Raises `ValueError`, `KeyError` or `TypeError`."""
+    """Parse one question.  Raises `ValueError`, `KeyError` or `TypeError`."""
     kind, choices = entry["type"], entry["choices"]
     if kind not in TYPES:
-        raise ValueError("a question's type is none of the thirteen")
+        raise ValueError("a question's type is not one of the thirteen")
     if not isinstance(choices, list) or not choices:
         raise ValueError("a question has no choices")
     return Question(
@@ -59,45 +59,45 @@ def question(id: int, entry: dict[str, Any]) -> Question:
 
 class Verified(Style):
     """
-    Without the questions that the prompt alone does not answer as expected.
+    A filter of questions that the prompt alone does not answer as expected.
 
-    The paper's filter: a model that sees the prompt and no picture, here the question LLM
-    itself, answers every question.  One whose answer is another, or unknown, is left out.
+    In the paper a model with the prompt and without the image, here the question LLM itself, answers every
+    question.  One with another or unknown answer is dropped.
     """
 
     async def write(self, ask: Ask, prompt: str) -> tuple[Question, ...]:
-        """The questions that were confirmed.  Raises what *ask* and the readers of its answers raise."""
+        """Return the confirmed questions.  Raises the errors of *ask* and the parsers."""
         questions = await super().write(ask, prompt)
         check(questions)
         if not questions:
             return ()
-        said = answers(await ask(self._verification(prompt, listed(questions))))
-        if len(said) != len(questions):
-            raise ValueError(f"{len(said)} answers to {len(questions)} questions")
-        pairs = zip(questions, said, strict=True)
-        return tuple(asked for asked, answer in pairs if same(asked.expected, answer))
+        given = answers(await ask(self._verification(prompt, listed(questions))))
+        if len(given) != len(questions):
+            raise ValueError(f"{len(given)} answers to {len(questions)} questions")
+        pairs = zip(questions, given, strict=True)
+        return tuple(question for question, answer in pairs if same(question.expected, answer))
 
     def _verification(self, prompt: str, questions: str) -> GenerateCall:
         user = user_message(f"{self.name} answers", prompt) + f"\nquestions: {questions}"
         return GenerateCall(ANSWERS, user, schema=ANSWERS_SCHEMA)
 
     def identity(self) -> list[Any]:
-        """Everything that the LLM is told beside the prompt, in both calls."""
+        """Return everything in the messages of both calls but the prompt."""
         return [*super().identity(), ANSWERS, user_message(f"{self.name} answers", ""), ANSWERS_SCHEMA]
 
 
 def listed(questions: tuple[Question, ...]) -> str:
-    """ "1 Is there a dog? yes, no; 2 What color is the dog? black, white" """
+    """Return "1 Is there a dog? yes, no; 2 What color is the dog? black, white"."""
     return "; ".join(f"{n} {q.text} {', '.join(q.choices)}" for n, q in enumerate(questions, 1))
 
 
 def answers(answer: str) -> list[str]:
-    """The texts in an answer of `ANSWERS_SCHEMA`.  Raises `ValueError`, `KeyError` or `TypeError`."""
+    """Parse the texts in an answer of `ANSWERS_SCHEMA`.  Raises `ValueError`, `KeyError` or `TypeError`."""
     return [*map(text, orjson.loads(answer)["answers"])]
 
 
 def same(expected: str, answer: str) -> bool:
-    """Whether both are one answer, but for case and spaces around it."""
+    """Return True if both are equal but for case and surrounding spaces."""
     return expected.strip().lower() == answer.strip().lower()
 
 

@@ -8,7 +8,7 @@ SCHEMA = schema("pairs", answer=STRING, question=STRING)
 
 
 def parse(answer: str) -> tuple[Question, ...]:
-    """The questions in an answer that follows `SCHEMA`, each expecting its span."""
+    """Parse an answer that follows `SCHEMA`; each question expects its span."""
     return tuple(
         Question(id, text(entry["question"]), expected=text(entry["answer"]), phrase=text(entry["answer"]))
         for id, entry in enumerate(entries(answer, "pairs"), 1)

@@ -137,8 +137,8 @@ def test_sixteen_skills_ask_questions():
 @pytest.mark.parametrize(
     ("entries", "reason"),
     [
-        ([{**ANNOTATION, "skill": "artifacts"}], "none of the sixteen"),
-        ([{**ANNOTATION, "node_type": "edge"}], "a node is none of presence, property, relation"),
+        ([{**ANNOTATION, "skill": "artifacts"}], "not one of the sixteen"),
+        ([{**ANNOTATION, "node_type": "edge"}], "a node is not one of presence, property, relation"),
         ([{**ANNOTATION, "depends_on": [9]}], "depends on 9, which does not exist"),
         ([{**ANNOTATION, "depends_on": [1]}], "form a cycle"),
         ([ANNOTATION] * 500, "500 entries in annotations"),
