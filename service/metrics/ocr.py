@@ -83,7 +83,7 @@ async def ocr(item: Item, models: Models, options: OcrOptions) -> Score:
 
 
 def quoted(prompt: str) -> str:
-    """The texts in double quotes, in their order.  Raises `NoText` where there is none."""
+    """Return the texts in double quotes, joined in order.  Raises `NoText` if there is none."""
     found: Sequence[str] = ["".join(match.groups("")).strip() for match in QUOTED.finditer(prompt)]
     if text := " ".join(filter(None, found)):
         return text
@@ -91,17 +91,17 @@ def quoted(prompt: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Without white space and case."""
+    """Return *text* without white space, in lower case."""
     return "".join(text.split()).lower()
 
 
 def text_distance(wanted: str, read: str) -> int:
-    """0 where *wanted* is contained in *read*, else their edit distance."""
+    """Return 0 if *wanted* is contained in *read*, else their edit distance."""
     return 0 if wanted in read else Levenshtein.distance(wanted, read)
 
 
 def text_score(distance: int, length: int) -> float:
-    """1 for the wanted text, 0 where nothing of it could be read."""
+    """Return 1 for the wanted text, 0 if nothing of it could be read."""
     return 1 - min(distance, length) / length
 
 

@@ -34,7 +34,7 @@ async def ranked(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, cont
         refuse(report, rule)
     else:
         report = await both(engine, items, rule, rule.cascade, context)
-    return Ranked(ranking([item.outcomes for item in report.items], rule), report)
+    return Ranked(ranking([item.results for item in report.items], rule), report)
 
 
 async def both(
@@ -54,17 +54,17 @@ async def both(
     both_stages = replace(context, charge=lambda pairs: context.charge(pairs + len(kept)))
     cheap = await engine.score(items, [cascade.metric], both_stages)
     refuse(cheap, rule)
-    chosen = best([item.outcomes for item in cheap.items], cascade.metric, rule)[: cascade.keep]
+    chosen = best([item.results for item in cheap.items], cascade.metric, rule)[: cascade.keep]
     dear = await second_stage(engine, [items[index] for index in chosen], rule, context)
     refuse(dear, rule)
     warnings = late(dear, rule, cascade)
     for note in warnings:
         context.instruments.warnings.labels(note.code).inc()
-    outcomes = [dict(item.outcomes) for item in cheap.items]
+    results = [dict(item.results) for item in cheap.items]
     for index, item in zip(chosen, dear.items, strict=True):
-        outcomes[index] |= item.outcomes
+        results[index] |= item.results
     return Report(
-        [ItemReport(item, each) for item, each in zip(items, outcomes, strict=True)],
+        [ItemReport(item, each) for item, each in zip(items, results, strict=True)],
         {**cheap.models, **dear.models},
         list(dict.fromkeys([*cheap.notes, *dear.notes, *warnings])),
     )
@@ -85,7 +85,7 @@ async def second_stage(engine: Engine, items: Sequence[UnopenedItem], rule: Rule
 
 def late(dear: Report, rule: Rule, cascade: Cascade) -> list[Note]:
     """Return a warning if the cascade's metric replaces late scores of the other."""
-    count = sum(is_late(rule.metric, item.outcomes[rule.metric], rule) for item in dear.items)
+    count = sum(is_late(rule.metric, item.results[rule.metric], rule) for item in dear.items)
     if not count:
         return []
     text = f"the time ran out: {count} of {len(dear.items)} images are ordered by {cascade.metric} alone"

@@ -126,9 +126,7 @@ def refuse(report: Report, rule: Rule) -> None:
         DeadlineExceeded: an image is late, and no other score may replace it.
         LaneFull, Overloaded, NotReady: images were refused, all of them or with `on_error` "raise".
     """
-    faults = [
-        (item.item.place, fault[1]) for item in report.items if (fault := fault_of(item.outcomes, rule))
-    ]
+    faults = [(item.item.place, fault[1]) for item in report.items if (fault := fault_of(item.results, rule))]
     late = [(place, error) for place, error in faults if isinstance(error, DeadlineExceeded)]
     refused = [error for _, error in faults if isinstance(error, REFUSALS)]
     failed = [each for each in faults if not isinstance(each[1], (DeadlineExceeded, *REFUSALS))]

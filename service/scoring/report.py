@@ -21,21 +21,21 @@ class ItemReport:
     """One item with a score or an error for each metric."""
 
     item: UnopenedItem
-    outcomes: Mapping[str, MetricResult]
+    results: Mapping[str, MetricResult]
 
     @property
     def scores(self) -> dict[str, Score]:
         """The scores by metric."""
-        return {name: r for name, r in self.outcomes.items() if isinstance(r, Score)}
+        return {name: r for name, r in self.results.items() if isinstance(r, Score)}
 
     @property
     def errors(self) -> dict[str, ScoregateError]:
         """The errors by metric."""
-        return {name: r for name, r in self.outcomes.items() if isinstance(r, ScoregateError)}
+        return {name: r for name, r in self.results.items() if isinstance(r, ScoregateError)}
 
     def count(self, instruments: Instruments) -> None:
         """Count each result in the Prometheus metrics."""
-        for name, result in self.outcomes.items():
+        for name, result in self.results.items():
             instruments.count_score(name, result.value if isinstance(result, Score) else result)
 
 

@@ -145,4 +145,4 @@ class DeadlineRetry:
         self._charged.update(numbers)
         self._unheard.note(report.warnings)
         for number, item in zip(numbers, report.items, strict=True):
-            self._outcomes[number] |= item.outcomes
+            self._outcomes[number] |= item.results

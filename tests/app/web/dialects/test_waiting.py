@@ -58,7 +58,7 @@ class Flaky:
             raise refusal
         report = await self.score(items, metrics, context)
         if refusal:
-            report.items[-1] = replace(report.items[-1], outcomes=dict.fromkeys(metrics, refusal))
+            report.items[-1] = replace(report.items[-1], results=dict.fromkeys(metrics, refusal))
         return report
 
 
@@ -98,8 +98,8 @@ async def test_a_score_that_is_there_is_not_asked_for_again(dialects):
             asked.append((len(items), metrics))
             report = await score(items, metrics, context)
             if len(asked) == 1:
-                refused = {**report.items[2].outcomes, "clipscore": Overloaded("full")}
-                report.items[2] = replace(report.items[2], outcomes=refused)
+                refused = {**report.items[2].results, "clipscore": Overloaded("full")}
+                report.items[2] = replace(report.items[2], results=refused)
             return report
 
         apps.service.engine.score = half

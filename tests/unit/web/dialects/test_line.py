@@ -38,7 +38,7 @@ class Lane:
         if self.later:
             raise self.later
         self.scored.append(items[0])
-        found = SimpleNamespace(outcomes={name: Score(1.0, {}) for name in metrics})
+        found = SimpleNamespace(results={name: Score(1.0, {}) for name in metrics})
         return SimpleNamespace(items=[found] * len(items), warnings=[])
 
 
