@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from models.core.outcomes import Likelihood
 from service.core.fields import Template
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.dependencies import Dependencies, moot
@@ -12,15 +11,14 @@ from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
     SetDetails,
+    all_details,
     cut,
-    question_detail,
     questions_for,
-    set_details,
     vqa_demand,
     yes_expected,
 )
 from service.questions.given import YesNoSet
-from service.questions.sets import Question, QuestionSet
+from service.questions.sets import Question
 from service.questions.style import Style
 from service.questions.styles.dsg import DSG, DSG_IN_THREE_CALLS
 
@@ -73,9 +71,16 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
     yes = {q.id: answer.logit > 0 for q, answer in zip(questions, answers, strict=True)}
     counts = {q.id: answer.probability for q, answer in zip(questions, answers, strict=True)}
     folded = fold(questions, yes, yes if options.answers == "hard" else counts, options.dependencies)
-    truncated = any(answer.truncated for answer in answers)
-    shown = details(question_set, answers, folded.scores, folded.zeroed)
-    return Score(folded.value, shown, found, cut(truncated))
+    shown = {
+        q.id: {
+            "answer": "yes" if answer.logit > 0 else "no",
+            "probability": answer.probability,
+            "label_mass": answer.label_mass,
+            "zeroed_by": folded.zeroed.get(q.id, []),
+        }
+        for q, answer in zip(questions, answers, strict=True)
+    }
+    return Score(folded.value, all_details(question_set, folded.scores, shown), found, cut(answers))
 
 
 class Folded(NamedTuple):
@@ -102,28 +107,6 @@ def fold(
     zeroed = moot(questions, yes, dependencies)
     scores = {id: 0.0 if id in zeroed else float(count) for id, count in counts.items()}
     return Folded(sum(scores.values()) / len(scores), scores, zeroed)
-
-
-def details(
-    question_set: QuestionSet,
-    answers: Sequence[Likelihood],
-    scores: Mapping[int, float],
-    zeroed: Mapping[int, list[int]],
-) -> DsgDetails:
-    """Return the details: the answers with their scores."""
-    return {
-        **set_details(question_set, scores),
-        "questions": [
-            {
-                **question_detail(question, scores[question.id]),
-                "answer": "yes" if answer.logit > 0 else "no",
-                "probability": answer.probability,
-                "label_mass": answer.label_mass,
-                "zeroed_by": zeroed.get(question.id, []),
-            }
-            for question, answer in zip(question_set.questions, answers, strict=True)
-        ],
-    }
 
 
 def style_of(options: DsgOptions) -> Style:

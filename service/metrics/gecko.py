@@ -151,7 +151,7 @@ def warnings(
     question_set: QuestionSet, answers: Sequence[Answered], entailed: Mapping[int, Entailment] | None
 ) -> tuple[Note, ...]:
     """Return warnings about coverage, filtering and cut texts."""
-    warnings = [*cut(any(answer.truncated for answer in answers))]
+    warnings = [*cut(answers)]
     if question_set.unasked:
         unasked = f"the question LLM wrote no question about: {', '.join(question_set.unasked)}"
         warnings.append(Note(Code.KEYWORDS_WITHOUT_QUESTION, unasked))

@@ -90,7 +90,7 @@ async def judge(item: Item, models: Models, options: JudgeOptions) -> Score:
         "label_mass": mass,
         "expected": expected,
     }
-    return Score(expected, details, warnings=(*unsure(mass, options.labels), *cut(answer.truncated)))
+    return Score(expected, details, warnings=(*unsure(mass, options.labels), *cut([answer])))
 
 
 def mean(log_probs: Mapping[str, float], values: Mapping[str, int]) -> float:

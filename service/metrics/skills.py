@@ -114,7 +114,7 @@ async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
     )
     scores = {q.id: 0.0 if q.id in zeroed else answers[q.id].counts for q in questions}
     shown = details(question_set, answers, scores, zeroed)
-    said = cut(any(answer.truncated for answer in answers.values()))
+    said = cut(answers.values())
     if texts and not read:
         said += (UNREAD,)
     return Score(fold(questions, scores, options.mean), shown, found, said)

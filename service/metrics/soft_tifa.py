@@ -1,6 +1,6 @@
 """Soft-TIFA (Kamath et al. 2025, "GenEval 2: Addressing Benchmark Drift in Text-to-Image Evaluation")."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import exp, log
 from statistics import fmean
 from typing import Literal
@@ -14,14 +14,12 @@ from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
     SetDetails,
+    all_details,
     cut,
-    question_detail,
     questions_for,
-    set_details,
     vqa_demand,
 )
 from service.questions.given import AnswerSet
-from service.questions.sets import QuestionSet
 from service.questions.styles.tifa import TIFA
 
 LEAST = 1e-12  # score of a question in a geometric mean
@@ -77,9 +75,9 @@ async def soft_tifa(item: Item, models: Models, options: SoftTifaOptions) -> Sco
     ]
     answers: Sequence[FirstToken] = await models.vqa.answer(calls)
     scores = {id: answer.probability for id, answer in zip(written, answers, strict=True)}
-    truncated = any(answer.truncated for answer in answers)
+    shown = {id: {"variants": [*ways]} for id, ways in written.items()}
     value = fold([*scores.values()], options.mean)
-    return Score(value, details(question_set, written, scores), found, cut(truncated))
+    return Score(value, all_details(question_set, scores, shown), found, cut(answers))
 
 
 def variants(answer: str) -> tuple[str, ...]:
@@ -99,19 +97,6 @@ def fold(scores: Sequence[float], mean: Mean) -> float:
     if mean == "arithmetic":
         return fmean(scores)
     return exp(fmean(log(max(score, LEAST)) for score in scores))
-
-
-def details(
-    question_set: QuestionSet, written: Mapping[int, Sequence[str]], scores: Mapping[int, float]
-) -> SoftTifaDetails:
-    """Return the details: the probabilities with the variants."""
-    return {
-        **set_details(question_set, scores),
-        "questions": [
-            {**question_detail(question, scores[question.id]), "variants": [*written[question.id]]}
-            for question in question_set.questions
-        ],
-    }
 
 
 metric = Metric(

@@ -4,21 +4,20 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from service.core.fields import Template
-from service.metrics.common.choices import Answered, answered
+from service.metrics.common.choices import answered
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
     SetDetails,
+    all_details,
     cut,
-    question_detail,
     questions_for,
-    set_details,
     vqa_demand,
 )
 from service.questions.given import ChoiceSet
-from service.questions.sets import Question, QuestionSet
+from service.questions.sets import Question
 from service.questions.style import Style
 from service.questions.styles.tifa import TIFA, TIFA_VERIFIED
 
@@ -64,31 +63,14 @@ async def tifa(item: Item, models: Models, options: TifaOptions) -> Score:
     questions = question_set.questions
     answers = await answered(models.vqa, item.image, questions, options.question)
     value, scores = fold(questions, {a.question.id: a.answer for a in answers})
-    truncated = any(answer.truncated for answer in answers)
-    return Score(value, details(question_set, answers, scores), found, cut(truncated))
+    shown = {a.question.id: {"answer": a.answer, "probabilities": a.probabilities} for a in answers}
+    return Score(value, all_details(question_set, scores, shown), found, cut(answers))
 
 
 def fold(questions: Sequence[Question], answers: Mapping[int, str]) -> tuple[float, dict[int, float]]:
     """Return the mean and the score of each question: 1 if the answer is the expected one, else 0."""
     scores = {question.id: float(answers[question.id] == question.expected) for question in questions}
     return fmean(scores.values()), scores
-
-
-def details(
-    question_set: QuestionSet, answers: Sequence[Answered], scores: Mapping[int, float]
-) -> TifaDetails:
-    """Return the details: the answers with their scores."""
-    return {
-        **set_details(question_set, scores),
-        "questions": [
-            {
-                **question_detail(answer.question, scores[answer.question.id]),
-                "answer": answer.answer,
-                "probabilities": answer.probabilities,
-            }
-            for answer in answers
-        ],
-    }
 
 
 def style_of(options: TifaOptions) -> Style:

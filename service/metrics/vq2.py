@@ -1,7 +1,7 @@
 """VQ² (Yarom et al. 2023, "What You See is What You Read? Improving Text-Image Alignment Evaluation")."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import exp
 from statistics import fmean
 from typing import Annotated, Literal
@@ -16,14 +16,13 @@ from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
     SetDetails,
+    all_details,
     cut,
-    question_detail,
     questions_for,
-    set_details,
     vqa_demand,
 )
 from service.questions.given import AnswerSet
-from service.questions.sets import Question, QuestionSet
+from service.questions.sets import Question
 from service.questions.styles.vq2 import VQ2
 
 SLOT = re.compile(r"\{(answer|question)\}")
@@ -85,8 +84,8 @@ async def vq2(item: Item, models: Models, options: Vq2Options) -> Score:
     answers = await models.vqa.ask(item.image, asked, "Yes")
     pairs = zip(questions, answers, strict=True)
     scores = {question.id: p_yes(answer, options.normalization) for question, answer in pairs}
-    truncated = any(answer.truncated for answer in answers)
-    return Score(fold(scores), details(question_set, answers, scores), found, cut(truncated))
+    shown = {id: {"label_mass": answer.label_mass} for id, answer in zip(scores, answers, strict=True)}
+    return Score(fold(scores), all_details(question_set, scores, shown), found, cut(answers))
 
 
 def fold(scores: Mapping[int, float]) -> float:
@@ -103,19 +102,6 @@ def filled_in(template: str, pair: Question) -> str:
 def p_yes(answer: Likelihood, normalization: Normalization) -> float:
     """Return P("yes") of the first token, over the whole vocabulary or among "yes" and "no"."""
     return exp(answer.log_p_yes) if normalization == "vocabulary" else answer.probability
-
-
-def details(
-    question_set: QuestionSet, answers: Sequence[Likelihood], scores: Mapping[int, float]
-) -> Vq2Details:
-    """Return the details: the answers with their scores."""
-    return {
-        **set_details(question_set, scores),
-        "questions": [
-            {**question_detail(question, scores[question.id]), "label_mass": answer.label_mass}
-            for question, answer in zip(question_set.questions, answers, strict=True)
-        ],
-    }
 
 
 metric = Metric(

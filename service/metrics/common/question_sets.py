@@ -1,6 +1,6 @@
 """Shared parts of metrics with question sets: the set of an item, its demand, and its details."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from typing_extensions import TypedDict
@@ -133,6 +133,14 @@ def set_details(asked: QuestionSet, scores: Mapping[int, float | None]) -> SetDe
     }
 
 
-def cut(truncated: bool) -> tuple[Note, ...]:
-    """Return the warning that a question was cut, if one was."""
-    return (CUT,) if truncated else ()
+def all_details(
+    asked: QuestionSet, scores: Mapping[int, float], answers: Mapping[int, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the details of a set and its questions, with the fields `answers[q.id]` of each question q."""
+    questions = [{**question_detail(q, scores[q.id]), **answers[q.id]} for q in asked.questions]
+    return {**set_details(asked, scores), "questions": questions}
+
+
+def cut(answers: Iterable[Any]) -> tuple[Note, ...]:
+    """Return the warning that a question was cut, if one of *answers* is truncated."""
+    return (CUT,) if any(answer.truncated for answer in answers) else ()
