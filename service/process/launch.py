@@ -13,7 +13,6 @@ from types import FrameType
 from typing import Any, cast
 
 import uvicorn
-from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from models.core.family import Loaded
@@ -23,7 +22,7 @@ from service.process.connections import most_connections
 from service.process.ports import AT_ONCE, BACKLOG, Port, all_bound
 from service.process.shutdown import ending_within
 from service.questions.stores.opening import check_store
-from service.web.app import create_app
+from service.web.app import App, create_app
 from service.web.auth.keys import Keys
 from service.web.dialects.ports import DialectPort, ports
 from service.web.server.protocol import Protocol
@@ -124,7 +123,7 @@ async def run(
                 server.should_exit = True
 
 
-def drain(service: Service, app: FastAPI, trainers: Iterable["Server"] = ()) -> None:
+def drain(service: Service, app: App, trainers: Iterable["Server"] = ()) -> None:
     """Take nothing new: what is still coming is refused now, what has come is answered."""
     service.draining = True
     app.state.bodies.refuse_all(Draining())

@@ -1,148 +1,90 @@
-"""The apps on a service: the public API, and the instruments on a port of their own."""
+"""The public API as an ASGI app, and the app class that the dialects' own port shares."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import cache
 
-import orjson
-from fastapi import APIRouter, FastAPI, Request
-from fastapi.openapi.utils import get_openapi
+from fastapi import APIRouter
 from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
+from starlette.datastructures import State
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service import __version__
-from service.core.errors import Malformed, MethodNotAllowed, NotFound, ScoregateError
 from service.web.auth.keys import KeyFile
 from service.web.auth.quotas import Quotas
 from service.web.dialects.registry import routers
 from service.web.dialects.scoring import Dialects
+from service.web.document import openapi
 from service.web.edge import Edge
 from service.web.headers import Cors
-from service.web.openapi import KEYS, components
-from service.web.problems import problem
 from service.web.routes import health, metrics, models, playground, questions, rank, score
+from service.web.routing import json_response
 from service.web.server.incoming import Bodies
-from service.web.wire.requests import Requests, requests_with
-from service.web.wire.responses import Problem, score_answer
+from service.web.wire.requests import requests_with
 from service.wiring.bootstrap import Service
 
 
-class Api(FastAPI):
+class App:
     """
-    FastAPI behind the edge, which serves the busiest routes without FastAPI's and Starlette's layers.
+    An ASGI app that calls the endpoint of a request's path.
 
-    Those layers take as long as a whole small request.  The routes read their bodies themselves, answer with
-    a `Response` and raise nothing but our errors, so what the layers do is the edge's work already.
+    FastAPI declares the routes and writes the OpenAPI document.  Endpoints are called without its layers,
+    which take as long as a whole small request: endpoints read their bodies themselves and return a
+    `Response`.  The edge handles their errors.
 
     Attributes:
-        entry: the app with all that is around it.
-        busy: those routes, by path.
-        document: the OpenAPI document as it is sent; empty until somebody reads it.
+        state: objects that the endpoints share.
+        routes: routes in the order in which paths with parameters are matched.
+        entry: the app with its middleware.
     """
 
-    entry: ASGIApp
-    busy: Mapping[str, APIRoute]
-    document: bytes = b""
+    def __init__(self, service: Service, routers: Iterable[APIRouter], others: Sequence[Route] = ()) -> None:
+        self.state = State({"service": service})
+        declared = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+        endpoints = [Route(each.path, each.endpoint, methods=each.methods) for each in declared]
+        self._router = Router([*endpoints, *others], redirect_slashes=False)
+        self.routes = self._router.routes
+        self._by_path = {(method, each.path): each for each in endpoints for method in each.methods or ()}
+        self.entry: ASGIApp = self.dispatch
+        # Building the OpenAPI document takes as long as many small requests.
+        self.openapi = cache(lambda: openapi(service, self.state.requests, declared))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
         scope["app"] = self
         await self.entry(scope, receive, send)
 
-    def build_middleware_stack(self) -> ASGIApp:
-        """Without Starlette's own answer to what nobody handles: the edge has ours."""
-        app: ASGIApp = super().build_middleware_stack().app  # type: ignore[attr-defined]
-        return app
-
-    async def routed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have the route answer that the scope names."""
-        route = self.busy.get(scope["path"]) if scope.get("method") == "POST" else None
+    async def dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the endpoint of the path.  Starlette's router matches paths with parameters."""
+        route = self._by_path.get((scope.get("method", ""), scope.get("path", "")))
         if route is None:
-            await super().__call__(scope, receive, send)
+            await self._router(scope, receive, send)
             return
         scope["route"] = route
         response: Response = await route.endpoint(Request(scope, receive, send))
         await response(scope, receive, send)
 
 
-def create_app(service: Service) -> FastAPI:
-    """The public API of *service*.  Raises `SettingsError` where the file of keys cannot be used."""
-    app = Api(title="Scoregate", version=__version__, redirect_slashes=False, openapi_url=None)
-    app.state.service = service
-    app.state.requests = requests_with(service.metrics, service.settings.server.max_items)
-    dialects = routers(service.settings.dialects.enabled)
-    asking = [score.router, rank.router, questions.router, *dialects]
-    app.busy = {route.path: route for router in asking for route in busy(router)}
-    for router in (*asking, models.router, health.router):
-        app.include_router(router)
-    app.routes.extend([*playground.routes, Route("/openapi.json", document)])
+def create_app(service: Service) -> App:
+    """Build the public API.  Raises `SettingsError` if the file of keys cannot be used."""
     server = service.settings.server
+    shown = [score.router, rank.router, questions.router, *routers(service.settings.dialects.enabled)]
+    shown += [models.router, health.router]
     if server.metrics_port is None:
-        app.include_router(metrics.router)
+        shown.append(metrics.router)
+    app = App(service, shown, [*playground.routes, Route("/openapi.json", document)])
+    app.state.requests = requests_with(service.metrics, server.max_items)
     app.state.dialects = Dialects(service)
     app.state.bodies = Bodies(server, service.memory, service.parser)
     app.state.quotas = Quotas()
     keys = KeyFile(server.api_keys_file)
-    app.entry = Edge(app.routed, service=service, keys=keys, bodies=app.state.bodies)
-    if server.cors_origins:  # around the edge, whose refusals those pages may read, too
+    app.entry = Edge(app.dispatch, service=service, keys=keys, bodies=app.state.bodies)
+    if server.cors_origins:  # outermost, so that pages of other origins can read the edge's errors
         app.entry = Cors(app.entry, origins=server.cors_origins)
-    app.add_exception_handler(ScoregateError, scoregate_error)
-    app.add_exception_handler(HTTPException, http_error)
-    app.openapi = lambda: openapi(app)  # type: ignore[method-assign]
     return app
 
 
-def busy(router: APIRouter) -> Iterator[APIRoute]:
-    """The routes that ask models and have nothing in their path."""
-    for route in router.routes:
-        if isinstance(route, APIRoute) and route.methods == {"POST"} and not route.param_convertors:
-            yield route
-
-
-async def scoregate_error(request: Request, error: Exception) -> Response:
-    """One of our errors."""
-    assert isinstance(error, ScoregateError)
-    request.app.state.service.instruments.count_rejection(error)
-    return problem(error, request.state.request_id)
-
-
-async def http_error(request: Request, error: Exception) -> Response:
-    """Starlette's own errors, in our form."""
-    assert isinstance(error, HTTPException)
-    kinds: dict[int, type[ScoregateError]] = {404: NotFound, 405: MethodNotAllowed}
-    known = kinds.get(error.status_code, Malformed)()
-    response = problem(known, request.state.request_id)
-    response.headers.update(error.headers or {})
-    if response.headers.get("Allow") == "GET":
-        response.headers["Allow"] = "GET, HEAD"
-    return response
-
-
 async def document(request: Request) -> Response:
-    """The OpenAPI document, written once: to write it takes as long as ten small requests."""
-    app: Api = request.app
-    app.document = app.document or orjson.dumps(app.openapi())
-    return Response(app.document, media_type="application/json")
-
-
-def openapi(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the bodies that the routes read and write themselves."""
-    if app.openapi_schema is None:
-        service: Service = app.state.service
-        requests: Requests = app.state.requests
-        document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        schemas = components(
-            requests.score, requests.rank, requests.questions, score_answer(service.metrics), Problem
-        )
-        served = getattr(service, "engine", service).metrics  # without an engine, all that could be
-        schemas["ScoreRequest"]["properties"]["metrics"]["items"]["enum"] = list(served)
-        for ranked in ("RankRequest", "WireCascade"):
-            schemas[ranked]["properties"]["metric"]["enum"] = list(served)
-        document["components"]["schemas"] |= schemas
-        document["components"]["securitySchemes"] = KEYS
-        if service.settings.server.api_keys_file:
-            document["security"] = [{scheme: []} for scheme in KEYS]
-        app.openapi_schema = document
-    return app.openapi_schema
+    """Return the OpenAPI document."""
+    return json_response(request.app.openapi())

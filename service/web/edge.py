@@ -12,15 +12,24 @@ from time import monotonic
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.core.concurrency.disconnect import CallerGone
-from service.core.errors import Draining, Malformed, ScoregateError, TooLarge, Unauthorized
+from service.core.errors import (
+    Draining,
+    Malformed,
+    MethodNotAllowed,
+    NotFound,
+    ScoregateError,
+    TooLarge,
+    Unauthorized,
+)
 from service.observability.instruments import NO_LANE, WITH_LANES
 from service.observability.tracing.span import NO_SPAN, Span, traceparent
 from service.web.auth.keys import KeyFile
 from service.web.headers import mark, request_id_of
-from service.web.problems import problem
+from service.web.problems import response_to
 from service.web.routes import playground
 from service.web.server.incoming import Bodies
 from service.wiring.bootstrap import Service
@@ -73,9 +82,11 @@ class Edge:
         except (Exception, asyncio.CancelledError) as exc:
             known = self._known(exc, request_id)
             known.__traceback__ = None  # it and this frame would keep each other, and with them the body
-            self._instruments.count_rejection(known)
+            response = response_to(
+                known, request_id, self._instruments, state.get("error_format"), allow_of(exc)
+            )
             if not status:
-                await problem(known, request_id)(scope, receive, send_marked)
+                await response(scope, receive, send_marked)
         finally:
             self._note(scope, status, monotonic() - began)
 
@@ -104,6 +115,8 @@ class Edge:
         """What happened, as one of our errors; the log has what is none.  Raises a cancellation of others."""
         if isinstance(exc, ScoregateError):
             return exc
+        if isinstance(exc, HTTPException):  # of Starlette's router
+            return MethodNotAllowed() if exc.status_code == 405 else NotFound()
         if isinstance(exc, asyncio.CancelledError):
             if not self._service.draining:
                 raise exc
@@ -134,6 +147,12 @@ def end(span: Span, method: str, route: str, status: int, fields: Mapping[str, A
     failed = {"error": str(status)} if status >= 500 else {}
     span.note(method=method, route=route, status=status, **named, **failed)
     span.end()
+
+
+def allow_of(exc: BaseException) -> dict[str, str]:
+    """Return the header of a 405; Starlette gives the methods in the order of a set."""
+    allowed = (exc.headers or {}).get("Allow") if isinstance(exc, HTTPException) else None
+    return {"Allow": ", ".join(sorted(allowed.split(", ")))} if allowed else {}
 
 
 def has_two_lengths(headers: Headers) -> bool:

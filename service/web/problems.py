@@ -1,8 +1,8 @@
-"""Errors to HTTP, once: `application/problem+json` (RFC 9457)."""
+"""Errors to HTTP responses: `application/problem+json` (RFC 9457), or a dialect's own format."""
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -12,14 +12,29 @@ from starlette.responses import Response
 
 from service.core.errors import Fault, Invalid, ScoregateError
 from service.core.fields import BRANCHES
+from service.observability.instruments import Instruments
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
 MAX_NAME = 64
 
 
+def response_to(
+    error: ScoregateError,
+    request_id: str,
+    instruments: Instruments,
+    error_format: "ErrorFormat | None" = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Count the rejection of a request and build the response.  Every request that fails passes here once."""
+    instruments.count_rejection(error)
+    response = (error_format or problem)(error, request_id)
+    response.headers.update(headers or {})
+    return response
+
+
 def problem(error: ScoregateError, request_id: str) -> Response:
-    """The answer that a failed request gets."""
+    """Build the response to a failed request."""
     body: dict[str, Any] = {
         "type": f"urn:scoregate:error:{error.code}",
         "title": error.title,
@@ -41,6 +56,10 @@ def problem(error: ScoregateError, request_id: str) -> Response:
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(orjson.dumps(body), error.status, headers, MEDIA_TYPE)
+
+
+ErrorFormat = Callable[[ScoregateError, str], Response]
+"""A function of an error and the request id.  A route with a format of its own sets `state.error_format`."""
 
 
 def entry(error: ScoregateError) -> dict[str, Any]:

@@ -27,13 +27,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Self
 
-from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from models.core.contract import Prepared
 from service.core.concurrency.cpu_threads import SPARE, FairThreads
 from service.core.concurrency.turns import one_caller
 from service.process import command, launch
-from service.web.app import create_app
+from service.web.app import App, create_app
 from service.wiring.bootstrap import Service
 from tests.support.fakes import FakeClip, FakeModel, FakeQuestionLLM, FakeVqa
 
@@ -113,14 +115,14 @@ def by_another(pool: FairThreads, work: Callable[[], Any]) -> asyncio.Future[Any
         return pool.run(work)
 
 
-def with_counts(service: Service) -> FastAPI:
+def with_counts(service: Service) -> App:
     """The service's app, with what it holds."""
     app = create_app(service)
 
-    async def counted() -> dict[str, int]:
-        return counts(service)
+    async def counted(_: Request) -> JSONResponse:
+        return JSONResponse(counts(service))
 
-    app.add_api_route("/counts", counted)
+    app.routes.append(Route("/counts", counted))
     return app
 
 

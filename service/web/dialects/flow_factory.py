@@ -50,16 +50,16 @@ async def compute(request: Request) -> Response:
 
 
 @router.post("/{metric}/compute")
-async def compute_by(request: Request, metric: str) -> Response:
+async def compute_by(request: Request) -> Response:
     """The same by a metric that the path names: several rewards have several addresses."""
-    return await answered(request, dialects_of(request).metric_of_path(metric))
+    return await answered(request, dialects_of(request).metric_of_path(request.path_params["metric"]))
 
 
 @router.get("/{metric}/health")
-async def health_of(request: Request, metric: str) -> Response:
+async def health_of(request: Request) -> Response:
     """200 where the metric is ready; training does not start otherwise."""
     service = service_of(request)
-    dialects_of(request).metric_of_path(metric)
+    metric = dialects_of(request).metric_of_path(request.path_params["metric"])
     reasons = [*service.missing(service.metrics[metric]), service.engine.offer.degraded(metric)]
     if any(reasons):
         raise NotReady("; ".join(filter(None, reasons)))
@@ -67,14 +67,16 @@ async def health_of(request: Request, metric: str) -> Response:
 
 
 async def answered(request: Request, metric: str) -> Response:
-    """The rewards, or the error in the form that the client raises."""
-    try:
-        return json_response({"rewards": await rewards(request, metric)})
-    except ScoregateError as error:
-        service_of(request).instruments.count_rejection(error)
-        status, headers = answer_to(error)
-        told = status if is_temporary(error) or error.status >= 500 else 200
-        return json_response({"error": error.detail, "code": error.code}, told, headers)
+    """Score the pictures by *metric*.  Raises the error that says most, if one has no score."""
+    request.state.error_format = failed
+    return json_response({"rewards": await rewards(request, metric)})
+
+
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error in the form that the client raises."""
+    status, headers = answer_to(error)
+    status = status if is_temporary(error) or error.status >= 500 else 200
+    return json_response({"error": error.detail, "code": error.code}, status, headers)
 
 
 async def rewards(request: Request, metric: str) -> list[float]:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from service.core.errors import Invalid, ScoregateError
 from service.metrics.common.contract import Score
 from service.web.dialects.entries import is_picture, picture, side, text
-from service.web.dialects.rerankers import envelope, refused, scored
+from service.web.dialects.rerankers import envelope, failed, scored
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import Loose, dialects_of, read
 from service.web.problems import entry
@@ -46,15 +46,13 @@ class PairsRequest(Loose):
 @router.post("/v1/score")
 async def score(request: Request) -> Response:
     """Score pairs, in order; a score that is missing is null, beside its error."""
+    request.state.error_format = failed
     dialects = dialects_of(request)
-    try:
-        wire = await read(request, PairsRequest)
-        metric = dialects.metric(wire.model)
-        firsts, seconds = wire.sides()
-        dialects.check_number(max(len(firsts), len(seconds)))
-        outcomes = await scored(request, pairs(firsts, seconds, metric))
-    except ScoregateError as error:
-        return refused(request, error)
+    wire = await read(request, PairsRequest)
+    metric = dialects.metric(wire.model)
+    firsts, seconds = wire.sides()
+    dialects.check_number(max(len(firsts), len(seconds)))
+    outcomes = await scored(request, pairs(firsts, seconds, metric))
     data = [
         {"index": number, "object": "score", **score_or_error(found[metric])}
         for number, found in enumerate(outcomes)

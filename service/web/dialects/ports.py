@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass
 
-from fastapi import FastAPI
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from service.core.errors import ScoregateError
-from service.web.app import http_error, scoregate_error
+from service.web.app import App
 from service.web.auth.keys import KeyFile
 from service.web.dialects.pickled.app import PickleApp
 from service.web.dialects.registry import routers
@@ -42,15 +39,10 @@ def ports(service: Service, dialects: Dialects, bodies: Bodies) -> list[DialectP
     ]
 
 
-def over_http(service: Service, dialects: Dialects) -> FastAPI:
-    """The dialects that are enabled, and the probes; no other route of the service."""
-    app = FastAPI(openapi_url=None, redirect_slashes=False)
-    app.state.service, app.state.dialects = service, dialects
-    app.include_router(health.router)
-    for router in routers(service.settings.dialects.enabled, own_port=True):
-        app.include_router(router)
-    app.add_exception_handler(ScoregateError, scoregate_error)
-    app.add_exception_handler(HTTPException, http_error)
+def over_http(service: Service, dialects: Dialects) -> App:
+    """Build the app with the dialects that are enabled and the probes; no other route of the service."""
+    app = App(service, [health.router, *routers(service.settings.dialects.enabled, own_port=True)])
+    app.state.dialects = dialects
     return app
 
 

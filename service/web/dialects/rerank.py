@@ -15,7 +15,7 @@ from service.core.errors import Invalid, ScoregateError
 from service.metrics.common.contract import Score
 from service.web.dialects.entries import picture, side, text
 from service.web.dialects.failures import raise_most_telling
-from service.web.dialects.rerankers import envelope, refused, scored
+from service.web.dialects.rerankers import envelope, failed, scored
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import Loose, dialects_of, read
 from service.web.problems import entry
@@ -73,16 +73,14 @@ def check_returnable(documents: list[Any]) -> None:
 @router.post("/v2/rerank")
 async def rerank(request: Request) -> Response:
     """Rank pictures, best first; of documents, those without a score stand under `errors`."""
+    request.state.error_format = failed
     dialects = dialects_of(request)
-    try:
-        wire = await read(request, RerankRequest)
-        metric = dialects.metric(wire.model)
-        dialects.check_number(len(wire.entries()))
-        outcomes = await scored(request, wire.wanted(metric))
-        if wire.texts is not None:  # whose answer has no place for an error
-            raise_most_telling((f"texts/{number}", found) for number, found in enumerate(outcomes))
-    except ScoregateError as error:
-        return refused(request, error)
+    wire = await read(request, RerankRequest)
+    metric = dialects.metric(wire.model)
+    dialects.check_number(len(wire.entries()))
+    outcomes = await scored(request, wire.wanted(metric))
+    if wire.texts is not None:  # whose answer has no place for an error
+        raise_most_telling((f"texts/{number}", found) for number, found in enumerate(outcomes))
     found = dict(enumerate(each[metric] for each in outcomes))
     values = {number: score.value for number, score in found.items() if isinstance(score, Score)}
     sign = 1 if service_of(request).metrics[metric].lower_is_better else -1

@@ -47,11 +47,10 @@ def envelope(request: Request, metric: str) -> dict[str, Any]:
     }
 
 
-def refused(request: Request, error: ScoregateError) -> Response:
-    """The problem, with the text where clients of OpenAI's, Cohere's and Jina's errors look for it."""
-    service_of(request).instruments.count_rejection(error)
-    told = problem(error, request.state.request_id)
-    headers = {"Retry-After": told.headers["Retry-After"]} if "Retry-After" in told.headers else {}
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error, with its text where clients of OpenAI, Cohere and Jina read it."""
+    wait = problem(error, request_id).headers.get("Retry-After")
+    headers = {"Retry-After": wait} if wait else {}
     message = {"message": error.detail, "type": error.code, "param": None, "code": error.status}
     content = {"error": message, "message": error.detail, "detail": error.detail, "code": error.code}
     return json_response(content, error.status, headers)

@@ -94,13 +94,9 @@ async def rewards(request: Request) -> Response:
 @router.post("/score")
 async def score(request: Request) -> Response:
     """A score or an error for each reward of each picture."""
-    try:
-        asked = (await read(request, UniRLRequest)).requests
-        outcomes = await of_all(request, asked)
-    except ScoregateError as error:
-        service_of(request).instruments.count_rejection(error)
-        status, headers = answer_to(error)
-        return json_response({"detail": error.detail, "code": error.code}, status, headers)
+    request.state.error_format = failed
+    asked = (await read(request, UniRLRequest)).requests
+    outcomes = await of_all(request, asked)
     content = {
         "protocol_version": "1",
         "results": [
@@ -119,6 +115,12 @@ async def score(request: Request) -> Response:
     if any("request_id" in ask.model_fields_set for ask in asked):
         content["identities"] = [ask.identity() for ask in asked]
     return json_response(content)
+
+
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error of the whole request."""
+    status, headers = answer_to(error)
+    return json_response({"detail": error.detail, "code": error.code}, status, headers)
 
 
 def check_size(asked: Sequence[Ask], dialects: Dialects) -> None:

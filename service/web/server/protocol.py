@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 from service.core.errors import Malformed, Overloaded, RequestTimeout, ScoregateError
 from service.observability.instruments import NO_LANE
 from service.web.headers import mark
-from service.web.problems import problem
+from service.web.problems import response_to
 from service.web.server.incoming import BROKEN, Pace
 from service.web.server.transport import Transport
 from service.wiring.bootstrap import Service
@@ -190,9 +190,8 @@ class Protocol(H11Protocol):
         """Answer what never became a request, and close."""
         log.warning("a connection was refused: %s", error.detail)
         self._service.instruments.count_request("other", error.status, 0.0, NO_LANE)
-        self._service.instruments.count_rejection(error)
         request_id = uuid.uuid4().hex
-        response = problem(error, request_id)
+        response = response_to(error, request_id, self._service.instruments)
         mark(response.headers, request_id)
         headers = [*response.raw_headers, CLOSE_HEADER]
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

@@ -1,16 +1,15 @@
 """The app that the documentation describes."""
 
 import pytest
-from fastapi import FastAPI
 
 from service.core.settings.tree import Settings
-from service.web.app import create_app
+from service.web.app import App, create_app
 from service.wiring.bootstrap import Service
 from tests.support.fakes import FakeVqa
 
 
 @pytest.fixture(scope="package")
-def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+def app(tmp_path_factory: pytest.TempPathFactory) -> App:
     """An app on a service that was never opened."""
     settings = {
         "models": {"vqa": {"family": "clip_flant5"}},

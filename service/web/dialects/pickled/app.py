@@ -25,6 +25,13 @@ from service.web.server.incoming import Raw
 from service.wiring.bootstrap import Service
 
 ROUTE = SimpleNamespace(path="pickle")  # in the instruments and the log
+PICKLE = "application/octet-stream"
+
+
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error."""
+    status, headers = answer_to(error)
+    return Response(written({"error": error.detail, "code": error.code}), status, headers, PICKLE)
 
 
 class PickleApp:
@@ -37,15 +44,10 @@ class PickleApp:
         """Serve one ASGI scope."""
         if scope["type"] != "http":
             return
-        request = Request(scope, receive)
         scope["route"] = ROUTE
-        try:
-            status, headers, answer = 200, dict[str, str](), await self._scores(request)
-        except ScoregateError as error:
-            self._service.instruments.count_rejection(error)
-            status, headers = answer_to(error)
-            answer = written({"error": error.detail, "code": error.code})
-        await Response(answer, status, headers, "application/octet-stream")(scope, receive, send)
+        scope["state"]["error_format"] = failed
+        answer = await self._scores(Request(scope, receive))
+        await Response(answer, media_type=PICKLE)(scope, receive, send)
 
     async def _scores(self, request: Request) -> bytes:
         """The pickled answer.  Raises the error that says most, where a picture has no score."""
