@@ -31,31 +31,7 @@ from service.observability.notes import Code
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STAGES = ("decode", "questions", "queue", "model", "total")
-# Routes of the dialects that ask models; `pickle` is the port whose bodies are pickles.
-OF_DIALECTS = (
-    *("/compute", "/{metric}/compute", "/unirl/score"),
-    *("/rerank", "/v1/rerank", "/v2/rerank", "/v1/score", "pickle"),
-)
-ROUTES = (
-    "/score",
-    "/rank",
-    "/questions",
-    "/questions/{id}",
-    "/models",
-    "/livez",
-    "/readyz",
-    "/health",
-    "/metrics",
-    "/docs",
-    "/openapi.json",
-    "/unirl/health",
-    "/unirl/rewards",
-    "/v1/models",
-    "/{metric}/health",
-    *OF_DIALECTS,
-    "other",
-)
-WITH_LANES = ("/score", "/rank", "/questions", *OF_DIALECTS)
+OTHER = "other"  # the route of requests that match none
 # 499: the caller left first.
 STATUSES = (200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 499, 500, 502, 503, 504)
 CODES = tuple(map(str, STATUSES))
@@ -95,6 +71,7 @@ class Instruments:
         self, models: Iterable[str], metrics: Mapping[str, tuple[float, float]] | None = None
     ) -> None:
         self.registry = CollectorRegistry()
+        self.routes: dict[str, bool] = {}  # whether requests of a route ask models
         metrics = metrics or {}
         counter = partial(Counter, registry=self.registry)
         gauge = partial(Gauge, registry=self.registry)
@@ -202,13 +179,12 @@ class Instruments:
         for standard in (ProcessCollector, PlatformCollector, GCCollector):
             standard(registry=self.registry)
         self._create(models, metrics)
+        self.add_route(OTHER, asks_models=False)
         for each in vars(self).values():
             if isinstance(each, MetricWrapperBase):  # label values are few, and looked up all the time
                 each.labels = cache(each.labels)  # type: ignore[method-assign]
 
     def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:
-        for route, code in product(ROUTES, CODES):
-            self.requests.labels(route, code)
         for model, lane, result in product(models, LANES, RESULTS):
             self.calls.labels(model, lane, result)
         for model, lane in product(models, LANES):
@@ -227,9 +203,6 @@ class Instruments:
             self.cache_errors.labels(of)
         for result in ("ok", "invalid", "error"):
             self.question_llm_calls.labels(result)
-        for route in ROUTES:
-            for lane in (*LANES, NO_LANE) if route in WITH_LANES else (NO_LANE,):
-                self.request_duration.labels(route, lane)
         for stage, lane in product(STAGES, LANES):
             self.stage_duration.labels(stage, lane)
         for metric, result in product(metrics, SCORE_RESULTS):
@@ -239,9 +212,17 @@ class Instruments:
         for code in Code:
             self.warnings.labels(code)
 
+    def add_route(self, route: str, *, asks_models: bool) -> None:
+        """Create the series of *route*, a path template; requests of routes that *ask models* have a lane."""
+        self.routes[route] = asks_models
+        for code in CODES:
+            self.requests.labels(route, code)
+        for lane in (*LANES, NO_LANE) if asks_models else (NO_LANE,):
+            self.request_duration.labels(route, lane)
+
     def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
-        """One request answered on *route* (a template, never a raw path)."""
-        route = route if route in ROUTES else "other"
+        """Count a response of *route*; routes that were not added count as `OTHER`."""
+        route = route if route in self.routes else OTHER
         self.requests.labels(route, str(status)).inc()
         self.request_duration.labels(route, lane).observe(seconds)
 

@@ -15,11 +15,9 @@ from service.web.auth.keys import KeyFile
 from service.web.auth.quotas import Quotas
 from service.web.dialects.registry import routers
 from service.web.dialects.scoring import Dialects
-from service.web.document import openapi
 from service.web.edge import Edge
 from service.web.headers import Cors
-from service.web.routes import health, metrics, models, playground, questions, rank, score
-from service.web.routing import json_response
+from service.web.routes import document, health, metrics, models, playground, questions, rank, score
 from service.web.server.incoming import Bodies
 from service.web.wire.requests import requests_with
 from service.wiring.bootstrap import Service
@@ -39,16 +37,18 @@ class App:
         entry: the app with its middleware.
     """
 
-    def __init__(self, service: Service, routers: Iterable[APIRouter], others: Sequence[Route] = ()) -> None:
+    def __init__(self, service: Service, routers: Iterable[APIRouter], pages: Sequence[Route] = ()) -> None:
         self.state = State({"service": service})
         declared = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
         endpoints = [Route(each.path, each.endpoint, methods=each.methods) for each in declared]
-        self._router = Router([*endpoints, *others], redirect_slashes=False)
+        self._router = Router([*endpoints, *pages], redirect_slashes=False)
         self.routes = self._router.routes
+        for each in endpoints:
+            service.instruments.add_route(each.path, asks_models="POST" in (each.methods or ()))
         self._by_path = {(method, each.path): each for each in endpoints for method in each.methods or ()}
         self.entry: ASGIApp = self.dispatch
         # Building the OpenAPI document takes as long as many small requests.
-        self.openapi = cache(lambda: openapi(service, self.state.requests, declared))
+        self.openapi = cache(lambda: document.openapi(service, self.state.requests, declared))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
@@ -70,10 +70,10 @@ def create_app(service: Service) -> App:
     """Build the public API.  Raises `SettingsError` if the file of keys cannot be used."""
     server = service.settings.server
     shown = [score.router, rank.router, questions.router, *routers(service.settings.dialects.enabled)]
-    shown += [models.router, health.router]
+    shown += [models.router, health.router, document.router]
     if server.metrics_port is None:
         shown.append(metrics.router)
-    app = App(service, shown, [*playground.routes, Route("/openapi.json", document)])
+    app = App(service, shown, playground.routes)
     app.state.requests = requests_with(service.metrics, server.max_items)
     app.state.dialects = Dialects(service)
     app.state.bodies = Bodies(server, service.memory, service.parser)
@@ -83,8 +83,3 @@ def create_app(service: Service) -> App:
     if server.cors_origins:  # outermost, so that pages of other origins can read the edge's errors
         app.entry = Cors(app.entry, origins=server.cors_origins)
     return app
-
-
-async def document(request: Request) -> Response:
-    """Return the OpenAPI document."""
-    return json_response(request.app.openapi())

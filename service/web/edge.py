@@ -25,7 +25,7 @@ from service.core.errors import (
     TooLarge,
     Unauthorized,
 )
-from service.observability.instruments import NO_LANE, WITH_LANES
+from service.observability.instruments import NO_LANE
 from service.observability.tracing.span import NO_SPAN, Span, traceparent
 from service.web.auth.keys import KeyFile
 from service.web.headers import mark, request_id_of
@@ -92,7 +92,7 @@ class Edge:
 
     def _span(self, scope: Scope, headers: Headers, began: float) -> Span:
         """The trace of a request that asks models."""
-        if scope["path"] not in WITH_LANES:
+        if not self._instruments.routes.get(scope["path"]):
             return NO_SPAN
         name = f"{scope['method']} {scope['path']}"
         return self._service.tracer.begin(name, traceparent(headers.get("traceparent", "")), began)

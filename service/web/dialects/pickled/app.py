@@ -39,6 +39,7 @@ class PickleApp:
 
     def __init__(self, service: Service, dialects: Dialects) -> None:
         self._service, self._dialects = service, dialects
+        service.instruments.add_route(ROUTE.path, asks_models=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""

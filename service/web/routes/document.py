@@ -1,20 +1,37 @@
-"""The OpenAPI document: what FastAPI derives from the routes, with the bodies that they read and write."""
+"""`GET /openapi.json`: the OpenAPI document; `GET /docs`: the playground's page about the API."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from fastapi import APIRouter, Request, Response
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
 from service import __version__
 from service.web.openapi import KEYS, components
+from service.web.routing import json_response
 from service.web.wire.requests import Requests
 from service.web.wire.responses import Problem, score_answer
 from service.wiring.bootstrap import Service
 
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/openapi.json")
+async def document(request: Request) -> Response:
+    """Return the OpenAPI document."""
+    return json_response(request.app.openapi())
+
+
+@router.get("/docs")
+async def docs(request: Request) -> Response:
+    """Redirect to the page about the API, by a relative address: a proxy may have added a prefix."""
+    return RedirectResponse("playground/docs.html")
+
 
 def openapi(service: Service, requests: Requests, routes: Sequence[APIRoute]) -> dict[str, Any]:
-    """Build the OpenAPI document of *routes*."""
+    """Build the document of *routes*: what FastAPI derives, with the bodies that they read and write."""
     document = get_openapi(title="Scoregate", version=__version__, routes=routes)
     answer = score_answer(service.metrics)
     schemas = components(requests.score, requests.rank, requests.questions, answer, Problem)
