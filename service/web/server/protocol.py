@@ -1,14 +1,13 @@
 """
-HTTP/1.1 on a socket: uvicorn's protocol, made ready for callers who mean harm or are slow.
+HTTP/1.1 on a socket: uvicorn's protocol with limits for slow and malicious callers.
 
-uvicorn takes every connection, waits for headers without an end, reads bodies in chunks of any size, keeps an
-answer until somebody reads it, takes a caller who ends its side for one who left, and closes connections amid
-the next request when it drains.
+uvicorn accepts every connection, waits for headers without end, reads bodies in chunks of any size, keeps a
+response until it is read, and closes connections amid the next request when it drains.  Our subclass uses
+private parts of it: `tests/unit/web/test_uvicorn.py` names each of them.
 """
 
 import asyncio
 import logging
-import socket
 import uuid
 from typing import Any, cast
 
@@ -33,7 +32,6 @@ SMALL_CHUNKS = 8192  # of one body; each takes some microseconds of the event lo
 CHUNK_BYTES = 4096  # that come with each chunk beyond
 
 IDLE_S = 0.5  # a request that is on its way at SIGTERM has so long to come
-LOOK_S = 0.1  # between two looks whether a caller who sends no more has left
 
 
 class Reader(h11.Connection):
@@ -143,16 +141,6 @@ class Protocol(H11Protocol):
             late = RequestTimeout(f"the headers did not come within {self._timeout_s:g} s")
             self._headers_late = self.loop.call_later(self._timeout_s, self._refuse, late)
 
-    def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep the connection while a request is being answered: the caller may have ended its side only."""
-        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
-            return False
-        self.cycle.keep_alive = False
-        if not self.cycle.response_started:
-            self._wire.begin()
-            self._look_whether_it_left()
-        return True
-
     def shutdown(self) -> None:
         """End with the answer under way; without one, wait a moment for a request that is being sent."""
         if self.is_idle:
@@ -246,11 +234,3 @@ class Protocol(H11Protocol):
     def _close_if_idle(self) -> None:
         if not self.transport.is_closing() and self.is_idle:
             super().shutdown()
-
-    def _look_whether_it_left(self) -> None:
-        if self.transport.is_closing() or self.cycle.response_started:
-            return
-        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            self.transport.abort()
-        else:
-            self.loop.call_later(LOOK_S, self._look_whether_it_left)

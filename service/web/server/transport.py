@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 LINGER_S = 2.0  # a caller who is still sending is heard so long
-BEGINNING = b"HTTP/1.1 "  # of every answer
 
 
 class Transport:
@@ -20,9 +19,6 @@ class Transport:
     Closed while the caller is still sending, it ends what it writes, and reads on for a while: a socket that
     is closed with bytes unread resets the connection, and many a caller loses the answer.
 
-    It can begin an answer before there is one.  A caller who has left resets the connection then, which is
-    all that tells it from a caller who has only ended its own side.
-
     It tells how much of what was written has not been read, and can forget that.
 
     Args:
@@ -31,16 +27,11 @@ class Transport:
 
     def __init__(self, transport: asyncio.Transport, is_sent_to: Callable[[], bool]) -> None:
         self._transport, self._is_sent_to = transport, is_sent_to
-        self._begun = self._closing = False
+        self._closing = False
         self._held: list[bytes] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
-
-    def begin(self) -> None:
-        """Write what the next answer begins with, whatever it will be."""
-        self._begun = True
-        self._transport.write(BEGINNING)
 
     def hold(self) -> None:
         """Keep what is written until `flush`: a packet for the headers alone costs as much as one for all."""
@@ -53,13 +44,11 @@ class Transport:
             self.write(content)
 
     def write(self, content: bytes) -> None:
-        """Write *content*, or the rest of it where its beginning is written."""
-        if self._held is not None:
+        """Write *content*, or keep it until `flush`."""
+        if self._held is None:
+            self._transport.write(content)
+        else:
             self._held.append(content)
-            return
-        if self._begun:
-            self._begun, content = False, content.removeprefix(BEGINNING)
-        self._transport.write(content)
 
     def unread(self) -> int:
         """How many bytes were written that the caller's system has not taken, as far as that can be told."""

@@ -79,14 +79,3 @@ async def test_a_connection_on_which_something_is_sent_is_read_for_a_while():
 
     assert ["end", "read on"] == notes.done
     assert transport.is_closing()
-
-
-async def test_an_answer_that_was_begun_is_written_once():
-    """Its beginning is the same for all, and the rest follows."""
-    notes = Notes()
-    transport = Transport(notes, lambda: False)
-    transport.begin()
-    transport.write(b"HTTP/1.1 200 OK")
-    transport.write(b"HTTP/1.1 is what this body is about")
-
-    assert [b"HTTP/1.1 ", b"200 OK", b"HTTP/1.1 is what this body is about"] == notes.done
