@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from functools import cache
 
 import httpcore
-import httpx
 
 from service import __version__
 from service.core.concurrency.budget import Budget
 from service.core.errors import ImageTooLarge, UrlFailed, UrlNotAllowed
+from service.core.http import httpx
 from service.core.settings.hosts import allowed
 from service.core.settings.sections import Images
 from service.images.byte_budget import ByteBudget

@@ -8,10 +8,10 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-import httpx
 import orjson
 
 from models.core.contract import UpstreamError
+from service.core.http import httpx
 
 TRIES = 3
 BACKOFF_S = 0.25  # doubled with every try
