@@ -1,44 +1,47 @@
-"""API keys and their rights: kept as hashes, compared in constant time, called by their name in logs."""
+"""API keys and their rights: stored as hashes, compared in constant time, named in logs."""
 
 import asyncio
 import hashlib
 import hmac
 import logging
 import os
-import re
 import stat
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from service.core.concurrency.single_flight import SingleFlight
 from service.core.concurrency.threads import on_thread
 from service.core.errors import Forbidden
+from service.core.fields import Strict
 from service.core.lanes import LANES
 from service.core.settings import SettingsError
+from service.web.auth.key_lines import tables_of_lines
 
 log = logging.getLogger("scoregate.keys")
 
-LINE = re.compile(r"([\w.-]{1,64}):([0-9a-f]{64})((?:\s+\w+=\S+)*)")
-QUOTA = re.compile("[1-9][0-9]{0,11}")
-FORM = "NAME:SHA256-OF-THE-KEY, then lanes=LANE,LANE and quota=NUMBER where they are wanted"
-EMPTY = hashlib.sha256(b"").digest()  # what a script writes where the variable with the key is not set
-AGAIN_S = 1.0  # after which whoever comes has the file read again
-READ_S = 2.0  # for the file; a network's folder may hang
+EMPTY = hashlib.sha256(b"").hexdigest()  # of a script whose variable with the key is not set
+AGAIN_S = 1.0  # between two checks of the file
+READ_S = 2.0  # for reading the file; a network folder may hang
+SETTLED_S = 2.0  # a file that changed this recently may change again with the same modification time
 MAX_BYTES = 2**20  # some 10,000 keys
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
     """
-    A key and what it may do.
+    A key and its rights.
 
     Attributes:
-        name: what logs call it.
+        name: its name in logs.
         digest: the SHA-256 of the key.
-        lanes: those that it may use.
-        quota: pairs of an item and a metric that it may ask for in a minute; None for any number.
+        lanes: lanes that it may use.
+        quota: pairs of an item and a metric per minute; None for no limit.
     """
 
     name: str
@@ -46,50 +49,81 @@ class Key:
     lanes: tuple[str, ...] = LANES
     quota: int | None = None
 
-    def lane(self, asked: str | None) -> str:
-        """The lane of a request that asked for that one, or for none.  Raises `Forbidden`."""
-        if asked is None:
+    def lane(self, requested: str | None) -> str:
+        """Return the lane of a request.  Raises `Forbidden`."""
+        if requested is None:
             return self.lanes[0]
-        if asked not in self.lanes:
-            raise Forbidden(f"the key {self.name} may not use the lane {asked}; it may use {self.lanes[0]}")
-        return asked
+        if requested not in self.lanes:
+            allowed = self.lanes[0]
+            raise Forbidden(f"the key {self.name} may not use the lane {requested}; it may use {allowed}")
+        return requested
 
 
-ANYONE = Key("", b"")  # where no keys are configured
+ANYONE = Key("", b"")  # if no keys are configured
+
+
+class KeyTable(Strict):
+    """The table of one key in the file."""
+
+    sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+    lanes: Annotated[list[Literal["interactive", "bulk"]], Field(min_length=1)] | None = None
+    quota: Annotated[int, Field(ge=1, lt=10**12)] | None = None
+
+
+TABLES: TypeAdapter[dict[str, KeyTable]] = TypeAdapter(
+    Annotated[
+        dict[Annotated[str, StringConstraints(pattern=r"^[\w.-]{1,64}$")], KeyTable], Field(min_length=1)
+    ]
+)
 
 
 class Keys:
-    """The keys that open this service; none configured means that it is open."""
+    """The keys of this service; without any, every caller is served."""
 
     def __init__(self, keys: Iterable[Key]) -> None:
         self._keys = list(keys)
 
     @classmethod
     def read(cls, path: Path | None) -> "Keys":
-        """The keys of a file.  Raises `SettingsError` where it cannot be read, and as `parse`."""
+        """Read a file: TOML, or lines if its name does not end in `.toml`.  Raises `SettingsError`."""
         try:
-            return cls.parse(content_of(path)) if path else cls([])
+            if path is None:
+                return cls([])
+            text = content_of(path).decode("utf-8")
+            return cls.of_tables(tomllib.loads(text) if is_toml(path) else tables_of_lines(text))
         except OSError as exc:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc
         except ValueError as exc:
             raise SettingsError(f"server.api_keys_file: {path}: {exc}") from exc
 
     @classmethod
-    def parse(cls, content: bytes) -> "Keys":
-        """The keys of a file's lines.  Raises `ValueError`, also for an empty key and where there is none."""
-        lines = [line.strip() for line in content.decode("utf-8").splitlines()]
-        keys = [key_of(line) for line in lines if line and not line.startswith("#")]
-        if not keys:
-            raise ValueError(f"it has no line {FORM}")
-        return cls({key.name: key for key in keys}.values())
+    def of_tables(cls, tables: Mapping[str, Any]) -> "Keys":
+        """Check the tables of a file.  Raises `ValueError`, whose text quotes nothing but names."""
+        try:
+            checked = TABLES.validate_python(tables)
+        except ValidationError as exc:
+            first = exc.errors(include_input=False, include_context=False)[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'keys'}: {first['msg']}") from None
+        for name, table in checked.items():
+            if table.sha256 == EMPTY:
+                raise ValueError(f"the key of {name} is empty")
+        return cls(
+            Key(
+                name,
+                bytes.fromhex(table.sha256),
+                tuple(lane for lane in LANES if lane in (table.lanes or LANES)),
+                table.quota,
+            )
+            for name, table in checked.items()
+        )
 
     def __bool__(self) -> bool:
         return bool(self._keys)
 
     def of(self, headers: Mapping[str, str]) -> Key | None:
-        """The key that a request's headers hold, if it is one of ours."""
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        key = given.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        """Return the key in a request's headers, if it is one of these."""
+        scheme, _, credentials = headers.get("authorization", "").partition(" ")
+        key = credentials.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
         if not key:
             return None
         digest = hashlib.sha256(key.encode()).digest()
@@ -97,9 +131,14 @@ class Keys:
         return same[0] if same else None
 
 
+def is_toml(path: Path) -> bool:
+    """Return True if the file has the format of today, and not the lines of version 0.1."""
+    return path.suffix == ".toml"
+
+
 def content_of(path: Path) -> bytes:
-    """A regular file's content.  Raises `OSError`, and `ValueError` for anything else or for too much."""
-    # A pipe that nobody writes to would keep whoever opens it.
+    """Read a regular file.  Raises `OSError`, and `ValueError` if it is no regular file or too large."""
+    # Opening a pipe without a writer would block.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError("it is not a regular file")
@@ -109,33 +148,13 @@ def content_of(path: Path) -> bytes:
     return content
 
 
-def key_of(line: str) -> Key:
-    """The key of one line.  Raises `ValueError`, which does not show the line."""
-    matched = LINE.fullmatch(line)
-    if not matched:
-        raise ValueError(f"a line is not {FORM}")
-    name, digest = matched[1], bytes.fromhex(matched[2])
-    if digest == EMPTY:
-        raise ValueError(f"the key of {name} is empty")
-    rights = [right.split("=", 1) for right in matched[3].split()]
-    given = dict(rights)
-    if len(given) < len(rights) or given.keys() - {"lanes", "quota"}:
-        raise ValueError(f"a right of {name} is not known, or stands there twice; the form is {FORM}")
-    lanes = given.get("lanes", ",".join(LANES)).split(",")
-    if not {*lanes} <= {*LANES}:
-        raise ValueError(f"a lane of {name} is none of {', '.join(LANES)}")
-    if "quota" in given and not QUOTA.fullmatch(given["quota"]):
-        raise ValueError(f"the quota of {name} is no whole number of at least 1")
-    quota = int(given["quota"]) if "quota" in given else None
-    return Key(name, digest, tuple(lane for lane in LANES if lane in lanes), quota)
-
-
 class KeyFile:
     """
-    The keys of a file, as it is now: within a second of a change, whoever comes meets the new ones.
+    The keys of a file, reloaded when it changes.
 
-    It is read on a thread, and those who come meanwhile wait for it together.  A file that became wrong, or
-    that cannot be read in time, changes nothing, and is one line in the log.
+    A request checks the file's modification time if the last check is a second ago.  The check runs on a
+    thread, and concurrent requests wait for it together.  If the file has become invalid, or cannot be read
+    in time, the keys stay, and one line is logged.
 
     Args:
         clock: seconds, at any origin.
@@ -146,31 +165,42 @@ class KeyFile:
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = monotonic) -> None:
         self._path, self._clock = path, clock
-        self._keys, self._wrong = Keys.read(path), ""
-        self._read = clock()
-        self._reading: SingleFlight[Keys] = SingleFlight()
+        self._keys, self._error = Keys.read(path), ""
+        self._stamp: tuple[int, ...] | None = None
+        self._checked = clock()
+        self._checking: SingleFlight[Keys] = SingleFlight()
+        if path and not is_toml(path):
+            log.warning("%s: keys as lines are deprecated; make it a .toml file (docs/api.md)", path)
 
     async def keys(self) -> Keys:
-        """The keys that count now."""
-        if self._path and self._clock() >= self._read + AGAIN_S:
-            await self._read_again()
+        """Return the current keys."""
+        if self._path and self._clock() >= self._checked + AGAIN_S:
+            await self._check(self._path)
         return self._keys
 
-    async def _read_again(self) -> None:
-        """Take over what the file says now."""
-        wrong = ""
+    async def _check(self, path: Path) -> None:
+        error = ""
         try:
             async with asyncio.timeout(READ_S):
-                self._keys, _ = await self._reading.do("", self._on_a_thread)
+                self._keys, _ = await self._checking.do("", lambda: on_thread(self._reload, path))
         except SettingsError as exc:
-            wrong = str(exc)
+            error = str(exc)
         except TimeoutError:
-            wrong = f"server.api_keys_file: {self._path}: could not be read within {READ_S:g} s"
-        self._read = self._clock()
-        if wrong and wrong != self._wrong:
-            log.error("%s; the keys that were read before stay", wrong)
-        self._wrong = wrong
+            error = f"server.api_keys_file: {path}: could not be read within {READ_S:g} s"
+        self._checked = self._clock()
+        if error and error != self._error:
+            log.error("%s; the keys that were read before stay", error)
+        self._error = error
 
-    async def _on_a_thread(self) -> Keys:
-        """The keys of the file."""
-        return await on_thread(Keys.read, self._path)
+    def _reload(self, path: Path) -> Keys:
+        """Read the file if it has changed."""
+        try:
+            status = path.stat()
+        except OSError as exc:
+            raise SettingsError(f"server.api_keys_file: {exc}") from exc
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if stamp == self._stamp:
+            return self._keys
+        keys = Keys.read(path)
+        self._stamp = stamp if time() - status.st_mtime > SETTLED_S else None
+        return keys

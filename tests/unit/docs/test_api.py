@@ -43,12 +43,13 @@ def test_the_answers_shown_are_json():
 
 
 def test_the_key_shown_opens_the_service(tmp_path):
-    """The lines of docs/api.md are a keys file, with rights and without."""
-    shown = re.findall(r"^```\n((?:# who:|trainer:).*?)^```$", page(PAGE), re.MULTILINE | re.DOTALL)
-    file = tmp_path / "keys"
+    """The tables and the lines of docs/api.md are files of keys, with rights and without."""
+    lines = re.findall(r"^```\n(# who:.*?)^```$", page(PAGE), re.MULTILINE | re.DOTALL)
+    shown = [*fences(PAGE, "toml"), *(("keys.txt", text) for text in lines)]
     keys = []
-    for lines in shown:
-        file.write_text(lines, "utf-8")
-        keys.append(Keys.read(file).of({"x-api-key": "correct horse"}))
+    for name, text in shown:
+        (tmp_path / name).write_text(text, "utf-8")
+        keys.append(Keys.read(tmp_path / name).of({"x-api-key": "correct horse"}))
 
-    assert [("trainer", None), ("trainer", 60_000)] == [(key.name, key.quota) for key in keys if key]
+    expected = [("trainer", None), ("trainer", 60_000), ("trainer", 60_000)]
+    assert expected == [(key.name, key.quota) for key in keys if key]

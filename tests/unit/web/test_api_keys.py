@@ -10,6 +10,7 @@ import pytest
 
 from service.core.settings import SettingsError
 from service.web.auth import keys
+from service.web.auth.key_lines import tables_of_lines
 from service.web.auth.keys import Key, KeyFile, Keys
 
 pytestmark = pytest.mark.anyio
@@ -40,9 +41,8 @@ def line(name, rights=""):
 
 def test_a_line_may_give_lanes_and_a_quota():
     """A line without rights has all of them, as it always had."""
-    keys = Keys.parse(
-        f"{line('a')}{line('b', 'lanes=bulk  quota=6000')}{line('c', 'lanes=bulk,interactive')}".encode()
-    )
+    lines = f"{line('a')}{line('b', 'lanes=bulk  quota=6000')}{line('c', 'lanes=bulk,interactive')}"
+    keys = Keys.of_tables(tables_of_lines(lines))
 
     rights = {name: keys.of({"x-api-key": name}) for name in "abc"}
     assert {
@@ -103,7 +103,7 @@ async def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_lo
         now[0] += keys.AGAIN_S
         assert (await watched.keys()).of({"x-api-key": "k"})
 
-    [record] = caplog.records
+    [record] = [record for record in caplog.records if record.levelname == "ERROR"]
     assert "api_keys_file" in record.message
     assert "secret" not in caplog.text
     file.write_text(line("mended"))
@@ -122,7 +122,7 @@ async def test_the_file_is_read_off_the_event_loop_and_once_for_all_who_come(tmp
     def read(path):
         reads.append(threading.current_thread())
         assert held.wait(10)
-        return Keys.parse(line("new").encode())
+        return Keys.of_tables(tables_of_lines(line("new")))
 
     monkeypatch.setattr(Keys, "read", read)
     now[0] = keys.AGAIN_S
@@ -162,3 +162,68 @@ async def test_what_is_no_file_of_keys_is_neither_waited_for_nor_read_whole(tmp_
     assert told in caplog.text
     with pytest.raises(SettingsError, match=rf"api_keys_file: .*{told}"):
         Keys.read(file)
+
+
+def table(name, rights=""):
+    """A table of the file, for a key that is its name."""
+    return f'["{name}"]\nsha256 = "{hashlib.sha256(name.encode()).hexdigest()}"\n{rights}\n'
+
+
+async def test_a_table_may_give_lanes_and_a_quota(tmp_path, caplog):
+    """The same rights as a line's, and no warning, which a file of lines has."""
+    (tmp_path / "keys.toml").write_text(table("a") + table("b.c", 'lanes = ["bulk"]\nquota = 6000'))
+    (tmp_path / "keys").write_text(line("a"))
+    of_tables = await KeyFile(tmp_path / "keys.toml").keys()
+    assert [] == caplog.records
+    KeyFile(tmp_path / "keys")
+
+    rights = [of_tables.of({"x-api-key": name}) for name in ("a", "b.c")]
+    assert [(("interactive", "bulk"), None), (("bulk",), 6000)] == [
+        (key.lanes, key.quota) for key in rights if key
+    ]
+    assert "deprecated" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        'k = "secret"',
+        "k:secret",
+        '[k]\nsha256 = "secret"',
+        table("k") * 2,
+        *(table("k", right) for right in ('lanes = ["fast"]', "lanes = []", "quota = 0", 'quota = "1"')),
+        *(table("k", right) for right in ("quota = true", "admin = true")),
+        f'[k]\nsha256 = "{hashlib.sha256(b"").hexdigest()}"',
+        table("a/b"),
+    ],
+)
+def test_a_table_that_is_wrong_is_refused_at_the_start(tmp_path, content):
+    """The error says which one, and quotes no value."""
+    (tmp_path / "keys.toml").write_text(content)
+
+    with pytest.raises(SettingsError, match="api_keys_file") as wrong:
+        Keys.read(tmp_path / "keys.toml")
+    assert "secret" not in str(wrong.value)
+
+
+async def test_a_file_that_has_not_changed_is_not_read_again(tmp_path, monkeypatch):
+    """Its size and time are looked at; a file that changed just now may do so again at the same time."""
+    now, reads = [0.0], []
+    file = tmp_path / "keys.toml"
+    file.write_text(table("k"))
+    read = Keys.read
+    monkeypatch.setattr(Keys, "read", lambda path: reads.append(path) or read(path))
+    watched = KeyFile(file, lambda: now[0])
+
+    async def looks(times):
+        reads.clear()
+        for _ in range(times):
+            now[0] += keys.AGAIN_S
+            assert await watched.keys()
+        return len(reads)
+
+    assert 3 == await looks(3)
+    os.utime(file, (1, 1))
+    assert 1 == await looks(3)
+    assert 0 == await looks(3)
