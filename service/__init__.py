@@ -1,3 +1,3 @@
-"""Scoregate: everything between the socket and the models."""
+"""Scoregate: the service between the socket and the models."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
 """
-The one stable import for packages that bring metrics or families of models along.
+The stable import for packages with metrics or families of models of their own.
 
-Everything else below `service` and `models` may change from one version to the next.
+All other modules of `service` and `models` may change in any version.
 """
 
 from models.core.calls import Call, DetectCall, GenerateCall, ImageCall, LikelihoodCall, TextCall

@@ -1,4 +1,4 @@
-"""`scoregate-server --check`: what a profile would load, from where, and how much memory it takes."""
+"""`scoregate-server --check`: the models that a profile would load, from where, and their memory."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,28 +10,28 @@ from service.serving.batcher.cpu_policy import all_cores, loaded_torch
 from service.serving.loading import is_placed
 from service.web.auth.keys import Keys
 
-BYTES = {"float32": 4, "bfloat16": 2}  # of a number
+BYTES = {"float32": 4, "bfloat16": 2}  # per number
 
 
 def check(settings: Settings) -> str:
     """
-    A table of the models, without loading one and without a request.
+    Return a table of the models, without loading one and without a request.
 
     Raises:
-        SettingsError: the file of keys cannot be used.
-        CheckpointError: a checkpoint that should be here is not, or can be seen not to work.
+        SettingsError: the file of keys is invalid.
+        CheckpointError: a checkpoint is missing or broken.
     """
     Keys.read(settings.server.api_keys_file)
     return described(settings, plans(settings))
 
 
 def plans(settings: Settings) -> dict[str, Plan]:
-    """What each model would load.  Raises `CheckpointError` as `check` does."""
+    """Plan what each model would load.  Raises `CheckpointError` as `check` does."""
     return {name: families()[table.family].plan(name, table) for name, table in settings.models.items()}
 
 
 def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
-    """The table of what is *planned*, with sums."""
+    """Format the table of *planned* loads, with sums."""
     rows = [("MODEL", "ROLE", "LOADS", "FROM", "AS", "MEMORY")]
     weights: Counter[str] = Counter()
     unknown = False
@@ -56,34 +56,34 @@ def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
 
 
 def threads(settings: Settings) -> str:
-    """A line about who computes with how many cores."""
+    """Return a line about the cores that each thread computes with."""
     line = f"Threads: {settings.images.decode_workers} for each lane decode pictures."
     if loaded_torch() is None:  # no model computes here
         return line
-    few = {1: "one core", 2: "2 cores, or two at once with one core each"}
+    few = {1: "one core", 2: "2 cores, or two batches in parallel with one core each"}
     many = f"{all_cores()} cores, less those that decode meanwhile, which are at most half"
     return f"{line} Batches on a CPU compute with {few.get(all_cores(), many)}."
 
 
 class Card:
-    """What the models of one GPU take of it together."""
+    """The memory of all models on one GPU."""
 
     def __init__(self) -> None:
-        self._weights = self._beside = self._turns = 0
+        self._weights = self._parallel = self._turns = 0
         self._unknown: list[str] = []
 
-    def add(self, name: str, memory: Memory | None, *, beside_others: bool) -> None:
-        """A model; all but those that run *beside_others* take turns, so the largest of them counts."""
+    def add(self, name: str, memory: Memory | None, *, parallel: bool) -> None:
+        """Add a model.  Models take turns, so the largest counts, except for those that run in parallel."""
         if memory is None:
             self._unknown.append(name)
             return
         self._weights += memory.weights
-        self._beside += memory.activations if beside_others else 0
-        self._turns = max(self._turns, 0 if beside_others else memory.activations)
+        self._parallel += memory.activations if parallel else 0
+        self._turns = max(self._turns, 0 if parallel else memory.activations)
 
     def __str__(self) -> str:
-        """One sentence."""
-        peak = as_bytes(self._weights + self._beside + self._turns)
+        """Return one sentence."""
+        peak = as_bytes(self._weights + self._parallel + self._turns)
         missing = (
             f", without {', '.join(self._unknown)}, which could not be predicted" if self._unknown else ""
         )
@@ -91,17 +91,17 @@ class Card:
 
 
 def demos(names: Sequence[str]) -> str:
-    """A line about demo models; empty where there are none."""
+    """Return a line about demo models; empty without any."""
     return f"Demo models: {', '.join(names)}. Their scores mean nothing for real pictures.\n" if names else ""
 
 
 def as_bytes(size: int) -> str:
-    """*size* in bytes, as a person reads it."""
+    """Format *size* in bytes."""
     return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
 
 
 def table_of(rows: Iterable[tuple[str, ...]]) -> str:
-    """Rows of text in columns."""
+    """Format rows of text in columns."""
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

@@ -24,7 +24,7 @@ log = logging.getLogger("scoregate.start")
 
 
 def main() -> None:
-    """Do the command; one clear line and an exit status of its own where that can't be."""
+    """Run the command.  If it fails, print one line and exit with the status of the error."""
     configure_logging()
     try:
         status = run(parser().parse_args())
@@ -40,14 +40,14 @@ def main() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Build the parser of the command line."""
     top = argparse.ArgumentParser(prog="scoregate-server", description=__doc__)
     about = "TOML profile; the demo profile by default"
     top.add_argument("--config", type=Path, help=about)
     top.add_argument("--check", action="store_true", help="the same as the command check")
     top.add_argument("--version", action="version", version=__version__)
     common = argparse.ArgumentParser(add_help=False)
-    # Where it is not given behind the command, what was given before it stays.
+    # If it is not given after the command, the value from before the command stays.
     common.add_argument("--config", type=Path, help=about, default=argparse.SUPPRESS)
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("serve", parents=[common], help="serve until SIGTERM (the default)")
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what was asked; the exit status."""
+    """Run the command, and return the exit status."""
     settings = load_settings(arguments.config)
     if arguments.command == "questions":
         return exchange(settings, arguments)

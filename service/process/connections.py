@@ -1,4 +1,4 @@
-"""How many connections the process takes: fewer than the files that it may open."""
+"""The limit of connections: fewer than the files that the process may open."""
 
 import resource
 
@@ -7,10 +7,10 @@ MOST_FILES = 65_536
 
 def most_connections() -> int:
     """
-    Three quarters of the files that the process may open, once it may open as many as the system lets it.
+    Raise the limit of open files as far as the system allows, and return three quarters of it.
 
-    The rest is for everything else: models, question sets, connections to other servers.  Without a limit of
-    our own the process would run out of files, could take no connection at all, and try it again and again.
+    The rest is for models, question sets and connections to other servers.  Without this limit the process
+    would run out of files, and asyncio would retry to accept connections in a loop.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)

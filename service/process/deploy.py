@@ -30,7 +30,7 @@ def deploy(settings: Settings) -> int:
 
 
 def build(arguments: Mapping[str, str]) -> Any:
-    """The application of the profile `config`, for a config file of Ray Serve."""
+    """Build the application of the profile `config`, for a config file of Ray Serve."""
     configure_logging()
     from service.serving.ray.application import application
 

@@ -22,7 +22,7 @@ DONE, REFUSED = 0, 1
 
 
 def add_arguments(parser: ArgumentParser, common: ArgumentParser) -> None:
-    """The two directions, with the arguments of *common*."""
+    """Add the two directions, with the arguments of *common*."""
     directions = parser.add_subparsers(dest="direction", required=True, metavar="export|import")
     out = directions.add_parser("export", parents=[common], help="write all sets of the store into FILE")
     back = directions.add_parser("import", parents=[common], help="put the sets of FILE into the store")
@@ -34,14 +34,14 @@ def add_arguments(parser: ArgumentParser, common: ArgumentParser) -> None:
 
 def exchange(settings: Settings, arguments: Namespace) -> int:
     """
-    Do it and print how much was done, as JSON; the exit status.
+    Export or import, print the counts as JSON, and return the exit status.
 
     Raises:
         SettingsError: the store or the file cannot be used.
         NotReady: the store failed.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)  # half done is not done
+        signal.signal(number, signal.SIG_DFL)  # a signal ends a partial run
     try:
         done = asyncio.run(exchanged(settings, arguments))
     except OSError as exc:
@@ -51,7 +51,7 @@ def exchange(settings: Settings, arguments: Namespace) -> int:
 
 
 async def exchanged(settings: Settings, arguments: Namespace) -> dict[str, int]:
-    """How many sets were exported, or imported, repaired and refused."""
+    """Return how many sets were exported, or imported, repaired and refused."""
     async with AsyncExitStack() as stack:
         client = None
         if url := settings.cache.redis.get("questions"):

@@ -1,4 +1,4 @@
-"""Serve the apps of a service until a signal asks for the end."""
+"""Serve the apps of a service until SIGTERM or SIGINT."""
 
 import asyncio
 import functools
@@ -30,8 +30,8 @@ from service.wiring.bootstrap import Service
 
 STOPPED, WRONG, BROKEN, LATER = 0, 2, 3, os.EX_TEMPFAIL
 """
-Exit statuses: stopped as asked; what was configured can't be served, until a person changes it; what was
-served can't any more; what was configured can't be served yet (75).
+Exit statuses: stopped by a signal; the configuration has to be changed by a person; a device broke while
+serving; the configuration cannot be served yet (75).
 """
 
 SCRAPERS = 16  # connections of the metrics' own port; a scrape takes the place of one that is idle
@@ -40,7 +40,7 @@ CLOSE_S = 2.0  # after the grace: to refuse what is left, and to close everythin
 
 def serve(settings: Settings, load: Callable[[], Mapping[str, Loaded]]) -> int:
     """
-    The exit status, once everything that was accepted is answered.
+    Serve until a signal, and return the exit status once every accepted request has its response.
 
     Ports and files are tried before models are loaded, which takes minutes.
 
@@ -60,16 +60,16 @@ def serve(settings: Settings, load: Callable[[], Mapping[str, Loaded]]) -> int:
 
 
 def serve_on(held: Mapping[str, Port], settings: Settings, models: Mapping[str, Loaded]) -> int:
-    """The same on the ports that are *held*, with *models*."""
+    """Serve *models* on the ports that are *held*, and return the exit status."""
     broken: list[str] = []
 
     def on_broken(reason: str) -> None:
-        """A supervisor can restart the process; nothing else helps."""
+        """Stop: only a restart by the supervisor can help."""
         broken.append(reason)
         public.stop()
 
     def status() -> int:
-        """The exit status; a fault is told."""
+        """Return the exit status, and print the fault."""
         if broken:
             print(f"scoregate-server: {broken[0]}", file=sys.stderr, flush=True)
         return BROKEN if broken else STOPPED
@@ -81,10 +81,10 @@ def serve_on(held: Mapping[str, Port], settings: Settings, models: Mapping[str, 
     trainers = [(each, Private(config(each.app, service, share))) for each in dialects]
     drained = functools.partial(drain, service, app, [server for _, server in trainers])
     public = Server(config(app, service, share), drained)
-    # What is there now stays: a pass of the collector over all modules would be somebody's latency.
+    # All modules stay: a pass of the garbage collector over them would delay a request.
     gc.collect()
     gc.freeze()
-    # Nor does it often pass over all that came since: what 500 requests hold takes 70 ms.
+    # Full passes over newer objects are rare: those of 500 requests take 70 ms.
     gc.set_threshold(*gc.get_threshold()[:2], 100)
     try:
         with (
@@ -94,7 +94,7 @@ def serve_on(held: Mapping[str, Port], settings: Settings, models: Mapping[str, 
         ):
             runner.run(run(service, public, held, trainers))
     finally:
-        gc.unfreeze()  # at the end modules are cleared, and some complain of objects that are left
+        gc.unfreeze()  # some modules complain about frozen objects at exit
     return status()
 
 
@@ -104,7 +104,7 @@ async def run(
     held: Mapping[str, Port],
     trainers: Sequence[tuple[DialectPort, "Private"]] = (),
 ) -> None:
-    """Open the service, then the ports; close them the other way round."""
+    """Open the service, then the ports; close them in reverse."""
     private = {each.setting: server for each, server in trainers}
     if service.settings.server.metrics_port is not None:
         private["server.metrics_port"] = Private(
@@ -124,17 +124,17 @@ async def run(
 
 
 def drain(service: Service, app: App, trainers: Iterable["Server"] = ()) -> None:
-    """Take nothing new: what is still coming is refused now, what has come is answered."""
+    """Accept no more: refuse requests whose body is incomplete, and finish the others."""
     service.draining = True
     app.state.bodies.refuse_all(Draining())
-    for server in trainers:  # they have the same time to end
+    for server in trainers:  # they share the time to end
         server.should_exit = True
 
 
 def config(
     app: ASGIApp, service: Service, max_connections: int, *, makes_room: bool = False
 ) -> uvicorn.Config:
-    """How uvicorn serves *app*; its life is not the service's, which several apps share."""
+    """Configure uvicorn for *app*, without a lifespan: several apps share the service's."""
     server = service.settings.server
     protocol = functools.partial(
         Protocol, service=service, max_connections=max_connections, makes_room=makes_room
@@ -157,7 +157,7 @@ def config(
 
 class Server(uvicorn.Server):
     """
-    Ends by itself after a signal; uvicorn's own dies of the signal once it has finished.
+    A server that returns after a signal; uvicorn's own raises the signal again.
 
     Attributes:
         begin_end: called when the end begins.
@@ -169,29 +169,29 @@ class Server(uvicorn.Server):
         self.begin_end: Callable[[], None] = lambda: None
 
     def stop(self) -> None:
-        """Begin to end."""
+        """Start the end."""
         self.should_exit = True
         self.begin_end()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End after a signal; a second SIGINT waits for nobody."""
+        """End after a signal; a second SIGINT ends without waiting for requests."""
         super().handle_exit(sig, frame)
         self.begin_end()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve; connections beyond those that are being accepted wait in the kernel."""
+        """Start serving; connections that are not accepted yet wait in the kernel."""
         await super().startup(sockets)
         for listening in sockets or []:
             listening.listen(BACKLOG)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take nothing new, and let what is under way finish."""
+        """Accept no more, and let running requests finish."""
         self._drain()
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Let SIGTERM and SIGINT ask for the end while serving."""
+        """Handle SIGTERM and SIGINT while serving."""
         signals = (signal.SIGTERM, signal.SIGINT)
         before = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:
@@ -202,9 +202,9 @@ class Server(uvicorn.Server):
 
 
 class Private(Server):
-    """A server beside the public one, which ends it."""
+    """A server of another port, which the public server ends."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are the public server's."""
+        """Leave signals to the public server."""
         yield

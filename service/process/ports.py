@@ -1,4 +1,4 @@
-"""Ports that the service listens on: taken before its models are loaded, opened when they serve."""
+"""Ports of the service: bound before its models are loaded, opened when they serve."""
 
 import errno
 import socket
@@ -12,22 +12,22 @@ from service.core.settings.tree import Settings
 
 BACKLOG = 2048  # connections that may wait to be accepted
 AT_ONCE = 128  # of them that are accepted in one turn of the event loop
-# Another process may end, and a network come up.
+# Errors that may pass: another process may end, and a network may come up.
 PASSING = {errno.EADDRINUSE, errno.EADDRNOTAVAIL}
 
 
 class Listener(socket.socket):
     """
-    A socket from which asyncio accepts several connections in a turn, but none after one that failed.
+    A socket from which asyncio accepts several connections in a turn, but none after a failure.
 
-    asyncio would go on.  Where there is no file for a connection, each attempt is a line in the log and
-    another attempt a second later, which would multiply.
+    asyncio would go on.  If no file is free for a connection, each attempt logs a line and schedules another
+    attempt a second later, so attempts would multiply.
     """
 
     _failed = False
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection.  Raises `OSError`; `BlockingIOError` is the end of the turn."""
+        """Accept the next connection.  Raises `OSError`; `BlockingIOError` is the end of the turn."""
         if self._failed:
             self._failed = False
             raise BlockingIOError
@@ -49,7 +49,7 @@ class Port:
     held: socket.socket
 
     def open(self) -> socket.socket:
-        """The socket, which listens from now on.  Raises `NotYet` where another one does."""
+        """Listen, and return the socket.  Raises `NotYet` if another socket listens."""
         try:
             self.held.listen(BACKLOG)
         except OSError as exc:
@@ -60,7 +60,7 @@ class Port:
 @contextmanager
 def all_bound(settings: Settings) -> Iterator[dict[str, Port]]:
     """
-    All ports that *settings* name, by setting, ours while the context is open.
+    Bind all ports that *settings* name, by setting, while the context is open.
 
     Raises:
         NotYet: see `bound`.
@@ -86,16 +86,16 @@ def all_bound(settings: Settings) -> Iterator[dict[str, Port]]:
 @contextmanager
 def bound(setting: str, host: str, port: int) -> Iterator[Port]:
     """
-    A port that is ours while the context is open.
+    Bind a port while the context is open.
 
     Raises:
-        NotYet: another process has it, or no network of this machine has the address.
-        SettingsError: it cannot be ours for another reason.
+        NotYet: another process uses it, or no network of this machine has the address.
+        SettingsError: it cannot be bound for another reason.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Told that it is TCP, or asyncio leaves Nagle's algorithm on, and answers wait for 40 ms.
+    # Without IPPROTO_TCP asyncio keeps Nagle's algorithm on, which delays responses by 40 ms.
     with Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as held:
-        # A restart finds connections of before still closing; two that are bound meet when they listen.
+        # Connections of a previous process may still be closing.  A second listener fails in listen().
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             held.bind((host, port))
@@ -105,7 +105,7 @@ def bound(setting: str, host: str, port: int) -> Iterator[Port]:
 
 
 def taken(setting: str, address: tuple[str, int], exc: OSError) -> SettingsError:
-    """One line about a port that we cannot listen on."""
+    """Build the error of a port that cannot be listened on."""
     host, port = address
     kind = NotYet if exc.errno in PASSING else SettingsError
     return kind(f"{setting}: cannot listen on {host}:{port}: {exc.strerror}")

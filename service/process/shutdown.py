@@ -1,4 +1,4 @@
-"""The end of the process, in time: threads that compute cannot be told to stop."""
+"""A time limit for the end of the process: threads that compute cannot be interrupted."""
 
 import logging
 import os
@@ -13,12 +13,12 @@ log = logging.getLogger("scoregate.end")
 @contextmanager
 def ending_within(seconds: float, status: Callable[[], int]) -> Iterator[Callable[[], None]]:
     """
-    What begins the end.  The context must be left within *seconds* from then on, or the process exits.
+    Yield a function that starts the time limit: *seconds* later the process exits, in or after the context.
 
-    Only the main thread can have one, and one at a time: it is the process' alarm.
+    Works in the main thread only, and once at a time: it uses the process' alarm signal.
 
     Args:
-        status: gives the exit status.
+        status: returns the exit status.
     """
 
     def begin() -> None:
@@ -27,7 +27,7 @@ def ending_within(seconds: float, status: Callable[[], int]) -> Iterator[Callabl
 
     def exit_now(*_: Any) -> None:
         try:
-            log.warning("the time to finish is over: what still runs is dropped")
+            log.warning("the time to finish is over: running work is dropped")
         finally:
             os._exit(status())
 

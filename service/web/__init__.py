@@ -1,1 +1,1 @@
-"""HTTP: requests to what the engine works on, and reports to responses."""
+"""HTTP: requests to the engine's inputs, and reports to responses."""

@@ -1,4 +1,4 @@
-"""What a request's calls carry of it: its deadline, lane and names."""
+"""The context of a request: its deadline, lane and names."""
 
 import asyncio
 import re
@@ -18,16 +18,16 @@ TIMEOUT_HEADER = "x-request-timeout-ms"
 
 def context_of(service: Service, request: Request, timeout_ms: int | None, lane: str | None) -> Context:
     """
-    The context of a request, whose timeout counts from its first byte.
+    Build the context of a request.  Its timeout counts from the request's first byte.
 
-    The access line and the instruments find it in the request's state.
+    It is stored in the request's state, for the access log and the Prometheus metrics.
 
     Args:
-        lane: that it asks for; None for the first that its key may use.
+        lane: the requested lane; None for the first that the key may use.
 
     Raises:
-        Invalid: a header names a timeout that is none.
-        Forbidden: its key may not use the lane.
+        Invalid: the timeout in a header is not valid.
+        Forbidden: the key may not use the lane.
     """
     state = request.state
     key = getattr(state, "caller", ANYONE)
@@ -50,13 +50,13 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
 
 
 def charge_of(request: Request) -> Callable[[int], None]:
-    """What a request's pairs of an item and a metric are charged to."""
+    """Return the function that charges the key for pairs of an item and a metric."""
     key = getattr(request.state, "caller", ANYONE)
     return partial(request.app.state.quotas.charge, key) if key.quota else free
 
 
 def header_timeout(request: Request) -> int | None:
-    """The timeout that a header names, in milliseconds.  Raises `Invalid`."""
+    """Return the timeout of the header, in milliseconds.  Raises `Invalid`."""
     given = request.headers.get(TIMEOUT_HEADER)
     if given is None:
         return None

@@ -1,5 +1,5 @@
 """
-What happens to every request before and after its route, as plain ASGI.
+The edge: what every request passes before and after its endpoint, as plain ASGI.
 
 (Starlette's `BaseHTTPMiddleware` runs the route in a task of its own and breaks cancellation.)
 """
@@ -37,11 +37,11 @@ from service.wiring.bootstrap import Service
 log = logging.getLogger("scoregate.access")
 
 DIGITS = re.compile(r"[0-9]+")
-OPEN = {"/livez", "/readyz", *playground.PATHS}  # never ask for a key
+OPEN = {"/livez", "/readyz", *playground.PATHS}  # paths that need no key
 
 
 class Edge:
-    """Request id, key, and the body's limits; then one access line and one count for whatever happened."""
+    """Middleware for the request id, the key, the body's limits, errors, the access log and the counters."""
 
     def __init__(self, app: ASGIApp, *, service: Service, keys: KeyFile, bodies: Bodies) -> None:
         self._app, self._keys, self._bodies = app, keys, bodies
@@ -56,7 +56,7 @@ class Edge:
         headers = Headers(scope=scope)
         request_id = request_id_of(headers)
         state = scope.setdefault("state", {})
-        if head := scope["method"] == "HEAD":  # what GET answers, without its body
+        if head := scope["method"] == "HEAD":  # the response of GET, without its body
             scope = {**scope, "method": "GET"}
         state |= {"request_id": request_id, "began": began, "span": self._span(scope, headers, began)}
         status = 0
@@ -81,7 +81,7 @@ class Edge:
             status = 499
         except (Exception, asyncio.CancelledError) as exc:
             known = self._known(exc, request_id)
-            known.__traceback__ = None  # it and this frame would keep each other, and with them the body
+            known.__traceback__ = None  # a reference cycle with this frame would keep the body
             response = response_to(
                 known, request_id, self._instruments, state.get("error_format"), allow_of(exc)
             )
@@ -91,7 +91,7 @@ class Edge:
             self._note(scope, status, monotonic() - began)
 
     def _span(self, scope: Scope, headers: Headers, began: float) -> Span:
-        """The trace of a request that asks models."""
+        """Start the span of a request, if its route calls models."""
         if not self._instruments.routes.get(scope["path"]):
             return NO_SPAN
         name = f"{scope['method']} {scope['path']}"
@@ -112,7 +112,7 @@ class Edge:
             raise TooLarge(f"the body is larger than {self._bodies.limit} bytes")
 
     def _known(self, exc: BaseException, request_id: str) -> ScoregateError:
-        """What happened, as one of our errors; the log has what is none.  Raises a cancellation of others."""
+        """Return an exception as an error of ours, and log unknown ones.  Raises other cancellations."""
         if isinstance(exc, ScoregateError):
             return exc
         if isinstance(exc, HTTPException):  # of Starlette's router
@@ -140,7 +140,7 @@ class Edge:
 
 
 def end(span: Span, method: str, route: str, status: int, fields: Mapping[str, Any]) -> None:
-    """The request is over; its span says what the access line says."""
+    """End the span of a request, with the fields of the access log."""
     if not span.recording:
         return
     named = {name: fields[name] for name in ("request_id", "items", "lane") if name in fields}
@@ -156,5 +156,5 @@ def allow_of(exc: BaseException) -> dict[str, str]:
 
 
 def has_two_lengths(headers: Headers) -> bool:
-    """Whether a proxy may have read another body than we do: what follows it cannot be trusted either."""
+    """Return True if a proxy may have read another body, so that bytes after it cannot be trusted."""
     return "content-length" in headers and "transfer-encoding" in headers

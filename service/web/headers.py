@@ -1,4 +1,4 @@
-"""Headers that every answer has, and what the pages of other hosts may do where the operator lists them."""
+"""Headers of every response, and CORS for the origins in the settings."""
 
 import re
 from collections.abc import Sequence
@@ -21,26 +21,26 @@ READ = ("X-Request-Id", "Retry-After", "Server-Timing", "WWW-Authenticate")
 
 
 def request_id_of(headers: Headers) -> str:
-    """The id of a request: its own, if that is one, or else a new one."""
+    """Return the request's own id if it is valid, or a new one."""
     given = headers.get("x-request-id", "")
     return given if REQUEST_ID.fullmatch(given) else f"{IDS.getrandbits(128):032x}"
 
 
 def mark(answer: MutableHeaders, request_id: str) -> None:
-    """Give *answer* the headers that every one has; a page of ours may have set a policy of its own."""
+    """Add the headers of every response; the playground has set its own policy."""
     given = {name for name, _ in answer.raw}
     answer.raw.append((b"x-request-id", request_id.encode()))
     answer.raw.extend(header for header in SECURITY if header[0] not in given)
 
 
 class Cors(CORSMiddleware):
-    """Lets pages of these *origins* read answers; it asks for no key before a browser has sent one."""
+    """CORS middleware for *origins*; preflight requests need no key."""
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
         super().__init__(app, origins, ("GET", "POST"), SENT, expose_headers=READ)
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """What a browser is told that asks before it sends."""
+        """Answer a browser's preflight request."""
         response = super().preflight_response(request_headers)
         mark(response.headers, request_id_of(request_headers))
         return response

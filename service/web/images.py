@@ -9,7 +9,7 @@ from service.core.fields import Strict, branch
 from service.images.sources import Base64
 from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES
 
-# A text that nothing holds but its source, which lets go of it once it is decoded.
+# A text that only its source holds, which frees it after decoding.
 Text = Annotated[
     Base64,
     GetPydanticSchema(
@@ -39,7 +39,7 @@ class ImageUrl(Strict):
 
 
 def image_form(value: Any) -> str:
-    """Which of its forms an image has, so that an error speaks of that form alone."""
+    """Return the form of an image, so that errors are about that form alone."""
     if isinstance(value, str):
         return "<base64>"
     if isinstance(value, dict):

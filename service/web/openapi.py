@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of routes that read their bodies and write their answers themselves."""
+"""OpenAPI descriptions of routes that read their bodies and write their responses themselves."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,19 +20,19 @@ KEYS: Json = {
     "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": KEY_NOTE},
 }
 
-# Statuses of errors: those of every request, and those that no route of ours answers with.
+# Statuses of errors: those of every request, and those of no route.
 ANYWHERE, NOWHERE = {400, 408, 413, 500, 503}, {404, 405}
 
 
 def tree(error: type[ScoregateError] = ScoregateError) -> Iterator[type[ScoregateError]]:
-    """Every class of the error tree."""
+    """Yield every class of the error tree."""
     yield error
     for child in error.__subclasses__():
         yield from tree(child)
 
 
 def header(name: str, schema: Json, description: str) -> Json:
-    """A header that a request may have."""
+    """Describe a request header."""
     return {"name": name, "in": "header", "required": False, "schema": schema, "description": description}
 
 
@@ -50,7 +50,7 @@ TRACE = header("traceparent", TEXT, "W3C Trace Context: the trace goes on here a
 
 
 def sent(status: int, headers: Mapping[str, str]) -> Json:
-    """The headers of an answer: those of a route, and those that go with a status."""
+    """Describe the headers of a response: those of a route and those of a status."""
     said = dict(headers)
     if status == 401:
         said["WWW-Authenticate"] = "How to send a key."
@@ -66,7 +66,7 @@ def sent(status: int, headers: Mapping[str, str]) -> Json:
 
 
 def problems(statuses: Collection[int]) -> dict[int | str, Json]:
-    """Answers with those *statuses*, with the codes that come under each."""
+    """Describe responses with *statuses* and the error codes of each."""
     codes: dict[int, list[str]] = {}
     for error in tree():
         codes.setdefault(error.status, []).append(error.code)
@@ -92,15 +92,15 @@ def documented(
     key: bool = True,
 ) -> Json:
     """
-    Arguments of a route whose handler reads and writes bodies itself.
+    Build the arguments of a route whose endpoint reads and writes bodies itself.
 
     Args:
-        answer: what comes back as JSON with status 200.
+        answer: the JSON of status 200.
         request: the body, as JSON or as the part `request` of a form.
-        also, never: statuses of errors that this route has, or has not, unlike others of its kind.
-        parameters: what it takes beside the body and the request id.
-        headers: what its answers have beside the request id, with what that says.
-        key: whether it asks for one.
+        also, never: error statuses to add to, or to remove from, the usual ones.
+        parameters: parameters other than the body and the request id.
+        headers: response headers other than the request id, with descriptions.
+        key: whether the route needs an API key.
     """
     every = {error.status for error in tree()}
     statuses = (every - NOWHERE if request else ANYWHERE) | ({401} if key else set())
@@ -115,7 +115,7 @@ def documented(
 
 
 def body(request: type[BaseModel]) -> Json:
-    """A request's body, as JSON and as a form."""
+    """Describe a request's body, as JSON and as a form."""
     schema = {"$ref": REFERENCE.format(model=request.__name__)}
     form = {
         "type": "object",
@@ -135,7 +135,7 @@ def body(request: type[BaseModel]) -> Json:
 
 
 def components(*models: type[BaseModel]) -> Json:
-    """Schemas of *models* for the components section, by name."""
+    """Build the schemas of *models* for the components section, by name."""
     schemas: Json = {}
     for model in models:
         schema = model.model_json_schema(ref_template=REFERENCE)

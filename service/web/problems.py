@@ -50,7 +50,7 @@ def problem(error: ScoregateError, request_id: str) -> Response:
     if error.retry_after_s is not None:
         body["retry_after_s"] = error.retry_after_s
     if error.status in (429, 503):
-        # Whole seconds with jitter, so that everyone who was refused does not return at once.
+        # Whole seconds with jitter, so that refused requests do not return simultaneously.
         wait = max(1.0, error.retry_after_s or 0.0)
         headers["Retry-After"] = str(math.ceil(wait * (1 if error.exact_wait else random.uniform(1.0, 1.25))))
     if error.status == 401:
@@ -63,13 +63,13 @@ ErrorFormat = Callable[[ScoregateError, str], Response]
 
 
 def entry(error: ScoregateError) -> dict[str, Any]:
-    """The error as an entry of a partial answer."""
+    """Return the error as an entry of a partial response."""
     predicted = {} if error.retry_after_s is None else {"retry_after_s": error.retry_after_s}
     return {"code": error.code, "detail": error.detail, **predicted}
 
 
 def invalid(exc: ValidationError, body: Any) -> Invalid:
-    """Every wrong place of *body* (the first twenty), by JSON pointer and without its content."""
+    """Build the error with the wrong places of *body* (at most twenty), by JSON pointer, without content."""
     errors = exc.errors(include_url=False, include_context=False, include_input=False)
     faults = [
         Fault(pointer(place(error, body)), error["type"], error["msg"].removeprefix("Value error, "))
@@ -81,7 +81,7 @@ def invalid(exc: ValidationError, body: Any) -> Invalid:
 
 
 def place(error: ErrorDetails, body: Any) -> Sequence[str | int]:
-    """As much of an error's location as *body* holds, and the name of a field that is missing."""
+    """Return the part of an error's location that exists in *body*, and the name of a missing field."""
     parts = [part for part in error["loc"] if part not in BRANCHES]
     for depth, part in enumerate(parts):
         try:
@@ -92,6 +92,6 @@ def place(error: ErrorDetails, body: Any) -> Sequence[str | int]:
 
 
 def pointer(place: Sequence[str | int]) -> str:
-    """A JSON pointer from a location; a long name (an unknown field's) is cut."""
+    """Build a JSON pointer from a location; long names (of unknown fields) are cut."""
     parts = [str(part)[:MAX_NAME] for part in place]
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)

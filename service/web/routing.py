@@ -1,4 +1,4 @@
-"""How routes reach the service, and write what it said."""
+"""Access to the service from routes, and JSON responses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,26 +13,26 @@ SERVER_TIMING = "Server-Timing"
 
 
 def service_of(request: Request) -> Service:
-    """The service that this app runs."""
+    """Return the service of this app."""
     service: Service = request.app.state.service
     return service
 
 
 def requests_of(request: Request) -> Requests:
-    """The requests that this app takes."""
+    """Return the request types of this app."""
     requests: Requests = request.app.state.requests
     return requests
 
 
 def timing_header(timings_ms: Mapping[str, float]) -> dict[str, str]:
-    """The header that tells browsers the stages of a request."""
+    """Build the header that shows the stages of a request in browsers."""
     return {SERVER_TIMING: ", ".join(f"{stage};dur={ms}" for stage, ms in timings_ms.items())}
 
 
 def json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """JSON, written once and not validated again."""
+    """Write JSON without validation."""
     return Response(
-        # A metric of another package may put what it likes into its details.
+        # Details of another package's metric may hold any type.
         orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY),
         status,
         headers,

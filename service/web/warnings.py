@@ -1,4 +1,4 @@
-"""A report's warnings as they are answered: sentences, and beside them their codes."""
+"""Warnings of a report in a response: sentences and their codes."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from service.scoring.report import Report
 
 
 def warnings_of(report: Report) -> dict[str, Any]:
-    """The two fields of an answer, as long as each other; neither where there is nothing to warn of."""
+    """Return two fields of a response, with the same length; none without warnings."""
     warned = report.warnings
     if not warned:
         return {}
@@ -18,7 +18,7 @@ def warnings_of(report: Report) -> dict[str, Any]:
 
 
 def code_of(warned: Warned) -> dict[str, Any]:
-    """What a program needs of a warning."""
+    """Return the machine-readable form of a warning."""
     if warned.item is None:
         return {"code": warned.note.code}
     return {"code": warned.note.code, "item": warned.item, "metric": warned.metric}

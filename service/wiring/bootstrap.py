@@ -1,4 +1,4 @@
-"""The service: its parts, and the life they share."""
+"""The service: its parts and their shared lifetime."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ SET_TIMEOUT_S = 60.0  # of question LLMs whose family has no such setting
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """How each model and each cache in a Redis stands, and the *reasons* why requests can't be served."""
+    """The state of each model and each cache in a Redis, and the *reasons* why requests can't be served."""
 
     models: Mapping[str, str]
     caches: Mapping[str, str]
@@ -43,23 +43,23 @@ class Readiness:
 
 class Service:
     """
-    Everything that the apps on it need.
+    The parts that apps need.
 
-    Opened, the parts start in the order of what needs what: connections to Redis, devices (loaded models
-    are warmed before anything is served), then the store, then the question writer.  They close in
-    reverse: the writer must not outlive the store, nor anything the devices that answer it.
+    The parts start in the order of their dependencies: connections to Redis, devices (loaded models are
+    warmed before anything is served), then the store, then the question writer.  They close in reverse:
+    the writer must not outlive the store, and nothing may outlive the devices that it uses.
 
     Args:
         models: the loaded models by configured name.
-        on_broken: told, in one line, when a device can't go on and the process should end.
+        on_broken: called with one line if a device fails permanently and the process should end.
 
     Attributes:
-        metrics: every metric there is, the profile's composites among them.
-        memory: the bytes that all requests hold together.
+        metrics: every metric, including the profile's composites.
+        memory: the budget of the bytes that all requests hold.
         parser: a thread that parses large bodies.
 
     Raises:
-        SettingsError: the table of a metric or of a composite names what isn't there.
+        SettingsError: the table of a metric or of a composite names something unknown.
     """
 
     questions: QuestionWriter
@@ -96,7 +96,7 @@ class Service:
         scores = self.redis.get("scores")
         self.runtime: Runtime
         if settings.runtime.kind == "ray":
-            from service.serving.ray.runtime import RayRuntime  # only where Ray is asked for
+            from service.serving.ray.runtime import RayRuntime  # imported only with Ray
 
             self.runtime = RayRuntime(models, settings, assigned, self.cpu, self.instruments, scores)
         else:
@@ -114,7 +114,7 @@ class Service:
         for metric in self.metrics.values():
             if isinstance(metric, Composite) and metric.lacks:
                 log.warning("the composite %s has no scores: %s", metric.name, "; ".join(metric.lacks))
-        async with AsyncExitStack() as starting:  # what has started is closed where something fails
+        async with AsyncExitStack() as starting:  # closes the parts that have started if one fails
             self.tracer = await starting.enter_async_context(tracer(self.settings.telemetry.otlp_endpoint))
             starting.callback(self._stop_threads)
             starting.push_async_callback(self.pictures.aclose)
@@ -138,7 +138,7 @@ class Service:
         await self._stack.aclose()
 
     def _set_timeouts_s(self) -> dict[str, float]:
-        """Seconds for one question set, by the question LLM's configured name."""
+        """Return the timeout of one question set in seconds, by the question LLM's configured name."""
         return {
             name: getattr(table, "timeout_s", SET_TIMEOUT_S) for name, table in self.settings.models.items()
         }
@@ -148,14 +148,14 @@ class Service:
             pool.shutdown()
 
     async def _try_essential_calls(self) -> None:
-        """Have each model say whether it can be of use to the metrics that ask it."""
+        """Check that each model can answer the essential calls of its metrics."""
         for metric in self.metrics.values():
             for role, calls in (metric.essential() if metric.essential else {}).items():
                 if handle := self.runtime.handle(metric.name, role):
                     await handle.backend.require(metric.name, calls)
 
     def missing(self, metric: Metric) -> list[str]:
-        """Why *metric* can't be scored with now: what it needs and isn't there, unless that is degraded."""
+        """Return what *metric* needs and is missing now, unless it is degraded."""
         asked = [self.metrics[name] for name in metric.asks(metric.options())]
         needed = [self.runtime.handle(each.name, role) for each in asked for role in each.roles]
         models = {

@@ -1,5 +1,5 @@
 """
-Read the settings: a TOML profile under the environment's overrides, checked against what there is.
+Loading of the settings: a TOML profile with overrides from the environment, checked against the metrics.
 
 Every value can be overridden by `SCOREGATE_` and its path joined by `__` in upper case, for example
 `SCOREGATE_SERVER__PORT=9000` or `SCOREGATE_MODELS__VQA__CHECKPOINT=/path`.
@@ -21,7 +21,7 @@ from service.metrics.common.composites import composites
 from service.metrics.common.registry import metrics
 from service.metrics.common.rewards import check
 
-# Errors that say what is missing.
+# Error types for values of another kind.
 TABLES_AND_LISTS = {"model_type", "dict_type", "list_type", "tuple_type", "set_type", "frozen_set_type"}
 
 DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
@@ -29,10 +29,10 @@ DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
 
 def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ) -> Settings:
     """
-    The settings of *profile* (the demo profile where there is none) under *environ*'s overrides.
+    Load *profile* (by default the demo profile) with *environ*'s overrides.
 
     Raises:
-        SettingsError: a file that can't be read, an unknown setting, or a value out of its range.
+        SettingsError: an unreadable file, an unknown setting, or a value out of range.
         PluginError: another package's metric or family of models cannot be used.
     """
     path = profile or DEMO_PROFILE
@@ -59,13 +59,13 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
 
 
 def setter(place: KeyPath, variables: Variables) -> str:
-    """The variable that set a place, or the table around it; empty where none did."""
+    """Return the variable that set a place, or the table around it; empty if none did."""
     around = (place[:depth] for depth in range(len(place), 0, -1))
     return next((variables[each] for each in around if each in variables), "")
 
 
 def validated(tree: dict[str, Any], variables: Variables) -> Settings:
-    """The settings in *tree*.  Where a table or a list belongs, the text of a variable is read as JSON."""
+    """Validate *tree*.  For a table or a list, the text of a variable is read as JSON."""
     while True:
         try:
             return Settings.model_validate(tree)

@@ -1,4 +1,4 @@
-"""How much each key may ask for in a minute."""
+"""Quotas of keys per minute."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -7,14 +7,14 @@ from service.core.errors import LargerThanQuota, QuotaExceeded
 from service.web.auth.keys import Key
 
 MINUTE_S = 60.0
-ROUNDING = 1e-6  # pairs; who waits exactly as long as told is let in
+ROUNDING = 1e-6  # pairs; so a request after exactly `retry_after_s` is admitted
 
 
 class Quotas:
     """
     A bucket for each key: it holds a minute's pairs of an item and a metric, and fills steadily.
 
-    So a caller who has been quiet may ask for a whole minute's at once.
+    So after a pause a caller may use a whole minute's quota in one request.
 
     Args:
         clock: seconds, at any origin.

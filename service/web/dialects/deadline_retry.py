@@ -1,9 +1,9 @@
 """
-Items that are asked for until each has a score, or an error that stays.
+Retries of items until each has a score or a permanent error.
 
-A trainer that is refused may die of it.  So what is refused for its load is asked again, until the
-deadline.  Those who wait stand in line, and only the first looks for room: however many they are, waiting
-costs the same.
+A refusal may end a trainer.  So if a queue is full, the service retries until the deadline.  Waiting
+requests stand in line, and only the first checks for room, so the cost of waiting does not grow with
+their number.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ class DeadlineRetry:
     The items of one request.
 
     Args:
-        metrics: those that each item is asked for.
-        unheard: told of warnings.
+        metrics: the metrics of each item.
+        unheard: logs warnings.
     """
 
     def __init__(
@@ -47,25 +47,25 @@ class DeadlineRetry:
         self._engine, self._items, self._context, self._unheard = engine, items, context, unheard
         self._missing = dict(enumerate(metrics))  # by the item's number, what has no lasting outcome
         self._outcomes: list[dict[str, MetricResult]] = [{} for _ in items]
-        self._charged: set[int] = set()  # a quota is charged for an item once
+        self._charged: set[int] = set()  # items that the quota was charged for
 
     async def outcomes(self, room: RetryBudget, size: int) -> Sequence[Outcomes]:
         """
-        For each item what came of each metric; refusals are left where the deadline is too near to ask again.
+        Return the outcome of each metric for each item; refusals stay if the deadline is near.
 
         Args:
-            room: where they wait, with *size* bytes.
+            room: the budget in which they wait, with *size* bytes.
 
         Raises:
             Overloaded: there is no room.
         """
         loop, wait_s = asyncio.get_running_loop(), FIRST_WAIT_S
         with ExitStack() as waiting:
-            if placed := room.is_waited_for(self._metric):  # it may not overtake those who came before
+            if placed := room.is_waited_for(self._metric):  # it may not overtake earlier requests
                 waiting.enter_context(room.place(self._metric, size, len(self._items)))
                 await self._turn(room)
             while True:
-                await self._ask_for_the_missing()
+                await self._score_missing()
                 if not self._missing or loop.time() >= self._context.deadline:
                     return self._outcomes
                 if not placed:
@@ -76,20 +76,20 @@ class DeadlineRetry:
                 pause_s = max(wait_s * random.uniform(0.5, 1.5), room.pause_s)
                 if loop.time() + pause_s >= self._context.deadline:
                     return self._outcomes
-                await asyncio.sleep(pause_s)  # what was refused was refused after it was admitted
+                await asyncio.sleep(pause_s)  # the refusal came after the admission
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 
     @property
     def _metric(self) -> str:
-        """The first that is missing, for which it waits in line."""
+        """Return the first missing metric, for which the request waits in line."""
         return next(iter(self._missing.values()))[0]
 
     async def _turn(self, room: RetryBudget) -> bool:
         """
-        Wait for those who came before, and then for room in the lane; until the deadline at most.
+        Wait for earlier requests, and then for room in the lane; until the deadline at most.
 
         Returns:
-            Whether there was anything to wait for.
+            True if the request had to wait.
         """
         waited = False
         with suppress(TimeoutError):
@@ -102,7 +102,7 @@ class DeadlineRetry:
         return waited
 
     def _has_room(self) -> bool:
-        """Whether anything that is missing would be admitted now, or refused for good."""
+        """Return True if a missing metric would now be admitted, or refused permanently."""
         for (metrics, _), numbers in self._groups().items():
             try:
                 self._engine.admit([self._items[n] for n in numbers], metrics, self._context)
@@ -113,15 +113,15 @@ class DeadlineRetry:
         return False
 
     def _groups(self) -> dict[tuple[tuple[str, ...], bool], list[int]]:
-        """The items that miss the same metrics, by these, and by whether a quota was charged for them."""
+        """Group items by their missing metrics, and by whether a quota was charged for them."""
         groups: dict[tuple[tuple[str, ...], bool], list[int]] = {}
         for number, metrics in self._missing.items():
             groups.setdefault((metrics, number in self._charged), []).append(number)
         return groups
 
-    async def _ask_for_the_missing(self) -> None:
-        """Ask once; items that miss the same metrics are asked for together."""
-        await side_by_side([self._ask(*group, numbers) for group, numbers in self._groups().items()])
+    async def _score_missing(self) -> None:
+        """Score the missing metrics once; items with the same ones together."""
+        await side_by_side([self._score(*group, numbers) for group, numbers in self._groups().items()])
         found = {number: self._outcomes[number].items() for number in self._missing}
         missing = {
             number: tuple(name for name, outcome in outcomes if is_temporary(outcome))
@@ -129,8 +129,8 @@ class DeadlineRetry:
         }
         self._missing = {number: metrics for number, metrics in missing.items() if metrics}
 
-    async def _ask(self, metrics: tuple[str, ...], charged: bool, numbers: Sequence[int]) -> None:
-        if asyncio.get_running_loop().time() >= self._context.deadline:  # while others had their turn
+    async def _score(self, metrics: tuple[str, ...], charged: bool, numbers: Sequence[int]) -> None:
+        if asyncio.get_running_loop().time() >= self._context.deadline:  # while other requests ran
             for number in numbers:
                 late = dict.fromkeys(metrics, DeadlineExceeded(stage="queue"))
                 self._outcomes[number] = late | self._outcomes[number]

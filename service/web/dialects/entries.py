@@ -1,4 +1,4 @@
-"""The texts and pictures of rerankers' requests, in the forms that Jina, Cohere, vLLM and TEI give them."""
+"""The texts and pictures of rerankers' requests, in the formats of Jina, Cohere, vLLM and TEI."""
 
 import re
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ FORMS = 'a picture is a str of base64, a data: URI, {"image": …} or {"content"
 
 
 def side(given: Any) -> list[Any]:
-    """The entries of one side of a comparison: of a list, or of the parts of one content, or a single one."""
+    """Return the entries of one side of a comparison: a list, the parts of one content, or a single entry."""
     if isinstance(given, dict) and isinstance(given.get("content"), list):
         return list(given["content"])
     return given if isinstance(given, list) else [given]
 
 
 def text(entry: Any, place: str) -> str:
-    """The prompt that an entry holds.  Raises `Invalid`."""
+    """Return the prompt of an entry.  Raises `Invalid`."""
     if is_picture(entry):
         raise Invalid(f"{place}: is a picture; one of both sides must be texts")
     entry = only_part(entry, place)
@@ -38,7 +38,7 @@ def text(entry: Any, place: str) -> str:
 
 
 def picture(entry: Any, place: str) -> Picture:
-    """The picture that an entry holds.  Raises `Invalid`."""
+    """Return the picture of an entry.  Raises `Invalid`."""
     found = image_of(only_part(entry, place))
     if found is None:
         raise Invalid(f"{place}: {FORMS}")
@@ -46,7 +46,7 @@ def picture(entry: Any, place: str) -> Picture:
 
 
 def is_picture(entry: Any) -> bool:
-    """Whether an entry says that it is one; a str does so as a `data:image` URI."""
+    """Return True if an entry is marked as a picture; a str is one as a `data:image` URI."""
     found = list(parts(entry))
     if len(found) == 1 and isinstance(found[0], str):
         return is_image_uri(found[0])
@@ -54,7 +54,7 @@ def is_picture(entry: Any) -> bool:
 
 
 def image_of(part: Any) -> str | None:
-    """The str that stands for a picture, if there is one; a text does so as a `data:image` URI."""
+    """Return the str of a picture, if there is one; a text is one as a `data:image` URI."""
     if isinstance(part, dict):
         named = part.get("image", part.get("image_url"))
         if named is None and is_image_uri(said := part.get("text")):
@@ -64,18 +64,18 @@ def image_of(part: Any) -> str | None:
 
 
 def is_image_uri(value: Any) -> TypeGuard[str]:
-    """Whether it is a `data:` URI of a picture."""
+    """Return True for a `data:` URI of a picture."""
     return isinstance(value, str) and value.startswith("data:image")
 
 
 def parts(entry: Any) -> Iterator[Any]:
-    """The parts of an entry's content, or the entry itself."""
+    """Yield the parts of an entry's content, or the entry itself."""
     content = entry.get("content") if isinstance(entry, dict) else None
     yield from content if isinstance(content, list) else [entry]
 
 
 def only_part(entry: Any, place: str) -> Any:
-    """The one part of an entry.  Raises `Invalid` where there are others."""
+    """Return the only part of an entry.  Raises `Invalid` if there are others."""
     found = list(parts(entry))
     if len(found) != 1:
         raise Invalid(f"{place}: has {len(found)} parts; one picture or one text is needed")

@@ -1,4 +1,4 @@
-"""Errors as clients of trainers can live with them."""
+"""Errors in forms that the clients of trainers can handle."""
 
 import math
 import random
@@ -13,16 +13,16 @@ UNAVAILABLE = 503
 
 
 def is_temporary(outcome: MetricResult) -> bool:
-    """Whether the same request may succeed later."""
+    """Return True if the same request may succeed later."""
     return isinstance(outcome, ScoregateError) and outcome.status in TEMPORARY
 
 
 def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
     """
-    Status and headers of an answer that says *error*.
+    Return the status and the headers of the response to *error*.
 
-    What may pass is always 503 with `Retry-After`.  Clients with urllib3's retries wait then, and go on;
-    a bare 503, a 429, a 502 or a 504 ends them.  Nothing else has that header, or they would try for ever.
+    Temporary failures return 503 with `Retry-After`.  Clients with urllib3's retries then wait and go on; a
+    bare 503, a 429, a 502 or a 504 ends them.  No other error has that header, or they would retry forever.
     """
     if not is_temporary(error):
         return error.status, {}
@@ -31,7 +31,7 @@ def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
 
 
 def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, MetricResult]]]) -> None:
-    """Raise the error that says most about a request, if there is one; each outcome has its place's name."""
+    """Raise the most important error of a request, if there is one; *outcomes* are named by place."""
     errors = [
         outcome.of_part(place)
         for place, found in outcomes

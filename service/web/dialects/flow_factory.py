@@ -1,8 +1,8 @@
 """
-Flow-Factory's reward server: `POST /compute`, beside `GET /health`, which is there already.
+Flow-Factory's reward server: `POST /compute`; `GET /health` is the public API's.
 
-The format has no errors of single pictures: a request is scored whole, or not at all.  After every status but
-200 its client tries again at once; the text of an `error` that comes with 200 is what it raises.
+The format has no errors of single pictures: a request is scored completely or fails.  Its client retries
+immediately after every status but 200, and raises the text of an `error` in a 200.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class ComputeRequest(Loose):
     condition_videos: Any = None
 
     def pictures(self) -> Sequence[Text]:
-        """The pictures.  Raises `Invalid` where there are none, or where there is more to score than them."""
+        """Return the pictures.  Raises `Invalid` if any is missing, or for other inputs."""
         for field in ("video", "condition_images", "condition_videos"):
             if getattr(self, field):
                 raise Invalid(f"{field}: only pictures are scored here, and against their prompts alone")
@@ -45,19 +45,19 @@ class ComputeRequest(Loose):
 
 @router.post("/compute")
 async def compute(request: Request) -> Response:
-    """The reward of each picture, by the metric of the settings."""
+    """Return the reward of each picture, by the metric of the settings."""
     return await answered(request, dialects_of(request).metric(None))
 
 
 @router.post("/{metric}/compute")
 async def compute_by(request: Request) -> Response:
-    """The same by a metric that the path names: several rewards have several addresses."""
+    """Return rewards by the metric in the path: several rewards have several addresses."""
     return await answered(request, dialects_of(request).metric_of_path(request.path_params["metric"]))
 
 
 @router.get("/{metric}/health")
 async def health_of(request: Request) -> Response:
-    """200 where the metric is ready; training does not start otherwise."""
+    """Return 200 if the metric is ready; otherwise training does not start."""
     service = service_of(request)
     metric = dialects_of(request).metric_of_path(request.path_params["metric"])
     reasons = [*service.missing(service.metrics[metric]), service.engine.offer.degraded(metric)]
@@ -67,7 +67,7 @@ async def health_of(request: Request) -> Response:
 
 
 async def answered(request: Request, metric: str) -> Response:
-    """Score the pictures by *metric*.  Raises the error that says most, if one has no score."""
+    """Score the pictures by *metric*.  Raises the most important error if one has no score."""
     request.state.error_format = failed
     return json_response({"rewards": await rewards(request, metric)})
 
@@ -80,7 +80,7 @@ def failed(error: ScoregateError, request_id: str) -> Response:
 
 
 async def rewards(request: Request, metric: str) -> list[float]:
-    """One score for each picture.  Raises the error that says most, where one has none."""
+    """Return one score per picture.  Raises the most important error if one has none."""
     wire = await read(request, ComputeRequest)
     dialects_of(request).check_shard(len(wire.prompt))
     wanted = [

@@ -32,7 +32,7 @@ class PairsRequest(Loose):
     items: Any = None
 
     def sides(self) -> tuple[Side, Side]:
-        """Both sides, as they were sent.  Raises `Invalid`."""
+        """Return both sides as they were sent.  Raises `Invalid`."""
         firsts = [given for given in (self.text_1, self.data_1, self.queries) if given is not None]
         seconds = [
             given for given in (self.text_2, self.data_2, self.documents, self.items) if given is not None
@@ -45,7 +45,7 @@ class PairsRequest(Loose):
 @on_own_port.post("/score")
 @router.post("/v1/score")
 async def score(request: Request) -> Response:
-    """Score pairs, in order; a score that is missing is null, beside its error."""
+    """Score pairs, in order; a missing score is null, and has an error."""
     request.state.error_format = failed
     dialects = dialects_of(request)
     wire = await read(request, PairsRequest)
@@ -61,7 +61,7 @@ async def score(request: Request) -> Response:
 
 
 def pairs(firsts: Side, seconds: Side, metric: str) -> list[Wanted]:
-    """Each text with its picture; a single entry goes with all of the other side.  Raises `Invalid`."""
+    """Pair texts with pictures; a single entry is paired with all of the other side.  Raises `Invalid`."""
     if firsts and all(map(is_picture, firsts)):
         firsts, seconds = seconds, firsts
     texts = [text(entry, f"text {number}") for number, entry in enumerate(firsts)]
@@ -76,7 +76,7 @@ def pairs(firsts: Side, seconds: Side, metric: str) -> list[Wanted]:
 
 
 def score_or_error(outcome: Score | ScoregateError) -> dict[str, Any]:
-    """What an entry says: positions must stay, and no number may stand for one that is missing."""
+    """Return the fields of an entry.  A missing score is null: entries keep their places."""
     if isinstance(outcome, Score):
         return {"score": outcome.value}
     return {"score": None, "error": entry(outcome)}

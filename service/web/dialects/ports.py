@@ -1,4 +1,4 @@
-"""The ports of the dialects' own: apps without keys, since trainers send none."""
+"""The dialects' own ports: apps without keys, since trainers send none."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from service.wiring.bootstrap import Service
 
 @dataclass(frozen=True, slots=True)
 class DialectPort:
-    """A port, the setting that names it, and what is served there."""
+    """A port, its setting and its app."""
 
     setting: str
     host: str
@@ -26,7 +26,7 @@ class DialectPort:
 
 
 def ports(service: Service, dialects: Dialects, bodies: Bodies) -> list[DialectPort]:
-    """The ports that the settings ask for; *bodies* are limited together with those of the main port."""
+    """Build the apps of the ports in the settings; *bodies* are limited together with the main port's."""
     settings = service.settings.dialects
     apps: dict[str, tuple[int | None, ASGIApp]] = {
         "dialects.port": (settings.port, over_http(service, dialects)),
@@ -47,5 +47,5 @@ def over_http(service: Service, dialects: Dialects) -> App:
 
 
 def behind_edge(app: ASGIApp, service: Service, bodies: Bodies) -> ASGIApp:
-    """*app* behind the limits of all requests."""
+    """Wrap *app* in the edge, with the limits of all requests."""
     return Edge(app, service=service, keys=KeyFile(None), bodies=bodies)

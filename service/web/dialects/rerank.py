@@ -45,11 +45,11 @@ class RerankRequest(Loose):
         return self
 
     def entries(self) -> list[Any]:
-        """The documents or the texts."""
+        """Return the documents or the texts."""
         return side(self.documents) if self.texts is None else self.texts
 
     def wanted(self, metric: str) -> list[Wanted]:
-        """Each picture with the prompt.  Raises `Invalid`."""
+        """Return each picture with the prompt.  Raises `Invalid`."""
         if self.raw_scores:
             raise Invalid("raw_scores: set the options of the metric in [dialects] instead")
         prompt, field = text(self.query, "query"), "documents" if self.texts is None else "texts"
@@ -60,7 +60,7 @@ class RerankRequest(Loose):
 
 
 def check_returnable(documents: list[Any]) -> None:
-    """Raises `ValueError` where one holds what cannot be written as JSON, such as an integer of 70 bits."""
+    """Check that documents can be written as JSON, unlike an integer of 70 bits.  Raises `ValueError`."""
     for number, document in enumerate(documents):
         try:
             orjson.dumps(document)
@@ -72,14 +72,14 @@ def check_returnable(documents: list[Any]) -> None:
 @router.post("/v1/rerank")
 @router.post("/v2/rerank")
 async def rerank(request: Request) -> Response:
-    """Rank pictures, best first; of documents, those without a score stand under `errors`."""
+    """Rank pictures, best first; documents without a score are listed under `errors`."""
     request.state.error_format = failed
     dialects = dialects_of(request)
     wire = await read(request, RerankRequest)
     metric = dialects.metric(wire.model)
     dialects.check_number(len(wire.entries()))
     outcomes = await scored(request, wire.wanted(metric))
-    if wire.texts is not None:  # whose answer has no place for an error
+    if wire.texts is not None:  # their response has no field for errors
         raise_most_telling((f"texts/{number}", found) for number, found in enumerate(outcomes))
     found = dict(enumerate(each[metric] for each in outcomes))
     values = {number: score.value for number, score in found.items() if isinstance(score, Score)}
@@ -93,7 +93,7 @@ async def rerank(request: Request) -> Response:
 
 
 def results(best: dict[int, float], documents: list[Any] | None) -> list[dict[str, Any]]:
-    """The entries of an answer to documents, with those where they are wanted."""
+    """Build the entries of a response to documents, with the *documents* if requested."""
     return [
         {
             "index": number,
@@ -105,12 +105,12 @@ def results(best: dict[int, float], documents: list[Any] | None) -> list[dict[st
 
 
 def as_dict(document: str | dict[str, Any]) -> dict[str, Any]:
-    """A document as typed clients read it, which need a text: that of a str is the whole of it."""
+    """Return a document as typed clients read it: they need a text, which is all of a str."""
     return {"text": document} if isinstance(document, str) else {"text": "", **document}
 
 
 def ranks(best: dict[int, float], texts: list[str] | None) -> list[dict[str, Any]]:
-    """The entries of an answer to texts, with those where they are wanted."""
+    """Build the entries of a response to texts, with the *texts* if requested."""
     return [
         {"index": number, "score": value, **({"text": texts[number]} if texts else {})}
         for number, value in best.items()

@@ -1,4 +1,4 @@
-"""What the endpoints of rerankers share: their models, their outcomes, and the form of an answer."""
+"""Functions that the endpoints of rerankers share: models, outcomes, and the format of a response."""
 
 import time
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ UNCOUNTED = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no
 
 @router.get("/v1/models")
 async def models(request: Request) -> Response:
-    """The metrics that are served, that of the settings first, as OpenAI and vLLM list models."""
+    """List the served metrics as OpenAI and vLLM list models, that of the settings first."""
     about = {"object": "model", "created": int(time.time()), "owned_by": "scoregate"}
     data = [{"id": name, **about} for name in dialects_of(request).metrics]
     return json_response({"object": "list", "data": data})
 
 
 async def scored(request: Request, wanted: Sequence[Wanted]) -> Sequence[Outcomes]:
-    """The outcomes.  Raises the error that says most where nothing has a score."""
+    """Return the outcomes.  Raises the most important error if nothing has a score."""
     timeout_s = service_of(request).settings.dialects.timeouts_s.rerank
     outcomes = await dialects_of(request).scored(request, wanted, timeout_s)
     errors = [error for found in outcomes for error in found.values() if isinstance(error, ScoregateError)]
@@ -38,7 +38,7 @@ async def scored(request: Request, wanted: Sequence[Wanted]) -> Sequence[Outcome
 
 
 def envelope(request: Request, metric: str) -> dict[str, Any]:
-    """What every answer of Jina, Cohere and vLLM has."""
+    """Build the fields of every response of Jina, Cohere and vLLM."""
     return {
         "id": request.state.request_id,
         "created": int(time.time()),

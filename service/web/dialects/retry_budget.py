@@ -1,4 +1,4 @@
-"""Requests that wait for room in the lane: how many there may be, and whose turn it is."""
+"""Requests that wait for room in the lane: their limits and their order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager, contextmanager
 
 from service.core.errors import Overloaded
 
-MAX_REQUESTS = 1024  # verl-omni sends up to 800 at once
+MAX_REQUESTS = 1024  # verl-omni sends up to 800 in parallel
 MAX_ITEMS = 16 * 1024
-AGAIN_PER_S = 500  # items of all requests that are asked again after a while, whatever has become of the lane
+AGAIN_PER_S = 500  # items of all requests that are retried, whatever the state of the lane
 
 
 class RetryBudget:
     """
-    Requests that were refused and wait to be asked again.
+    The budget of refused requests that wait for a retry.
 
     Args:
         total: bytes of pictures that may wait.
@@ -26,11 +26,11 @@ class RetryBudget:
 
     @property
     def pause_s(self) -> float:
-        """Seconds until a request is asked again, so that all of them are no more than `AGAIN_PER_S`."""
+        """Return the seconds until a retry, so that all retries stay below `AGAIN_PER_S`."""
         return self._items / AGAIN_PER_S
 
     def is_waited_for(self, metric: str) -> bool:
-        """Whether somebody waits for room for *metric*."""
+        """Return True if a request waits for room for *metric*."""
         return metric in self._lines
 
     @contextmanager
@@ -53,10 +53,10 @@ class RetryBudget:
     @asynccontextmanager
     async def turn(self, metric: str) -> AsyncIterator[bool]:
         """
-        Have the turn of those who wait for *metric* while this is open; who came first has it first.
+        Hold the turn of the line for *metric* while the context is open, in the order of arrival.
 
         Yields:
-            Whether somebody else had it.
+            True if another request had it.
         """
         with self._line(metric) as line:
             waited = line.first.locked()
@@ -81,7 +81,7 @@ class RetryBudget:
 
 
 class Line:
-    """Those who wait for one metric.  Only the first looks for room, however many they are."""
+    """The requests that wait for one metric.  Only the first checks for room."""
 
     def __init__(self) -> None:
         self.first = asyncio.Lock()

@@ -1,4 +1,4 @@
-"""What all dialects share: pictures with prompts go to the engine in the bulk lane, and wait there."""
+"""Scoring for all dialects: pictures with prompts go to the engine in the bulk lane, and wait there."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,16 +22,16 @@ from service.web.dialects.retry_budget import RetryBudget
 from service.web.dialects.unheard import Unheard
 from service.wiring.bootstrap import Service
 
-WINDOWS_AT_ONCE = 2  # of a request: while the last calls of one run, those of the next are prepared
+WINDOWS_AT_ONCE = 2  # of a request: the next one is prepared while the last calls of one run
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """
-    A picture and its prompt, and the metrics that are asked for.
+    A picture, its prompt and its metrics.
 
     Attributes:
-        options: by metric, in place of those of the settings.
+        options: by metric, instead of those of the settings.
     """
 
     prompt: str
@@ -42,10 +42,10 @@ class Wanted:
 
 class Dialects:
     """
-    What the dialects on *service* ask, and how.
+    The scoring of the dialects on *service*, with the metric and the options of the settings.
 
     Raises:
-        SettingsError: they ask for a metric that is not there, or with options that it does not take.
+        SettingsError: the metric in the settings does not exist, or has other options.
     """
 
     def __init__(self, service: Service) -> None:
@@ -55,44 +55,44 @@ class Dialects:
         self._unheard = Unheard()
         self._room = RetryBudget(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
 
-    def metric(self, asked: str | None) -> str:
-        """The metric that a request *asked* for, or else that of the settings.  Raises `UnknownMetric`."""
-        name = asked or self._rewards.metric
+    def metric(self, requested: str | None) -> str:
+        """Return the *requested* metric, or else that of the settings.  Raises `UnknownMetric`."""
+        name = requested or self._rewards.metric
         self._service.engine.offer.handles([name])
         return name
 
-    def metric_of_path(self, asked: str) -> str:
-        """The metric that a path names.  Raises `NotFound`."""
-        if reason := self._service.engine.offer.absent(asked):
+    def metric_of_path(self, name: str) -> str:
+        """Return the metric of a path.  Raises `NotFound`."""
+        if reason := self._service.engine.offer.absent(name):
             raise NotFound(f"no path of this dialect, or no metric: {reason}")
-        return asked
+        return name
 
     @property
     def known(self) -> Mapping[str, Metric]:
-        """Every metric that is declared, by name."""
+        """Return every declared metric, by name."""
         return self._service.metrics
 
     def absent(self, metric: str) -> str:
-        """Why *metric* is not served; empty where it is."""
+        """Return why *metric* is not served; empty if it is."""
         return self._service.engine.offer.absent(metric)
 
     def options(self, metric: Metric) -> MetricOptions:
-        """Those of the settings."""
+        """Return the options of the settings."""
         return self._rewards.options.get(metric.name) or metric.options()
 
     @property
     def metrics(self) -> list[str]:
-        """Those that are served, that of the settings first."""
+        """Return the served metrics, that of the settings first."""
         return [*dict.fromkeys([self._rewards.metric, *self._service.engine.metrics])]
 
     def check_number(self, pictures: int) -> None:
-        """Raises `Invalid` where a request has so many *pictures*, before any of them is looked at."""
+        """Check the number of *pictures* before any of them is read.  Raises `Invalid`."""
         most = self._service.settings.server.max_items
         if not 1 <= pictures <= most:
             raise Invalid(f"the request has {pictures} pictures; from 1 to {most} are allowed")
 
     def check_shard(self, pictures: int) -> None:
-        """The same of a trainer, which sends all that it has in one request."""
+        """Check the number of a trainer's pictures, which come in one request.  Raises `Invalid`."""
         most = self._service.settings.dialects.max_pictures
         if not 1 <= pictures <= most:
             raise Invalid(
@@ -104,16 +104,16 @@ class Dialects:
         self, request: Request, wanted: Sequence[Wanted], timeout_s: float, *, in_windows: bool = False
     ) -> Sequence[Outcomes]:
         """
-        The outcome of each metric for each of *wanted*, in order.
+        Score each of *wanted*, and return the outcome of each metric, in order.
 
         Args:
-            timeout_s: for all of it, from the first byte of the request, unless a header says otherwise.
-            in_windows: whether they may be more than `/score` takes; as many as that are worked on at a time.
+            timeout_s: seconds from the first byte of the request, unless a header sets a timeout.
+            in_windows: allow more pictures than `/score`, and score that many at a time.
 
         Raises:
-            Invalid: nothing is wanted, or more than a request may.
-            Forbidden: the caller's key has no right to the bulk lane.
-            CallerGone: nobody waits any more.
+            Invalid: there are too few or too many pictures.
+            Forbidden: the key may not use the bulk lane.
+            CallerGone: the caller has disconnected.
         """
         if not in_windows:
             self.check_number(len(wanted))
@@ -130,7 +130,7 @@ class Dialects:
         return (wanted[start : start + size] for start in range(0, len(wanted), size))
 
     async def _window(self, wanted: Sequence[Wanted], context: Context) -> Sequence[Outcomes]:
-        """The outcomes of one window; where there is no room to wait, that is the outcome."""
+        """Score one window.  If there is no room to wait, that error is each outcome."""
         pictures = shared(each.picture for each in wanted)
         items = [
             UnopenedItem(each.prompt, [picture], {**self._rewards.options, **each.options})
@@ -145,14 +145,14 @@ class Dialects:
 
 
 def shared(sources: Iterable[Encoded | Base64 | Url]) -> list[ImageRef]:
-    """The picture of each source; one that stands there again, and one at the same address, is the same."""
+    """Return the picture of each source; repeated sources and equal URLs share one."""
     found: dict[Url | int, ImageRef] = {}
     keys = [(source if isinstance(source, Url) else id(source), source) for source in sources]
     return [found.setdefault(key, ImageRef(source)) for key, source in keys]
 
 
 def size_of(wanted: Wanted) -> int:
-    """Bytes that it holds while it waits."""
+    """Return the bytes that a picture holds while it waits."""
     match wanted.picture:
         case Encoded(data):
             return len(data)

@@ -1,4 +1,4 @@
-"""Warnings of scores that go out in formats without a place for them."""
+"""Warnings of scores in formats without a field for them."""
 
 import logging
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ log = logging.getLogger("scoregate.dialects")
 
 class Unheard:
     """
-    Logs each kind of warning once.
+    A log of warnings, with each kind once.
 
-    How many there are is in the instruments.  Sentences may quote a prompt, so none is logged.
+    A Prometheus metric counts them.  Sentences may quote a prompt, so they are not logged.
     """
 
     def __init__(self) -> None:
         self._logged = set[Code]()
 
     def note(self, warnings: Iterable[Warned]) -> None:
-        """Log those of a kind that was not logged before."""
+        """Log warnings of kinds that were not logged before."""
         for code in sorted({warned.note.code for warned in warnings} - self._logged):
             self._logged.add(code)
-            log.warning("scores of a dialect came with a warning; POST /score tells it", extra={"code": code})
+            log.warning("scores of a dialect came with a warning; POST /score shows it", extra={"code": code})

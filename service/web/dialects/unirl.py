@@ -1,4 +1,4 @@
-"""UniRL's reward service below `/unirl`, with an error for each reward of each picture that has no score."""
+"""UniRL's reward service below `/unirl`, with an error for each missing score."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -21,10 +21,10 @@ from service.web.routing import json_response, service_of
 
 router = APIRouter(prefix="/unirl", include_in_schema=False)
 
-MAX_TURNS = 64  # that are read; one is scored
+MAX_TURNS = 64  # turns that are read; one is scored
 PROMPT: TypeAdapter[str] = TypeAdapter(Prompt)
 WHOLE_NUMBER = 2**63
-Identity = (  # what its trainer may want to see again, and JSON can say
+Identity = (  # fields that its trainer may expect back, as far as JSON can hold them
     Annotated[str, StringConstraints(max_length=256)]
     | Annotated[int, Field(ge=-WHOLE_NUMBER, lt=WHOLE_NUMBER)]
     | None
@@ -32,7 +32,7 @@ Identity = (  # what its trainer may want to see again, and JSON can say
 
 
 class Turn(Loose):
-    """One turn of a history: a text, and the picture that was made of it."""
+    """One turn of a history: a text, and the picture generated from it."""
 
     text: str = ""
     image_b64: Text | None = None
@@ -40,8 +40,8 @@ class Turn(Loose):
     video_path: Any = None
 
 
-class Ask(Loose):
-    """One picture, and the rewards that are asked for."""
+class Sample(Loose):
+    """One picture with its rewards."""
 
     history: Annotated[list[Turn], Field(min_length=1, max_length=MAX_TURNS, fail_fast=True)]
     required_rewards: Annotated[list[Name], Field(min_length=1, max_length=64, fail_fast=True)]
@@ -53,7 +53,7 @@ class Ask(Loose):
     idempotency_key: Identity = None
 
     def wanted(self, metrics: tuple[str, ...]) -> Wanted:
-        """The picture with its prompt.  Raises `Invalid` where this is not what is scored here."""
+        """Return the picture with its prompt.  Raises `Invalid` for videos and edits."""
         turn = self.history[-1]
         if len(self.history) > 1:
             raise Invalid("a history of several turns (editing) is not scored here")
@@ -65,38 +65,38 @@ class Ask(Loose):
             raise Invalid(f"text: {exc.errors()[0]['msg'].removeprefix('Value error, ')}") from exc
 
     def identity(self) -> dict[str, Identity]:
-        """What names it; the scorer's version is ours to say, and it has none here."""
+        """Return the identity of the picture; the service has no scorer version."""
         return self.model_dump(include=NAMING) | {"scorer_version": None}
 
 
-NAMING = {name for name, field in Ask.model_fields.items() if field.annotation == Identity}
+NAMING = {name for name, field in Sample.model_fields.items() if field.annotation == Identity}
 
 
 class UniRLRequest(Loose):
     """Body of `POST /unirl/score`."""
 
     protocol_version: Literal["1"] | None = None
-    requests: Annotated[list[Ask], LISTED]
+    requests: Annotated[list[Sample], LISTED]
 
 
 @router.get("/health")
 async def roster(request: Request) -> Response:
-    """The rewards that are ready, as keys; the trainer refuses to start where one is not among them."""
+    """Return the ready rewards as keys; the trainer does not start if one is missing."""
     return await health(request)
 
 
 @router.get("/rewards")
 async def rewards(request: Request) -> Response:
-    """The names of all rewards."""
+    """Return the names of all rewards."""
     return json_response({"rewards": list(service_of(request).engine.metrics)})
 
 
 @router.post("/score")
 async def score(request: Request) -> Response:
-    """A score or an error for each reward of each picture."""
+    """Return a score or an error for each reward of each picture."""
     request.state.error_format = failed
-    asked = (await read(request, UniRLRequest)).requests
-    outcomes = await of_all(request, asked)
+    samples = (await read(request, UniRLRequest)).requests
+    outcomes = await of_all(request, samples)
     content = {
         "protocol_version": "1",
         "results": [
@@ -112,8 +112,8 @@ async def score(request: Request) -> Response:
             for found in outcomes
         ],
     }
-    if any("request_id" in ask.model_fields_set for ask in asked):
-        content["identities"] = [ask.identity() for ask in asked]
+    if any("request_id" in sample.model_fields_set for sample in samples):
+        content["identities"] = [sample.identity() for sample in samples]
     return json_response(content)
 
 
@@ -123,28 +123,31 @@ def failed(error: ScoregateError, request_id: str) -> Response:
     return json_response({"detail": error.detail, "code": error.code}, status, headers)
 
 
-def check_size(asked: Sequence[Ask], dialects: Dialects) -> None:
-    """Raises `Invalid` where there are more pictures, or more rewards of them, than a request may have."""
-    dialects.check_shard(len(asked))
-    rewards, most = sum(len(ask.required_rewards) for ask in asked), len(asked) * len(dialects.known)
+def check_size(samples: Sequence[Sample], dialects: Dialects) -> None:
+    """Check the numbers of pictures and of rewards.  Raises `Invalid`."""
+    dialects.check_shard(len(samples))
+    rewards, most = (
+        sum(len(sample.required_rewards) for sample in samples),
+        len(samples) * len(dialects.known),
+    )
     if rewards > most:
-        raise Invalid(f"the request asks for {rewards} rewards of {len(asked)} pictures; at most {most}")
+        raise Invalid(f"the request has {rewards} rewards of {len(samples)} pictures; at most {most}")
 
 
-async def of_all(request: Request, asked: Sequence[Ask]) -> list[Outcomes]:
+async def of_all(request: Request, samples: Sequence[Sample]) -> list[Outcomes]:
     """
-    The outcome of each reward of each picture.
+    Return the outcome of each reward of each picture.
 
     Raises:
         Invalid: there are too many of them.
-        QuotaExceeded, LargerThanQuota: its caller may not ask for so many, of whatever name.
-        ScoregateError: nothing has a score, for a reason that may pass: the trainer tries it again.
+        QuotaExceeded, LargerThanQuota: there are too many for the key, served or not.
+        ScoregateError: nothing has a score, and a retry may succeed: the trainer sends it again.
     """
     dialects = dialects_of(request)
-    check_size(asked, dialects)
-    outcomes = unserved(asked, dialects)
+    check_size(samples, dialects)
+    outcomes = unserved(samples, dialects)
     charge_of(request)(sum(map(len, outcomes)))
-    if wanted := wanted_of(asked, outcomes):
+    if wanted := wanted_of(samples, outcomes):
         timeout_s = service_of(request).settings.dialects.timeouts_s.unirl
         scored = await dialects.scored(request, [*wanted.values()], timeout_s, in_windows=True)
         for number, each in zip(wanted, scored, strict=True):
@@ -156,21 +159,23 @@ async def of_all(request: Request, asked: Sequence[Ask]) -> list[Outcomes]:
     return [*outcomes]
 
 
-def unserved(asked: Sequence[Ask], dialects: Dialects) -> list[dict[str, MetricResult]]:
-    """For each picture the errors of rewards that are not served."""
-    names = {name for ask in asked for name in ask.required_rewards}
+def unserved(samples: Sequence[Sample], dialects: Dialects) -> list[dict[str, MetricResult]]:
+    """Return the errors of rewards that are not served, for each picture."""
+    names = {name for sample in samples for name in sample.required_rewards}
     unknown = {name: UnknownMetric(why) for name in names if (why := dialects.absent(name))}
-    return [{name: unknown[name] for name in ask.required_rewards if name in unknown} for ask in asked]
+    return [
+        {name: unknown[name] for name in sample.required_rewards if name in unknown} for sample in samples
+    ]
 
 
-def wanted_of(asked: Sequence[Ask], outcomes: Sequence[dict[str, MetricResult]]) -> dict[int, Wanted]:
-    """What is to be scored, by the picture's number; what cannot be has its error in *outcomes*."""
+def wanted_of(samples: Sequence[Sample], outcomes: Sequence[dict[str, MetricResult]]) -> dict[int, Wanted]:
+    """Return the inputs to score, by the picture's number; add errors of others to *outcomes*."""
     wanted: dict[int, Wanted] = {}
-    for number, (ask, found) in enumerate(zip(asked, outcomes, strict=True)):
-        served = tuple(dict.fromkeys(name for name in ask.required_rewards if name not in found))
+    for number, (sample, found) in enumerate(zip(samples, outcomes, strict=True)):
+        served = tuple(dict.fromkeys(name for name in sample.required_rewards if name not in found))
         try:
             if served:
-                wanted[number] = ask.wanted(served)
+                wanted[number] = sample.wanted(served)
         except Invalid as error:
             found.update(dict.fromkeys(served, error))
     return wanted

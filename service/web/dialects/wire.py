@@ -14,24 +14,24 @@ from service.web.server.body import B
 
 
 class Loose(BaseModel):
-    """Ignores fields that it does not know: other people's formats grow."""
+    """A model that ignores unknown fields: formats of other projects grow."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
-# Of lists with an entry for each picture: of one that is longer, no more entries than these are looked at.
+# Limit of lists with an entry for each picture; entries beyond it are not validated.
 LISTED = Field(min_length=1, max_length=MOST_PICTURES, fail_fast=True)
 Prompts = Annotated[list[Prompt], LISTED]
 Anything = Annotated[Any, Field(default=None)]
 
 
 def dialects_of(request: Request) -> Dialects:
-    """What the dialects of this app ask."""
+    """Return the dialects of this app."""
     dialects: Dialects = request.app.state.dialects
     return dialects
 
 
 async def read(request: Request, wire: type[B]) -> B:
-    """The checked JSON body.  Raises as `service.web.server.body.read` does."""
+    """Read and check the JSON body.  Raises as `service.web.server.body.read`."""
     content, _ = await body.read(request, wire, service_of(request).settings.server)
     return content

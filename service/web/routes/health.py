@@ -1,4 +1,4 @@
-"""`GET /livez`, `/readyz` and `/health`: is the process alive, can it serve, and what does it offer."""
+"""`GET /livez`, `/readyz` and `/health`: whether the process is alive, ready, and with which metrics."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -29,12 +29,12 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/health", **documented(HealthAnswer))
 async def health(request: Request) -> Response:
-    """The metrics that are ready, in the shape that trainers look for, and why others are not."""
+    """Return the metrics that are ready, in the shape that trainers read, and why others are not."""
     service = service_of(request)
     metrics, offer = service.engine.metrics, service.engine.offer
     degraded = {name: reason for name in metrics if (reason := offer.degraded(name))}
     missing = {name: service.missing(each) for name, each in metrics.items()}
-    # UniRL's trainer looks for keys of `rewards` and at no value: a metric that isn't ready must not be one.
+    # UniRL's trainer reads the keys of `rewards` only, so a metric that isn't ready must not be one.
     content = {
         "status": "ok",
         "rewards": {name: ["ready"] for name in metrics if not (missing[name] or name in degraded)},

@@ -1,4 +1,4 @@
-"""`GET /metrics`: Prometheus instruments, where they have no port of their own."""
+"""`GET /metrics`: Prometheus metrics, unless they have a port of their own."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -12,5 +12,5 @@ router = APIRouter()
 
 @router.get("/metrics", response_class=PlainTextResponse, **documented(None))
 async def metrics(request: Request) -> Response:
-    """Prometheus instruments."""
+    """Return the Prometheus metrics."""
     return Response(service_of(request).instruments.exposition(), media_type=CONTENT_TYPE)

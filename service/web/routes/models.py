@@ -25,7 +25,7 @@ OF_A_METRIC = ("range", "direction", "formula", "paper", "roles", "may_use", "us
 
 @router.get("/models", **documented(ModelsAnswer))
 async def models(request: Request) -> Response:
-    """The models that are loaded, the metrics that they serve, and the limits of a request."""
+    """Return the loaded models, the metrics that they serve, and the limits of a request."""
     service = service_of(request)
     content = {
         "models": [
@@ -43,7 +43,7 @@ async def models(request: Request) -> Response:
 
 
 def described(metric: Metric, service: Service) -> dict[str, Any]:
-    """A metric: what it declares, which models it may ask, and whether it can be scored with now."""
+    """Describe a metric: its declaration, the models that it may use, and whether it is ready."""
     handles = service.engine.offer.handles([metric.name])
     entry = {field: getattr(metric, field) for field in OF_A_METRIC}
     degraded = service.engine.offer.degraded(metric.name)
@@ -66,7 +66,7 @@ def described(metric: Metric, service: Service) -> dict[str, Any]:
 
 
 def limits(service: Service) -> dict[str, Any]:
-    """What a request may ask for, since bodies that ask for more are refused, and what it gets by default."""
+    """Return the limits of a request, and defaults."""
     server, images = service.settings.server, service.settings.images
     return {
         "max_items": server.max_items,

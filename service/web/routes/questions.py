@@ -22,7 +22,7 @@ router = APIRouter()
 
 @router.post("/questions", **documented(QuestionsAnswer, QuestionsRequest, parameters=[TIMEOUT, TRACE]))
 async def questions(request: Request) -> Response:
-    """Write, or find, the question sets of prompts."""
+    """Write or load the question sets of prompts."""
     service = service_of(request)
     wanted, _ = await body.read(request, requests_of(request).questions, service.settings.server)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
@@ -48,7 +48,7 @@ async def questions(request: Request) -> Response:
 
 
 def set_entry(questions: QuestionSet) -> dict[str, Any]:
-    """A set as the API shows it."""
+    """Return a set in the form of the API."""
     return {
         "prompt": questions.prompt,
         "style": questions.style,
@@ -64,6 +64,6 @@ ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}
 
 @router.get("/questions/{id}", **documented(SetEntry, also=[404], parameters=[ID]))
 async def questions_by_id(request: Request) -> Response:
-    """A stored question set."""
-    id = request.path_params["id"]  # as an argument of ours it would bring FastAPI's own 422 along
+    """Return a stored question set."""
+    id = request.path_params["id"]  # not an argument, which would document FastAPI's own 422
     return json_response(set_entry(await service_of(request).questions.pinned(id)))

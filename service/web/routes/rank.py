@@ -26,13 +26,13 @@ router = APIRouter()
     **documented(
         RankAnswer,
         RankRequest,
-        never=[502],  # a model's failure is a picture's
+        never=[502],  # a model's failure is an entry's error's error
         parameters=[TIMEOUT, TRACE],
         headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
     ),
 )
 async def rank(request: Request) -> Response:
-    """Order pictures by how well they fit a prompt, and say which to accept."""
+    """Order pictures by how well they fit a prompt, and accept those above the threshold."""
     service = service_of(request)
     wanted, parts = await body.read(request, requests_of(request).rank, service.settings.server)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
@@ -53,7 +53,7 @@ async def rank(request: Request) -> Response:
 
 
 def placed(place: RankedItem, item: ItemReport, explain: bool) -> dict[str, Any]:
-    """One picture's entry of the answer."""
+    """Build the entry of one picture."""
     scores = item.scores
     decided = (
         {"score": scores[place.decided_by].value, "decided_by": place.decided_by} if place.decided_by else {}

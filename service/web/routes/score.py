@@ -24,7 +24,7 @@ router = APIRouter()
     **documented(
         ScoreAnswer,
         ScoreRequest,
-        never=[502],  # a model's failure is an entry
+        never=[502],  # a model's failure is an entry's error
         parameters=[TIMEOUT, TRACE],
         headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
     ),
@@ -53,7 +53,7 @@ async def score(request: Request) -> Response:
 
 
 def result(index: int, item: ItemReport, explain: bool) -> dict[str, Any]:
-    """One item's entry of the answer."""
+    """Build the entry of one item."""
     scores, errors = item.scores, item.errors
     cache = {name: score.cache for name, score in scores.items() if score.cache}
     return {

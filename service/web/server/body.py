@@ -22,26 +22,26 @@ from service.web.wire.translate import Parts
 B = TypeVar("B", bound=BaseModel)
 T = TypeVar("T")
 
-# Bytes that are parsed on the event loop: at most some 12 ms of it, for question sets that all
-# differ.  A body may hold tens of megabytes of base64.
+# Bytes that are parsed on the event loop: at most 12 ms, for question sets that all differ.  A body may hold
+# tens of megabytes of base64.
 SMALL = 64 * 2**10
 
 # Values of one body: above what valid requests hold (128 prompts of 4,000 commas; 128 sets of 64 questions
 # are a tenth of it), and below what takes more than some 50 MB once read.
 MAX_VALUES = 600_000
-WINDOW = 256 * 2**10  # bytes looked at in one go
+WINDOW = 256 * 2**10  # bytes that are scanned in one step
 
 
 async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Parts]:
     """
-    The checked body and the file parts that came with it.
+    Read and check the body, and return it with its file parts.
 
     Raises:
         UnsupportedMediaType: neither JSON nor multipart, or compressed.
         Malformed: not JSON, or broken multipart.
         TooLarge: more values than any valid request holds.
-        CallerGone: the body never came to its end.
-        Invalid: JSON that is not the wire type; every wrong place is named.
+        CallerGone: the caller disconnected before the end of the body.
+        Invalid: the JSON is not the wire type; every wrong place is named.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     parts: dict[str, bytes] = {}
@@ -59,11 +59,11 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
 
 async def chunks(request: Request) -> AsyncIterator[bytes]:
     """
-    The body as it comes.
+    Yield the body as it arrives.
 
     Raises:
-        UnsupportedMediaType: it is compressed.
-        CallerGone: it never came to its end.
+        UnsupportedMediaType: the body is compressed.
+        CallerGone: the caller disconnected before its end.
     """
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.strip().lower() not in ("", "identity"):
@@ -76,7 +76,7 @@ async def chunks(request: Request) -> AsyncIterator[bytes]:
 
 
 async def whole(request: Request) -> bytearray:
-    """The body.  Raises as `chunks` does.  Starlette's own method would keep it as long as the request."""
+    """Read the body.  Raises as `chunks`.  Starlette's method would keep it as long as the request."""
     body = bytearray()
     async for chunk in chunks(request):
         body += chunk
@@ -85,7 +85,7 @@ async def whole(request: Request) -> bytearray:
 
 async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw, small: int = SMALL) -> T:
     """
-    What *parse* makes of the body.
+    Call *parse* with the body, on a thread if it is large.
 
     Args:
         small: bytes of a body that is parsed on the event loop.
@@ -107,11 +107,11 @@ def parse(body: Raw, wire: type[B]) -> B:
 
 def load(body: Raw) -> Any:
     """
-    The JSON value of *body*.
+    Parse the JSON of *body*.
 
-    pydantic's own parser refuses NaN, deep nesting and lone surrogates, and copies nothing of what it
-    refuses.  A lone surrogate is read again by the standard library, so that validation can name the
-    field that holds it.
+    pydantic's parser refuses NaN, deep nesting and lone surrogates, and does not copy refused content.  A
+    body with a lone surrogate is parsed again by the standard library, so that validation can name the
+    field.
     """
     if len(body) > MAX_VALUES and holds_too_many(body):
         raise TooLarge(f"the JSON holds more than {MAX_VALUES} values")
@@ -127,7 +127,7 @@ def load(body: Raw) -> Any:
 
 
 def holds_too_many(body: Raw) -> bool:
-    """Whether JSON has more than `MAX_VALUES`; numpy sees 64 MB in a fifth of the time of `bytes.count`."""
+    """Return True if JSON has more than `MAX_VALUES`; numpy takes a fifth of the time of `bytes.count`."""
     text, values = np.frombuffer(body, np.uint8), 0
     for start in range(0, len(text), WINDOW):
         window = text[start : start + WINDOW]
@@ -138,5 +138,5 @@ def holds_too_many(body: Raw) -> bool:
 
 
 def refuse(constant: str) -> Any:
-    """NaN and the infinities are not JSON."""
+    """Refuse NaN and the infinities, which are not JSON."""
     raise ValueError(constant)

@@ -1,4 +1,4 @@
-"""Bodies: how many bytes of them are held, how slow each may be, and where it is parsed."""
+"""Bodies of requests: their memory, their minimum pace, and the threads that parse them."""
 
 import asyncio
 from collections.abc import Callable, Iterator, MutableMapping
@@ -20,16 +20,16 @@ Raw = bytes | bytearray
 LEAST_BYTES_PER_S = 8 * 2**10
 LARGE = 2**20  # bytes of a body
 BODY = "scoregate.body"  # where a request's state has its body
-BROKEN = "scoregate.broken"  # where a request's state says why the rest of its body cannot be read
+BROKEN = "scoregate.broken"  # where a request's state has the reason why its body cannot be read
 
 
 class Pace:
     """
-    How slow a body may be: in each window of time so many bytes come, or its end does.
+    The minimum pace of a body: bytes that must arrive in each window of time.
 
     Args:
         window_s: seconds of a window.
-        now: the time at which the first one begins, in seconds.
+        now: the start of the first window, in seconds.
     """
 
     def __init__(self, window_s: float, now: float) -> None:
@@ -41,7 +41,7 @@ class Pace:
         self._missing = LEAST_BYTES_PER_S * self._window_s
 
     def came(self, size: int, now: float) -> None:
-        """Note that *size* bytes have come; enough of them begin the next window."""
+        """Count *size* bytes that arrived; enough of them start the next window."""
         self._missing -= size
         if self._missing <= 0:
             self._begin(now)
@@ -49,20 +49,20 @@ class Pace:
 
 class Bodies:
     """
-    The bodies of all requests: those whose end has not come, and those that are being answered.
+    The bodies of all requests, whether they are still arriving or being processed.
 
-    All of them share one budget, and what does not fit is refused.  The unfinished ones hold half of it at
-    most.  Above that the one that began first is refused: whoever fills the memory slowly gives way to those
-    who come.
+    All of them share one budget, and bodies that do not fit are refused.  Unfinished bodies hold half of it
+    at most.  Above that the one that began first is refused, so slow senders cannot fill the memory and
+    keep others out.
 
     Args:
         memory: the budget.
         parser: a thread for large ones.
 
     Attributes:
-        parsing: whose turn it is to have one parsed.
+        parsing: admits one body at a time to the parser.
         limit: bytes of one body.
-        timeout_s: how long it may make no progress.
+        timeout_s: seconds without progress.
     """
 
     def __init__(self, limits: Server, memory: ByteBudget, parser: FairThreads) -> None:
@@ -76,10 +76,10 @@ class Bodies:
     @contextmanager
     def coming(self, state: MutableMapping[str, Any]) -> Iterator["Body"]:
         """
-        The body of one request, held until that is answered.
+        Hold the body of one request while the context is open.
 
         Args:
-            state: the request's, which has the body under `BODY`, and may say that it is broken.
+            state: the request's state, which gets the body under `BODY`, and may have `BROKEN`.
         """
         with self._memory.share() as share:
             state[BODY] = body = Body(self, share, state)
@@ -87,10 +87,10 @@ class Bodies:
                 yield body
             finally:
                 self.remove(body)
-                del state[BODY]  # or both would keep each other
+                del state[BODY]  # to avoid a reference cycle
 
     def add(self, body: "Body", size: int) -> None:
-        """Count *size* bytes more of a body; another one may be refused for them."""
+        """Count *size* more bytes of a body; the oldest body may be refused for them."""
         self._coming[body] = self._coming.get(body, 0) + size
         self._held += size
         while self._held > self._most:
@@ -99,11 +99,11 @@ class Bodies:
             )
 
     def remove(self, body: "Body") -> None:
-        """Count a body no more: it has ended, or its request has."""
+        """Stop counting a body, since it or its request has ended."""
         self._held -= self._coming.pop(body, 0)
 
     def refuse_all(self, error: ScoregateError) -> None:
-        """End every request whose body is still coming."""
+        """End every request whose body is incomplete."""
         for body in tuple(self._coming):
             body.refuse(error)
 
@@ -120,16 +120,16 @@ class Body:
 
     async def receive(self, receive: Receive) -> Message:
         """
-        The next message of ASGI's *receive*.
+        Return the next message of ASGI's *receive*.
 
         Raises:
-            RequestTimeout: it does not come, or the body is too slow.
+            RequestTimeout: the body is too slow.
             TooLarge: the body is over the limit, whatever length was declared.
             MemoryFull: all requests together hold too much already.
             Malformed: the body is broken.
-            ScoregateError: what `refuse` was told.
+            ScoregateError: the error given to `refuse`.
         """
-        if self._ended:  # what comes now is the caller's leaving, which has no deadline
+        if self._ended:  # the next message is the disconnect, which has no deadline
             return await receive()
         message = await self._next(receive)
         if broken := self._state.get(BROKEN):
@@ -139,10 +139,10 @@ class Body:
 
     async def parsed(self, parse: Callable[[Raw], T], body: Raw) -> T:
         """
-        What *parse* makes of its bytes, on a thread.
+        Call *parse* with the bytes, on a thread.
 
-        Large ones are parsed one at a time, by one thread: what is made of a body is held beside it until the
-        loop goes on with it, and each thread keeps some of the memory that it has used.
+        Large bodies are parsed one at a time, by one thread: the result is held together with the body until
+        the event loop continues, and each thread keeps some of the memory that it has used.
         """
         if len(body) > LARGE:
             async with self._bodies.parsing.hold(1):
@@ -150,7 +150,7 @@ class Body:
         return await on_thread(parse, body)
 
     def refuse(self, error: ScoregateError) -> None:
-        """End the request with *error*, since its body has not come."""
+        """End the request with *error*, since its body is incomplete."""
         self._bodies.remove(self)
         self._refusal = error
         if self._waiting is not None and not self._waiting.expired():
@@ -169,7 +169,7 @@ class Body:
             self._waiting = None
 
     def _why(self) -> ScoregateError:
-        """Why no more comes.  It is not kept, or the error would keep its frames, and they the bytes."""
+        """Return the reason for the end, and drop it: an error keeps its frames, and these the bytes."""
         refusal, self._refusal = self._refusal, None
         return refusal or RequestTimeout(self._too_slow())
 

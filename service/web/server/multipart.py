@@ -1,8 +1,8 @@
 """
-A multipart body, read into memory: UTF-8 and nothing else, and limits of our own.
+A multipart body, read into memory, in UTF-8 only and within limits.
 
-python_multipart tells delimiters, headers and data apart; what they mean is decided here.  Starlette's form
-parser is not used: it decodes text by any codec that a caller names, and some take quadratic time.
+python_multipart splits delimiters, headers and data.  Starlette's form parser is not used: it decodes text by
+any codec that a caller names, and some take quadratic time.
 """
 
 from collections.abc import AsyncIterable
@@ -24,11 +24,11 @@ async def read_multipart(
     content_type: str, chunks: AsyncIterable[bytes], max_files: int
 ) -> tuple[bytes, dict[str, bytes]]:
     """
-    The JSON of the part `request`, and the bytes of every file part by name.
+    Return the JSON of the part `request`, and the bytes of every file part by name.
 
     Args:
         content_type: the request's header, which names the boundary.
-        max_files: file parts that are taken.
+        max_files: the largest number of file parts.
 
     Raises:
         Malformed: broken, over a limit, in another charset, or without a part `request`.
@@ -40,7 +40,7 @@ async def read_multipart(
 
 
 class Form:
-    """The parts of a body so far; the body is fed in chunks of any size."""
+    """A parser that is fed the body in chunks of any size."""
 
     def __init__(self, content_type: str, max_files: int) -> None:
         boundary = utf8_options(content_type.encode("latin-1")).get(b"boundary")
@@ -72,7 +72,7 @@ class Form:
         """
         Read on.  Raises `Malformed`.
 
-        The parser walks over delimiters and padding byte by byte, so there may not be many of either.
+        The parser reads delimiters and padding byte by byte, so both are limited.
         """
         if self._ended:
             return
@@ -88,7 +88,7 @@ class Form:
             raise wrong("there is too much text between its parts")
 
     def read(self) -> tuple[bytes, dict[str, bytes]]:
-        """The JSON and the files, once everything was fed.  Raises `Malformed`."""
+        """Return the JSON and the files, after the whole body was fed.  Raises `Malformed`."""
         if not self._ended:
             raise wrong("it ends before its last boundary")
         body = self._parts.pop(REQUEST, None)
@@ -156,7 +156,7 @@ class Form:
 
 
 def utf8_options(content_type: bytes) -> dict[bytes, bytes]:
-    """The parameters of a Content-Type.  Raises `Malformed` where its charset is another than UTF-8."""
+    """Return the parameters of a Content-Type.  Raises `Malformed` if its charset is not UTF-8."""
     _, options = parse_options_header(content_type)
     if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
         raise wrong("text must be UTF-8; no other charset is read")
@@ -164,7 +164,7 @@ def utf8_options(content_type: bytes) -> dict[bytes, bytes]:
 
 
 def decoded(name: bytes) -> str:
-    """A part's name.  Raises `Malformed`."""
+    """Decode a part's name.  Raises `Malformed`."""
     try:
         return name.decode()
     except UnicodeDecodeError as exc:
@@ -172,5 +172,5 @@ def decoded(name: bytes) -> str:
 
 
 def wrong(what: str) -> Malformed:
-    """The error for a body that cannot be read."""
+    """Build the error of a body that cannot be read."""
     return Malformed(f"multipart: {what}")

@@ -28,18 +28,18 @@ from service.wiring.bootstrap import Service
 
 log = logging.getLogger("scoregate.connections")
 
-SMALL_CHUNKS = 8192  # of one body; each takes some microseconds of the event loop
-CHUNK_BYTES = 4096  # that come with each chunk beyond
+SMALL_CHUNKS = 8192  # chunks of one body; each takes microseconds of the event loop
+CHUNK_BYTES = 4096  # bytes for each chunk beyond
 
-IDLE_S = 0.5  # a request that is on its way at SIGTERM has so long to come
+IDLE_S = 0.5  # time for a request in flight at SIGTERM
 
 
 class Reader(h11.Connection):
     """
-    What comes on a connection, read by h11; a body of very small chunks is refused.
+    The h11 parser of a connection, which refuses bodies of very small chunks.
 
     Attributes:
-        refusal: why the rest cannot be read, where that is not h11's own reason.
+        refusal: the reason of a refusal, if it is not h11's.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Reader(h11.Connection):
         self._chunks = self._bytes = 0
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """Raises `h11.RemoteProtocolError`."""
+        """Return the next event.  Raises `h11.RemoteProtocolError`."""
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._chunks = self._bytes = 0
@@ -66,9 +66,9 @@ class Protocol(H11Protocol):
     One connection.
 
     Args:
-        service: whose settings hold, and who says whether it drains.
-        max_connections: of this server; those above are answered with 503 and closed.
-        makes_room: a connection above them takes the place of one that has been idle for longest, if any is.
+        service: its settings, and whether it drains.
+        max_connections: the limit of this server; more connections get 503 and are closed.
+        makes_room: a connection above the limit replaces the one that has been idle for longest, if any is.
     """
 
     def __init__(
@@ -95,20 +95,20 @@ class Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, unless there are too many."""
         self._wire = Transport(transport, self._is_sent_to)
-        self._wire.set_write_buffer_limits(0)  # writing pauses while anything has not been read
+        self._wire.set_write_buffer_limits(0)  # pause writing while any bytes are unread
         super().connection_made(cast(asyncio.Transport, self._wire))
         self._quiet_since = self.loop.time()
         if len(self.connections) > self._max_connections and not self._found_room():
             self._refuse(Overloaded(f"too many connections: at most {self._max_connections}"))
         elif self._service.draining:
             self.shutdown()
-        else:  # a connection on which nothing comes ends like one on which nothing more comes
+        else:  # a connection without a first request ends like an idle one
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Cancel the timers."""
         self._stop_waiting_for_headers()
         self._stop_waiting_for_reader()
         super().connection_lost(exc)
@@ -119,19 +119,19 @@ class Protocol(H11Protocol):
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """Write no more for now; what is written has to be read at the pace at which bodies have to come."""
+        """Pause writing; written bytes must be read at the pace at which bodies must arrive."""
         super().pause_writing()
         if self._reading_late is None:
             now = self.loop.time()
-            self._look_whether_it_reads(Pace(self._timeout_s, now), self._wire.unread())
+            self._check_reading(Pace(self._timeout_s, now), self._wire.unread())
 
     def resume_writing(self) -> None:
-        """Go on, since all has been read."""
+        """Continue writing, since all bytes have been read."""
         self._stop_waiting_for_reader()
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; headers that have begun have a deadline."""
+        """Parse more bytes; incomplete headers have a deadline."""
         if self._broken or self.transport.is_closing():
             return
         super().data_received(data)
@@ -142,14 +142,14 @@ class Protocol(H11Protocol):
             self._headers_late = self.loop.call_later(self._timeout_s, self._refuse, late)
 
     def shutdown(self) -> None:
-        """End with the answer under way; without one, wait a moment for a request that is being sent."""
+        """Close after the running response; without one, wait briefly for a request in flight."""
         if self.is_idle:
             self.loop.call_later(IDLE_S, self._close_if_idle)
         else:
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP; where it is the rest of a body, the request's own answer says so."""
+        """Refuse bytes that are not HTTP; within a body, the request's own response has the error."""
         self._broken = True
         reason = self._reader.refusal or "this is not HTTP/1.1"
         if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
@@ -159,7 +159,7 @@ class Protocol(H11Protocol):
             self._refuse(Malformed(reason))
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The app; its answer leaves in one piece, and says where the connection ends with it."""
+        """Call the app; send its response in one write, with `Connection: close` if the connection ends."""
         cycle, wire = self.cycle, self._wire
 
         async def send_closing(message: Message) -> None:
@@ -175,7 +175,7 @@ class Protocol(H11Protocol):
         await self._app(scope, receive, send_closing)
 
     def _refuse(self, error: ScoregateError) -> None:
-        """Answer what never became a request, and close."""
+        """Respond to bytes that never became a request, and close."""
         log.warning("a connection was refused: %s", error.detail)
         self._service.instruments.count_request("other", error.status, 0.0, NO_LANE)
         request_id = uuid.uuid4().hex
@@ -193,12 +193,12 @@ class Protocol(H11Protocol):
             self._headers_late.cancel()
             self._headers_late = None
 
-    def _look_whether_it_reads(self, pace: Pace, unread: int) -> None:
-        """Look again when the window ends; end the connection where too little of *unread* was read in it."""
+    def _check_reading(self, pace: Pace, unread: int) -> None:
+        """Check again when the window ends; close the connection if too little of *unread* was read."""
         now, left = self.loop.time(), self._wire.unread()
         pace.came(unread - left, now)
         if now < pace.deadline:
-            self._reading_late = self.loop.call_at(pace.deadline, self._look_whether_it_reads, pace, left)
+            self._reading_late = self.loop.call_at(pace.deadline, self._check_reading, pace, left)
         else:
             log.warning("a connection was closed: the caller does not read the answer")
             self._wire.drop()
@@ -209,12 +209,12 @@ class Protocol(H11Protocol):
             self._reading_late = None
 
     def _is_sent_to(self) -> bool:
-        """Whether the caller is in the midst of a request."""
+        """Return True while the caller is sending a request."""
         midst = self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
         return midst or self._broken or self._headers_late is not None
 
     def _found_room(self) -> bool:
-        """Whether there is room for this connection, since an idle one was dropped where that is to be."""
+        """Return True if there is room for this connection; drop an idle one if needed and allowed."""
         if not self._makes_room:
             return False
         connections = cast("set[Protocol]", self.connections)
@@ -228,7 +228,7 @@ class Protocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being answered."""
+        """Return True if no request is being processed."""
         return self.cycle is None or bool(self.cycle.response_complete)
 
     def _close_if_idle(self) -> None:

@@ -1,4 +1,4 @@
-"""The transport of a connection, as callers need it who read slowly, still send, or send no more."""
+"""The transport of a connection, for callers who read slowly or still send."""
 
 import asyncio
 import fcntl
@@ -9,20 +9,20 @@ import termios
 from collections.abc import Callable
 from typing import Any
 
-LINGER_S = 2.0  # a caller who is still sending is heard so long
+LINGER_S = 2.0  # time to read from a caller that is still sending
 
 
 class Transport:
     """
-    Another transport, which can do more.
+    A wrapper of a transport.
 
-    Closed while the caller is still sending, it ends what it writes, and reads on for a while: a socket that
-    is closed with bytes unread resets the connection, and many a caller loses the answer.
+    If it is closed while the caller is still sending, it ends writing and reads for a while: closing a socket
+    with unread bytes resets the connection, and many callers would lose the response.
 
-    It tells how much of what was written has not been read, and can forget that.
+    It counts the written bytes that have not been read, and can drop them.
 
     Args:
-        is_sent_to: whether the caller is in the midst of sending something.
+        is_sent_to: returns True while the caller is sending.
     """
 
     def __init__(self, transport: asyncio.Transport, is_sent_to: Callable[[], bool]) -> None:
@@ -34,40 +34,40 @@ class Transport:
         return getattr(self._transport, name)
 
     def hold(self) -> None:
-        """Keep what is written until `flush`: a packet for the headers alone costs as much as one for all."""
+        """Buffer writes until `flush`: a packet for the headers alone costs as much as one for all."""
         self._held = []
 
     def flush(self) -> None:
-        """Write what was kept, at once."""
+        """Write the buffer."""
         if self._held is not None:
             content, self._held = b"".join(self._held), None
             self.write(content)
 
     def write(self, content: bytes) -> None:
-        """Write *content*, or keep it until `flush`."""
+        """Write *content*, or buffer it until `flush`."""
         if self._held is None:
             self._transport.write(content)
         else:
             self._held.append(content)
 
     def unread(self) -> int:
-        """How many bytes were written that the caller's system has not taken, as far as that can be told."""
-        queued = bytearray(4)  # what our own system holds
+        """Estimate the written bytes that the caller's system has not acknowledged."""
+        queued = bytearray(4)  # bytes in our own system
         fcntl.ioctl(self._transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, queued)
         return self._transport.get_write_buffer_size() + int.from_bytes(queued, sys.byteorder)
 
     def drop(self) -> None:
-        """Close it at once, and forget what was not read, in our own system, too."""
-        at_once = struct.pack("ii", 1, 0)
-        self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        """Close immediately, and drop unread bytes in our own system, too."""
+        immediately = struct.pack("ii", 1, 0)
+        self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, immediately)
         self._transport.abort()
 
     def is_closing(self) -> bool:
-        """Whether nothing can be written any more, and nothing that comes matters."""
+        """Return True if the connection is closed or only reads for a while."""
         return self._closing or self._transport.is_closing()
 
     def close(self) -> None:
-        """Close it, once what was written is on its way."""
+        """Close after sending the written bytes."""
         if self.is_closing():
             return
         self.flush()

@@ -1,9 +1,9 @@
 """
-Wire types of requests: shapes and limits, nothing else.
+Wire types of requests: shapes and limits.
 
-Everything here is told from a request's JSON alone; an image's content is looked at later, by
-`service.images.loader`.  What depends on the metrics there are is made from their declarations.  The JSON
-schema says what generators of clients can read; rules between fields are said in words, and checked here.
+Everything here is checked in a request's JSON alone; `service.images.loader` reads the content of images.
+Types that depend on metrics are made from their declarations.  The JSON schema holds what generators of
+clients can read; rules between fields are descriptions there, and are checked here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ from service.web.images import Picture, References, WireImage
 MAX_ITEMS = 128  # unless the settings say otherwise
 MAX_RANKED = 64  # pictures of a ranking
 ENOUGH = 1_000  # faults of the entries of a list
-FAULTS = "faults"  # where the context of a validation counts those of a list's entries
+FAULTS = "faults"  # the key of a validation's context that counts the faults of a list's entries
 
 
 def listed(entry: Any, most: int) -> Any:
-    """The type of a list of 1 to *most* entries; a longer one is refused before anybody looks into it."""
+    """Build the type of a list of 1 to *most* entries; a longer one is refused without reading it."""
 
     def counted(values: Any) -> Any:
         if isinstance(values, list) and len(values) > most:
@@ -53,7 +53,7 @@ def listed(entry: Any, most: int) -> Any:
 
 
 def unless_enough_is_wrong(entry: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """Check an entry, unless those before it have faults enough: a problem names 20 and counts the rest."""
+    """Check an entry, unless earlier ones have enough faults: a problem names 20 and counts the rest."""
     found = info.context if info.context is not None else {}
     if found.get(FAULTS, 0) >= ENOUGH:
         return entry
@@ -65,7 +65,7 @@ def unless_enough_is_wrong(entry: Any, check: ValidatorFunctionWrapHandler, info
 
 
 def different(names: list[str]) -> list[str]:
-    """Refuse a name that stands there twice."""
+    """Refuse duplicate names."""
     if len(set(names)) < len(names):
         raise ValueError("contains a name twice")
     return names
@@ -73,7 +73,7 @@ def different(names: list[str]) -> list[str]:
 
 Id = Annotated[str, StringConstraints(max_length=256), AfterValidator(clean), schema_keywords(pattern=CLEAN)]
 Timeout = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_MS), WHOLE]
-# What a request that names none gets, unless its key may not use it.
+# The default is `interactive`, unless the key may not use it.
 Priority = Annotated[Literal["interactive", "bulk"] | None, schema_keywords(default="interactive")]
 Count = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
 
@@ -83,14 +83,14 @@ class Options(Strict):
 
 
 def of_the_request(options: Options, info: ValidationInfo) -> Options:
-    """Keep the options that all items share at hand, for those that have options of their own."""
+    """Store the shared options in the context, for items with options of their own."""
     if info.context is not None:
         info.context["options"] = options
     return options
 
 
 def over_the_requests(own: Any, info: ValidationInfo) -> Any:
-    """An item's own options over those of the request, metric by metric and option by option."""
+    """Merge an item's own options over those of the request, by metric and option."""
     shared = (info.context or {}).get("options")
     if shared is None or not isinstance(own, dict):
         return own
@@ -102,7 +102,7 @@ def over_the_requests(own: Any, info: ValidationInfo) -> Any:
 
 
 def sent(options: BaseModel) -> dict[str, Any]:
-    """The fields that the request names."""
+    """Return the fields that the request sets."""
     return {name: getattr(options, name) for name in options.model_fields_set}
 
 
@@ -111,7 +111,7 @@ class WireItem(Strict):
     One image with its prompt; its options and its `orient` override those of the request.
 
     References are pictures that it is compared with, and the source is the picture before an edit. Both are
-    taken by metrics that use them, which `GET /models` tells of each.
+    for metrics that use them: see `uses` in `GET /models`.
     """
 
     id: Id | None = None
@@ -126,7 +126,7 @@ class WireItem(Strict):
 class ScoreRequest(Strict):
     """Body of `POST /score`: either `items`, or one `prompt` with many `images`."""
 
-    options: Options = Options()  # before the items, whose own options stand over these
+    options: Options = Options()  # before the items, whose own options override these
     items: list[WireItem] | None = None
     prompt: Prompt | None = None
     images: list[WireImage] | None = None
@@ -144,7 +144,7 @@ class ScoreRequest(Strict):
         return self
 
     def all_items(self) -> Sequence[WireItem]:
-        """The items, whichever form they came in."""
+        """Return the items of either form."""
         if self.items is not None:
             return self.items
         return [
@@ -196,12 +196,12 @@ class RankRequest(Strict):
 
     @property
     def metrics(self) -> dict[str, str]:
-        """The metrics it asks for, by their place in the request."""
+        """Return the requested metrics, by their place in the request."""
         cheap = {"/cascade/metric": self.cascade.metric} if self.cascade else {}
         return {"/metric": self.metric, **cheap}
 
     def to_score(self) -> ScoreRequest:
-        """The request that would score all of it."""
+        """Return the request that scores all of it."""
         return ScoreRequest.model_construct(
             options=self.options,
             prompt=self.prompt,
@@ -228,7 +228,7 @@ class Requests:
     Args:
         by_metric: the options of each metric.
         default: the metrics of a request that names none; a ranking's is the first.
-        styles: of the question sets that metrics ask for.
+        styles: styles of the metrics' question sets.
         max_items: most items of a request, and most prompts.
 
     Attributes:
@@ -282,12 +282,12 @@ class Requests:
         )
 
 
-# As many as a process has apps; to make them takes as long as ten small requests.
+# One per app of a process; building them takes as long as ten small requests.
 _made = lru_cache(maxsize=8)(Requests)
 
 
 def requests_with(metrics: Mapping[str, Metric], max_items: int = MAX_ITEMS) -> Requests:
-    """The requests that can be made where there are these *metrics*; apps that have the same share them."""
+    """Return the request types for *metrics*; apps with the same ones share them."""
     by_metric = tuple((name, metric.options) for name, metric in metrics.items())
     default = tuple(name for name, metric in metrics.items() if metric.default)
     asking = [name for m in metrics.values() if m.style for name in (m.style.name, m.name)]

@@ -32,9 +32,9 @@ class Result(BaseModel):
 
 class WarningCode(BaseModel):
     """
-    What the warning at the same place of `warnings` is about.
+    The code of the warning at the same index of `warnings`.
 
-    `item` and `metric` are there where it is about one score, and not where it is about the whole request.
+    `item` and `metric` are there if it is about one score, and not about the whole request.
     """
 
     code: Annotated[str, Field(description=f"One of {', '.join(Code)}; there may be others later.")]
@@ -123,7 +123,7 @@ def score_answer(metrics: Mapping[str, Metric]) -> type[ScoreAnswer]:
 
 
 def details_of(metric: Metric) -> Any:
-    """The type of one metric's details, of a single image or of several."""
+    """Return the type of one metric's details, for a single image or several."""
     details: Any = metric.details
     return details | Frames[details] | Grid[details]
 
@@ -141,7 +141,7 @@ class QuestionEntry(BaseModel):
 
 
 class SetEntry(BaseModel):
-    """The question set of one prompt, or why there is none."""
+    """The question set of one prompt, or the error."""
 
     prompt: str
     style: str

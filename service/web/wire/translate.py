@@ -1,4 +1,4 @@
-"""A request's wire types as what the engine works on."""
+"""Translation of wire types into the engine's inputs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,12 +20,12 @@ OnePicture = Base64 | ImageData | ImagePart | ImageUrl
 
 def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
     """
-    The items of a request, in order.
+    Return the items of a request, in order.
 
-    Items that name the same file part or the same URL share its picture, unless they orient it differently.
+    Items with the same file part or URL share its picture, unless they orient it differently.
 
     Raises:
-        Invalid: an image names a file part that isn't there; every such place is named.
+        Invalid: an image names a missing file part; every such place is named.
     """
     form, image = ("/items/{}", "/image") if request.items is not None else ("/images/{}", "")
     shared = options_of(request.options, request.metrics)
@@ -50,7 +50,7 @@ class Pictures:
     The pictures of one request; equal URLs and equal names of file *parts* share theirs.
 
     Attributes:
-        missing: places that name a file part that isn't there.
+        missing: places that name a missing file part.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -61,7 +61,7 @@ class Pictures:
     def of(
         self, image: WireImage | Sequence[OnePicture], place: str, orient: Orient | None = None
     ) -> list[ImageRef]:
-        """Those of one image or of several, which stand at *place*, but for the missing ones."""
+        """Return the pictures of one image or several at *place*, without missing ones."""
         if isinstance(image, Sequence):
             listed = [(f"{place}/{number}", each) for number, each in enumerate(image)]
         else:
@@ -91,12 +91,12 @@ class Pictures:
 
 
 def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOptions]:
-    """The options of each metric that is asked for."""
+    """Return the options of each requested metric."""
     return {name: getattr(options, name) for name in metrics if name in type(options).model_fields}
 
 
 def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
-    """How a request wants its pictures ranked, where there are these *metrics*."""
+    """Return the ranking rule of a request."""
     cascade = Cascade(request.cascade.metric, request.cascade.keep) if request.cascade else None
     return Rule(
         request.metric,
@@ -110,7 +110,7 @@ def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
 
 
 def check_served(metrics: Mapping[str, str], engine: Engine) -> None:
-    """Raises `UnknownMetric`, with the place in the request of each of *metrics* that is not served."""
+    """Check that *metrics*, by their place in the request, are served.  Raises `UnknownMetric`."""
     faults = [
         Fault(place, "unknown_metric", reason)
         for place, name in metrics.items()

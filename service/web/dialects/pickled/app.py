@@ -1,9 +1,9 @@
 """
 The dialects whose bodies are pickles, at `POST /` of a port of their own.
 
-flow_grpo and ddpo-pytorch read the pickle of whatever comes back and look at no status; verl-omni and
-deepgen_rl look at it.  A pickled dict with `error` and a status that is not 200 ends all of them, and
-`Retry-After` makes all but deepgen_rl wait for what may pass.
+flow_grpo and ddpo-pytorch read the pickle of every response and ignore its status; verl-omni and deepgen_rl
+check it.  A pickled dict with `error` and a status that is not 200 ends all of them, and `Retry-After` makes
+all but deepgen_rl wait.
 """
 
 from functools import partial
@@ -24,7 +24,7 @@ from service.web.server import body
 from service.web.server.incoming import Raw
 from service.wiring.bootstrap import Service
 
-ROUTE = SimpleNamespace(path="pickle")  # in the instruments and the log
+ROUTE = SimpleNamespace(path="pickle")  # in Prometheus metrics and the log
 PICKLE = "application/octet-stream"
 
 
@@ -35,7 +35,7 @@ def failed(error: ScoregateError, request_id: str) -> Response:
 
 
 class PickleApp:
-    """Answers `POST /`, and `POST /METRIC` by that metric."""
+    """The app that answers `POST /`, and `POST /METRIC` by that metric."""
 
     def __init__(self, service: Service, dialects: Dialects) -> None:
         self._service, self._dialects = service, dialects
@@ -51,7 +51,7 @@ class PickleApp:
         await Response(answer, media_type=PICKLE)(scope, receive, send)
 
     async def _scores(self, request: Request) -> bytes:
-        """The pickled answer.  Raises the error that says most, where a picture has no score."""
+        """Return the pickled response.  Raises the most important error if a picture has no score."""
         if self._service.draining:
             raise Draining
         if request.method != "POST":
@@ -66,8 +66,8 @@ class PickleApp:
         return written(reward.answer(outcomes))
 
     async def _read(self, request: Request, named: str) -> Reward:
-        """The request.  Raises `Malformed`, `TooLarge`, `Invalid`, or `CallerGone` where it never came."""
-        # Every opcode takes some microseconds, and a small body may hold thousands.
+        """Read the request.  Raises `Malformed`, `TooLarge`, `Invalid`, `CallerGone`."""
+        # Off the event loop: opcodes take microseconds, and a small body may hold thousands.
         work = partial(self._reward, named)
         return await body.parsed(request, work, await body.whole(request), small=0)
 

@@ -1,5 +1,5 @@
 """
-The few calls that pickles of trainers may hold, and what stands for their results.
+The few calls that pickles of trainers may hold, and their results.
 
 NumPy's arrays of texts are lists here, its scalars are texts, and bytes of protocol 2 are bytes.  Nothing is
 imported or called by the name that the pickle gives.
@@ -36,7 +36,7 @@ class Array(list[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A name that pickles may call, and what comes of it."""
+    """A function that pickles may call by a name."""
 
     call: Callable[..., Any]
 
@@ -92,7 +92,7 @@ NAMES: Mapping[str, Known] = {
 
 
 def called(function: Any, arguments: Any) -> Any:
-    """What comes of the call that a pickle asks for.  Raises `Malformed`, or `ValueError`."""
+    """Return the result of a pickle's call.  Raises `Malformed`, or `ValueError`."""
     if not isinstance(function, Known) or not isinstance(arguments, tuple):
         raise Malformed("the pickle calls a value; the opcode REDUCE is refused")
     try:
@@ -113,7 +113,7 @@ def build(value: Any, state: Any) -> None:
 
 
 def texts(data: Any, kind: Dtype, shape: Any) -> list[str]:
-    """The texts of an array, without the NULs that fill them up.  Raises `Malformed`, or `ValueError`."""
+    """Return the texts of an array, without their NUL padding.  Raises `Malformed`, or `ValueError`."""
     count = length(shape)
     size = 4 * (kind.length or 0)
     if not isinstance(data, bytes | bytearray) or not size or len(data) != size * count:
@@ -123,7 +123,7 @@ def texts(data: Any, kind: Dtype, shape: Any) -> list[str]:
 
 
 def objects(data: Any, shape: Any) -> list[Any]:
-    """The values of an array of objects.  Raises `Malformed`."""
+    """Return the values of an array of objects.  Raises `Malformed`."""
     if type(data) is not list or len(data) != length(shape):
         raise Malformed(BROKEN)
     return data

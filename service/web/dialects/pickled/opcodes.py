@@ -40,7 +40,7 @@ COUNTED = {  # how the length of an argument is written before it
 
 @dataclass(frozen=True, slots=True)
 class LongText:
-    """A text longer than `MAX_TEXT`, as it stands in the body: UTF-8 that nobody has decoded."""
+    """A text longer than `MAX_TEXT`, as it stands in the body: UTF-8 that is not decoded."""
 
     encoded: memoryview
 
@@ -90,7 +90,7 @@ def span(opcode: pickletools.OpcodeInfo, body: bytes | bytearray, at: int) -> tu
 
 
 def line(name: str, body: bytes | bytearray, at: int) -> int:
-    """The end of the line that begins at *at*.  Raises `Malformed`."""
+    """Return the end of the line that begins at *at*.  Raises `Malformed`."""
     end = body.find(b"\n", at, at + MAX_TEXT) + 1
     if not end:
         raise too_long(name) if len(body) - at >= MAX_TEXT else cut_short()
@@ -98,7 +98,7 @@ def line(name: str, body: bytes | bytearray, at: int) -> int:
 
 
 def argument(opcode: pickletools.OpcodeInfo, written: memoryview) -> Any:
-    """The argument of *opcode*; a long text is left as it was *written*."""
+    """Return the argument of *opcode*; a long text stays as it was *written*."""
     if kind := BYTES.get(opcode.name):
         return kind(written)
     if opcode.name in TEXTS:

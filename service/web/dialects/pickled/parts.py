@@ -54,7 +54,7 @@ class Part:
 
 
 def size_of(value: Any) -> int:
-    """The bytes of a text, of bytes or of a number, about."""
+    """Estimate the bytes of a text, of bytes or of a number."""
     if isinstance(value, str | bytes | bytearray):
         return len(value)
     if isinstance(value, LongText):

@@ -33,7 +33,7 @@ GETS = {"GET", "BINGET", "LONG_BINGET"}
 
 def read(body: bytes | bytearray, max_bytes: int) -> Any:
     """
-    The plain value that *body* is a pickle of, of any protocol from 0 to 5.
+    Read the plain value of the pickle *body*, of any protocol from 0 to 5.
 
     Args:
         max_bytes: of all texts, bytes and numbers, counted in each place where they stand.
@@ -102,7 +102,7 @@ class Reader:
             raise Malformed(f"pickles of protocol {argument} are not known; send one of {MAX_PROTOCOL}")
 
     def result(self) -> Any:
-        """The value.  Raises `Malformed` where there is not exactly one."""
+        """Return the value.  Raises `Malformed` if there is not exactly one."""
         if len(self._stack) != 1 or self._marks:
             raise Malformed("the pickle does not end with one value")
         return self._stack[0].value
@@ -130,7 +130,7 @@ class Reader:
         return parts
 
     def _name(self, opcode: str, *parts: Any) -> None:
-        """Put on the stack what a name stands for.  Raises `Malformed` where it is not known."""
+        """Push the function of a name.  Raises `Malformed` if the name is unknown."""
         texts = [part for part in parts if type(part) is str]
         known = NAMES.get(" ".join(texts)) if len(texts) == len(parts) and opcode != "INST" else None
         if known is None:
@@ -171,14 +171,14 @@ class Reader:
         self._hold(parts)
 
     def _container(self, kind: type) -> Any:
-        """The value on top of the stack.  Raises `Malformed` where it is not of that *kind*."""
+        """Return the value on top of the stack.  Raises `Malformed` if it is not of that *kind*."""
         top = self._top()
         if type(top.value) is not kind:
             raise Malformed(f"the pickle adds to a value that is no {kind.__name__}")
         return top.value
 
     def _top(self) -> Part:
-        """The part on top of the stack, which stays there."""
+        """Return the part on top of the stack, which stays there."""
         self._stack += self._last(1)
         return self._stack[-1]
 

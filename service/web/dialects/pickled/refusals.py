@@ -1,4 +1,4 @@
-"""Why a pickle is refused, told so that whoever wrote the client knows what to send."""
+"""Errors of refused pickles, with advice for the author of the client."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ MAX_NAME = 100  # characters
 
 
 def refusal(opcode: str) -> Malformed:
-    """The error for an opcode that is not known here."""
+    """Build the error of an unknown opcode."""
     return Malformed(f"the pickle must hold {PLAIN}; the opcode {opcode} is refused")
 
 
 def refused_name(opcode: str, *parts: Any) -> Malformed:
-    """The error for a name, in one part or several, that the argument of *opcode* or the stack gives."""
+    """Build the error of a name, in one part or several, in the argument of *opcode* or on the stack."""
     name = " ".join(part[:MAX_NAME] for part in parts if isinstance(part, str))[:MAX_NAME]
     advice = ADVICE.get(name.split(".")[0].split(" ")[0], f"the opcode {opcode} is refused")
     return Malformed(f"the pickle must hold {PLAIN}, and it names {name!r}; {advice}")
 
 
 def numpy_refusal(what: str) -> Malformed:
-    """The error for NumPy's values that are no texts."""
+    """Build the error of NumPy values that are not texts."""
     return Malformed(f"the pickle holds NumPy's {what}: {NUMPY}")

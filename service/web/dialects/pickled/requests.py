@@ -1,4 +1,4 @@
-"""What a pickled request asks for, once it is read."""
+"""The contents of a pickled request."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class Pickled:
     """
     Attributes:
         images: picture files.
-        prompts: one for each; None where there are none.
-        entries: by key, what else there is for each picture.
-        alone: whether the pictures are all that there is.
+        prompts: one per image; None without any.
+        entries: by key, other values of each picture.
+        alone: whether there are only pictures.
         compared: whether it is ddpo-pytorch's request for a comparison of texts, which expects more.
     """
 
@@ -34,10 +34,10 @@ class Pickled:
 
 def request_of(value: Any, keys: Collection[str], check_size: Callable[[int], None]) -> Pickled:
     """
-    What the plain *value* of a body asks for.
+    Check the plain *value* of a body.
 
     Args:
-        keys: of entries that metrics read; they stand beside the pictures, or in the `metadata`.
+        keys: of entries that metrics read, at the top level or in the `metadata`.
         check_size: raises `Invalid` for too many pictures, or too few.
 
     Raises:
@@ -65,14 +65,14 @@ def request_of(value: Any, keys: Collection[str], check_size: Callable[[int], No
 
 
 def listed(value: Any, name: str) -> list[Any]:
-    """A list or a tuple.  Raises `Invalid`."""
+    """Return a list or a tuple as a list.  Raises `Invalid`."""
     if not isinstance(value, list | tuple):
         raise Invalid(f"{name}: must be a list, not {kind(value)}")
     return list(value)
 
 
 def of_each(value: Any, name: str, images: Collection[Any]) -> list[Any]:
-    """A list with an entry for each of *images*.  Raises `Invalid`."""
+    """Return a list with an entry for each of *images*.  Raises `Invalid`."""
     found = listed(value, name)
     if len(found) != len(images):
         raise Invalid(f"{len(images)} images and {len(found)} {name}: send one for each")
@@ -80,14 +80,14 @@ def of_each(value: Any, name: str, images: Collection[Any]) -> list[Any]:
 
 
 def image(value: Any, number: int) -> bytes:
-    """A picture's file.  Raises `Invalid`."""
+    """Return a picture's file.  Raises `Invalid`."""
     if not isinstance(value, bytes | bytearray):
         raise Invalid(f"images/{number}: must be the bytes of a picture file, not {kind(value)}")
     return bytes(value)
 
 
 def prompt(value: Any, number: int) -> str:
-    """A prompt within its limits.  Raises `Invalid`."""
+    """Check a prompt.  Raises `Invalid`."""
     if isinstance(value, LongText):
         raise Invalid(f"prompts/{number}: String should have at most {MAX_PROMPT} characters")
     try:
@@ -98,14 +98,14 @@ def prompt(value: Any, number: int) -> str:
 
 
 def answer(value: Any) -> Any:
-    """The prompt in an answer of ddpo-pytorch: a list of one text."""
+    """Return the prompt in an answer of ddpo-pytorch: a list of one text."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return value[0].removeprefix(ANSWER)
     return value
 
 
 def kind(value: Any) -> str:
-    """What a person calls its type."""
+    """Return the name of a value's type in error messages."""
     if isinstance(value, LongText):
         return "str"
     return "nothing" if value is None else type(value).__name__

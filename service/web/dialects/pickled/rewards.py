@@ -1,4 +1,4 @@
-"""Which metric a pickled request is scored by, and the form of its answer."""
+"""The metric of a pickled request, and the format of its response."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,14 +12,14 @@ from service.web.dialects.scoring import Dialects, Wanted
 
 class Reward:
     """
-    What one request asks for.
+    The metric and the pictures of one request.
 
     Args:
-        named: the metric that its path names; empty where it names none.
+        named: the metric in its path; empty without one.
 
     Raises:
-        UnknownMetric: the metric that it asks for is not served.
-        Invalid: what the metric needs is not there, or is wrong; it names the place.
+        UnknownMetric: its metric is not served.
+        Invalid: an input of the metric is missing or wrong; the error names the place.
     """
 
     def __init__(self, request: Pickled, named: str, dialects: Dialects) -> None:
@@ -49,12 +49,12 @@ class Reward:
         return wanted
 
     def answer(self, outcomes: Sequence[Any]) -> dict[str, Any]:
-        """What the trainer reads, of outcomes that are all scores."""
+        """Build the response that the trainer reads; all outcomes must be scores."""
         found = [each[self._metric.name] for each in outcomes]
         scores = [score for score in found if isinstance(score, Score)]
         if self._format:
             return self._format.answer(scores)
-        # Whoever reads it takes the name that it knows.
+        # Each client reads one of these names.
         names = ("scores", "outputs", *(("recall", "precision", "f1") if self._compared else ()))
         values = [score.value for score in scores]
         return dict.fromkeys(names, values)
@@ -62,10 +62,10 @@ class Reward:
 
 def metric_of(request: Pickled, dialects: Dialects) -> str:
     """
-    The metric of a request that names none.
+    Return the metric of a request that names none.
 
-    It is the one whose entries it has; for pictures alone, the one that needs no prompts; else that of the
-    settings.  Raises `UnknownMetric` where it is not served.
+    This is the metric whose entries it has; for pictures alone, the one that needs no prompts; else that of
+    the settings.  Raises `UnknownMetric` if it is not served.
     """
     for metric in dialects.known.values():
         if format_in(request, metric):
@@ -77,12 +77,12 @@ def metric_of(request: Pickled, dialects: Dialects) -> str:
 
 
 def format_in(request: Pickled, metric: Metric) -> TrainerFormat[Any] | None:
-    """How *metric* is asked for in the request, if it is by entries of its own."""
+    """Return the entry format of *metric*, if the request has such entries."""
     return metric.trainers if metric.trainers and metric.trainers.key in request.entries else None
 
 
 def without_prompts(dialects: Dialects) -> list[str]:
-    """The metrics that are served and look at pictures alone."""
+    """Return the served metrics that read no prompt."""
     return [
         name
         for name, metric in dialects.known.items()

@@ -13,7 +13,7 @@ Value: TypeAlias = "str | Sequence[float] | Mapping[str, Value]"
 
 
 def written(answer: Mapping[str, Value]) -> bytes:
-    """A pickle of a dict."""
+    """Pickle a dict."""
     return START + dict_of(answer) + STOP
 
 
