@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from service.core.errors import ScoregateError
 from service.core.settings.sections import MAX_TIMEOUT_MS
@@ -82,7 +82,7 @@ def problems(statuses: Collection[int]) -> dict[int | str, Json]:
 
 
 def documented(
-    answer: type[BaseModel] | None,
+    answer: type[Any] | None,
     request: type[BaseModel] | None = None,
     *,
     also: Collection[int] = (),
@@ -134,11 +134,11 @@ def body(request: type[BaseModel]) -> Json:
     }
 
 
-def components(*models: type[BaseModel]) -> Json:
+def components(*models: type[Any]) -> Json:
     """Build the schemas of *models* for the components section, by name."""
     schemas: Json = {}
     for model in models:
-        schema = model.model_json_schema(ref_template=REFERENCE)
+        schema = TypeAdapter(model).json_schema(ref_template=REFERENCE)
         schemas |= schema.pop("$defs", {})
         schemas[model.__name__] = schema
     return schemas

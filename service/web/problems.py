@@ -13,6 +13,7 @@ from starlette.responses import Response
 from service.core.errors import Fault, Invalid, ScoregateError
 from service.core.fields import BRANCHES
 from service.observability.instruments import Instruments
+from service.web.wire.responses import ErrorEntry, Problem
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
@@ -35,7 +36,7 @@ def response_to(
 
 def problem(error: ScoregateError, request_id: str) -> Response:
     """Build the response to a failed request."""
-    body: dict[str, Any] = {
+    body: Problem = {
         "type": f"urn:scoregate:error:{error.code}",
         "title": error.title,
         "status": error.status,
@@ -62,10 +63,12 @@ ErrorFormat = Callable[[ScoregateError, str], Response]
 """A function of an error and the request id.  A route with a format of its own sets `state.error_format`."""
 
 
-def entry(error: ScoregateError) -> dict[str, Any]:
+def entry(error: ScoregateError) -> ErrorEntry:
     """Return the error as an entry of a partial response."""
-    predicted = {} if error.retry_after_s is None else {"retry_after_s": error.retry_after_s}
-    return {"code": error.code, "detail": error.detail, **predicted}
+    content: ErrorEntry = {"code": error.code, "detail": error.detail}
+    if error.retry_after_s is not None:
+        content["retry_after_s"] = error.retry_after_s
+    return content
 
 
 def invalid(exc: ValidationError, body: Any) -> Invalid:

@@ -1,12 +1,11 @@
 """Warnings of a report in a response: sentences and their codes."""
 
-from typing import Any
-
 from service.observability.notes import Warned
 from service.scoring.report import Report
+from service.web.wire.responses import WarningCode, Warnings
 
 
-def warnings_of(report: Report) -> dict[str, Any]:
+def warnings_of(report: Report) -> Warnings:
     """Return two fields of a response, with the same length; none without warnings."""
     warned = report.warnings
     if not warned:
@@ -17,8 +16,8 @@ def warnings_of(report: Report) -> dict[str, Any]:
     }
 
 
-def code_of(warned: Warned) -> dict[str, Any]:
+def code_of(warned: Warned) -> WarningCode:
     """Return the machine-readable form of a warning."""
-    if warned.item is None:
+    if warned.item is None or warned.metric is None:
         return {"code": warned.note.code}
     return {"code": warned.note.code, "item": warned.item, "metric": warned.metric}

@@ -9,10 +9,10 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
 from service import __version__
-from service.web.openapi import KEYS, components
+from service.web.openapi import KEYS, REFERENCE, components
 from service.web.routing import json_response
 from service.web.wire.requests import Requests
-from service.web.wire.responses import Problem, score_answer
+from service.web.wire.responses import Problem, ScoreAnswer, details_by_metric
 from service.wiring.bootstrap import Service
 
 router = APIRouter(include_in_schema=False)
@@ -33,8 +33,9 @@ async def docs(request: Request) -> Response:
 def openapi(service: Service, requests: Requests, routes: Sequence[APIRoute]) -> dict[str, Any]:
     """Build the document of *routes*: what FastAPI derives, with the bodies that they read and write."""
     document = get_openapi(title="Scoregate", version=__version__, routes=routes)
-    answer = score_answer(service.metrics)
-    schemas = components(requests.score, requests.rank, requests.questions, answer, Problem)
+    details = details_by_metric(service.metrics)
+    schemas = components(requests.score, requests.rank, requests.questions, ScoreAnswer, details, Problem)
+    schemas["Result"]["properties"]["details"] = {"$ref": REFERENCE.format(model="Details")}
     served = getattr(service, "engine", service).metrics  # all declared metrics before the engine exists
     schemas["ScoreRequest"]["properties"]["metrics"]["items"]["enum"] = list(served)
     for ranked in ("RankRequest", "WireCascade"):

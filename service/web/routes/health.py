@@ -15,7 +15,8 @@ async def livez(request: Request) -> Response:
     """200 unless work waits and no batch has finished for `server.stall_s`."""
     if service_of(request).runtime.stalled():
         raise NotReady("no batch has finished for too long while work waits")
-    return json_response({"status": "ok"})
+    answer: LiveAnswer = {"status": "ok"}
+    return json_response(answer)
 
 
 @router.get("/readyz", **documented(ReadyAnswer, key=False))
@@ -24,7 +25,13 @@ async def readyz(request: Request) -> Response:
     ready = service_of(request).readiness()
     if ready.reasons:
         raise NotReady("; ".join(ready.reasons))
-    return json_response({"ready": True, "reasons": [], "models": ready.models, "caches": ready.caches})
+    answer: ReadyAnswer = {
+        "ready": True,
+        "reasons": [],
+        "models": {**ready.models},
+        "caches": {**ready.caches},
+    }
+    return json_response(answer)
 
 
 @router.get("/health", **documented(HealthAnswer))
@@ -35,7 +42,7 @@ async def health(request: Request) -> Response:
     degraded = {name: reason for name in metrics if (reason := offer.degraded(name))}
     missing = {name: service.missing(each) for name, each in metrics.items()}
     # UniRL's trainer reads the keys of `rewards` only, so a metric that isn't ready must not be one.
-    content = {
+    content: HealthAnswer = {
         "status": "ok",
         "rewards": {name: ["ready"] for name in metrics if not (missing[name] or name in degraded)},
         "degraded": degraded,

@@ -10,44 +10,60 @@ from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.metrics.common.composites import Composite
 from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
+from service.serving.handle import Handle
 from service.web.openapi import documented
 from service.web.routing import json_response, service_of
 from service.web.server.body import MAX_VALUES
 from service.web.wire.requests import MAX_RANKED
-from service.web.wire.responses import ModelsAnswer
+from service.web.wire.responses import MetricEntry, ModelEntry, ModelsAnswer
 from service.wiring.bootstrap import Service
 
 router = APIRouter()
-
-OF_A_MODEL = ("role", "family", "id", "revision", "dtype", "device", "recipe")
-OF_A_METRIC = ("range", "direction", "formula", "paper", "roles", "may_use", "uses")
 
 
 @router.get("/models", **documented(ModelsAnswer))
 async def models(request: Request) -> Response:
     """Return the loaded models, the metrics that they serve, and the limits of a request."""
     service = service_of(request)
-    content = {
-        "models": [
-            {
-                "name": name,
-                **{field: getattr(handle.info, field) for field in OF_A_MODEL},
-                "ready": not handle.backend.missing,
-            }
-            for name, handle in service.runtime.handles.items()
-        ],
+    content: ModelsAnswer = {
+        "models": [described_model(name, handle) for name, handle in service.runtime.handles.items()],
         "metrics": {name: described(metric, service) for name, metric in service.engine.metrics.items()},
         "limits": limits(service),
     }
     return json_response(content)
 
 
-def described(metric: Metric, service: Service) -> dict[str, Any]:
+def described_model(name: str, handle: Handle) -> ModelEntry:
+    """Describe a model."""
+    info = handle.info
+    return {
+        "name": name,
+        "role": info.role,
+        "family": info.family,
+        "id": info.id,
+        "revision": info.revision,
+        "dtype": info.dtype,
+        "device": info.device,
+        "recipe": info.recipe,
+        "ready": not handle.missing,
+    }
+
+
+def described(metric: Metric, service: Service) -> MetricEntry:
     """Describe a metric: its declaration, the models that it may use, and whether it is ready."""
     handles = service.engine.offer.handles([metric.name])
-    entry = {field: getattr(metric, field) for field in OF_A_METRIC}
     degraded = service.engine.offer.degraded(metric.name)
-    entry |= {"models": list(handles), "ready": not (degraded or service.missing(metric))}
+    entry: MetricEntry = {
+        "range": metric.range,
+        "direction": metric.direction,
+        "formula": metric.formula,
+        "paper": metric.paper,
+        "roles": [*metric.roles],
+        "may_use": [*metric.may_use],
+        "uses": [*metric.uses],
+        "models": list(handles),
+        "ready": not (degraded or service.missing(metric)),
+    }
     if degraded:
         entry["degraded"] = degraded
     absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]

@@ -1,6 +1,6 @@
 """`POST /questions` and `GET /questions/{id}`."""
 
-from typing import Any
+from typing import cast
 
 from fastapi import APIRouter, Request, Response
 
@@ -14,7 +14,7 @@ from service.web.problems import entry
 from service.web.routing import json_response, requests_of, service_of
 from service.web.server import body
 from service.web.wire.requests import QuestionsRequest
-from service.web.wire.responses import QuestionsAnswer, SetEntry
+from service.web.wire.responses import QuestionEntry, QuestionsAnswer, SetEntry
 from service.web.wire.translate import options_of
 
 router = APIRouter()
@@ -34,7 +34,7 @@ async def questions(request: Request) -> Response:
     failed = [outcome for outcome in outcomes if isinstance(outcome, ScoregateError)]
     if len(failed) == len(outcomes):
         raise most_telling(failed)
-    content = {
+    content: QuestionsAnswer = {
         "request_id": context.request_id,
         "sets": [
             {"prompt": prompt, "style": wanted.style, "error": entry(outcome)}
@@ -47,16 +47,18 @@ async def questions(request: Request) -> Response:
     return json_response(content)
 
 
-def set_entry(questions: QuestionSet) -> dict[str, Any]:
+def set_entry(questions: QuestionSet) -> SetEntry:
     """Return a set in the form of the API."""
-    return {
+    content: SetEntry = {
         "prompt": questions.prompt,
         "style": questions.style,
         "id": questions.id,
-        "questions": [question.content() for question in questions.questions],
-        "provenance": questions.provenance,
-        **questions.missing(),
+        "questions": [cast(QuestionEntry, question.content()) for question in questions.questions],
+        "provenance": {**questions.provenance},
     }
+    if questions.unasked:
+        content["unasked"] = [*questions.unasked]
+    return content
 
 
 ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}

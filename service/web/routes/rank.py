@@ -1,7 +1,5 @@
 """`POST /rank`."""
 
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
 
 from service.core.concurrency.disconnect import while_connected
@@ -15,7 +13,7 @@ from service.web.routing import SERVER_TIMING, json_response, requests_of, servi
 from service.web.server import body
 from service.web.warnings import warnings_of
 from service.web.wire.requests import RankRequest
-from service.web.wire.responses import RankAnswer
+from service.web.wire.responses import PlaceEntry, RankAnswer
 from service.web.wire.translate import check_served, items_of, rule_of
 
 router = APIRouter()
@@ -42,7 +40,7 @@ async def rank(request: Request) -> Response:
     work = ranked(service.engine, items, rule_of(wanted, service.metrics), context)
     outcome = await while_connected(request.receive, work)
     report, timings = outcome.report, context.timings_ms()
-    content = {
+    content: RankAnswer = {
         "request_id": context.request_id,
         "ranking": [placed(place, report.items[place.index], wanted.explain) for place in outcome.places],
         **warnings_of(report),
@@ -52,21 +50,20 @@ async def rank(request: Request) -> Response:
     return json_response(content, headers=timing_header(timings))
 
 
-def placed(place: RankedItem, item: ItemReport, explain: bool) -> dict[str, Any]:
+def placed(place: RankedItem, item: ItemReport, explain: bool) -> PlaceEntry:
     """Build the entry of one picture."""
     scores = item.scores
-    decided = (
-        {"score": scores[place.decided_by].value, "decided_by": place.decided_by} if place.decided_by else {}
-    )
-    failed = {}
+    content: PlaceEntry = {
+        "index": place.index,
+        "accepted": place.accepted,
+        "scores": {name: score.value for name, score in scores.items()},
+    }
+    if place.decided_by:
+        content["score"] = scores[place.decided_by].value
+        content["decided_by"] = place.decided_by
     if place.failed:
         metric, error = place.failed
-        failed = {"error": {"metric": metric, **entry(error)}}
-    return {
-        "index": place.index,
-        **decided,
-        "accepted": place.accepted,
-        **failed,
-        "scores": {name: score.value for name, score in scores.items()},
-        **({"details": {name: score.details for name, score in scores.items()}} if explain else {}),
-    }
+        content["error"] = {"metric": metric, **entry(error)}
+    if explain:
+        content["details"] = {name: score.details for name, score in scores.items()}
+    return content

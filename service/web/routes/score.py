@@ -1,7 +1,5 @@
 """`POST /score`."""
 
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
 
 from service.core.concurrency.disconnect import while_connected
@@ -13,7 +11,7 @@ from service.web.routing import SERVER_TIMING, json_response, requests_of, servi
 from service.web.server import body
 from service.web.warnings import warnings_of
 from service.web.wire.requests import ScoreRequest
-from service.web.wire.responses import ScoreAnswer
+from service.web.wire.responses import Result, ScoreAnswer
 from service.web.wire.translate import check_served, items_of
 
 router = APIRouter()
@@ -41,7 +39,7 @@ async def score(request: Request) -> Response:
     report = await while_connected(request.receive, work)
     report.raise_if_failed()
     timings = context.timings_ms()
-    content = {
+    content: ScoreAnswer = {
         "request_id": context.request_id,
         "results": [result(index, item, wanted.explain) for index, item in enumerate(report.items)],
         "partial": report.partial,
@@ -52,15 +50,16 @@ async def score(request: Request) -> Response:
     return json_response(content, headers=timing_header(timings))
 
 
-def result(index: int, item: ItemReport, explain: bool) -> dict[str, Any]:
+def result(index: int, item: ItemReport, explain: bool) -> Result:
     """Build the entry of one item."""
     scores, errors = item.scores, item.errors
-    cache = {name: score.cache for name, score in scores.items() if score.cache}
-    return {
-        "index": index,
-        **({"id": item.item.id} if item.item.id is not None else {}),
-        "scores": {name: score.value for name, score in scores.items()},
-        **({"errors": {name: entry(error) for name, error in errors.items()}} if errors else {}),
-        **({"cache": cache} if cache else {}),
-        **({"details": {name: score.details for name, score in scores.items()}} if explain else {}),
-    }
+    content: Result = {"index": index, "scores": {name: score.value for name, score in scores.items()}}
+    if item.item.id is not None:
+        content["id"] = item.item.id
+    if errors:
+        content["errors"] = {name: entry(error) for name, error in errors.items()}
+    if cache := {name: score.cache for name, score in scores.items() if score.cache}:
+        content["cache"] = cache
+    if explain:
+        content["details"] = {name: score.details for name, score in scores.items()}
+    return content

@@ -1,9 +1,10 @@
-"""Wire types of answers.  They document the API; answers are written by `routes` as plain dicts."""
+"""Wire types of responses: routes return them, and they document the API."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
 
 from pydantic import BaseModel, Field, create_model
+from typing_extensions import TypedDict
 
 from service.metrics.common.contract import Metric
 from service.observability.notes import Code
@@ -11,26 +12,26 @@ from service.observability.notes import Code
 D = TypeVar("D")
 
 
-class ErrorEntry(BaseModel):
+class ErrorEntry(TypedDict):
     """Why a score or a question set is missing; `retry_after_s` is there if a wait was predicted."""
 
     code: str
     detail: str
-    retry_after_s: float | None = None
+    retry_after_s: NotRequired[float]
 
 
-class Result(BaseModel):
+class Result(TypedDict):
     """Scores of one item."""
 
     index: int
-    id: str | None = None
+    id: NotRequired[str]
     scores: dict[str, float]
-    errors: dict[str, ErrorEntry] | None = None
-    cache: dict[str, Literal["hit", "miss", "coalesced"]] | None = None
-    details: dict[str, Any] | None = None
+    errors: NotRequired[dict[str, ErrorEntry]]
+    cache: NotRequired[dict[str, Literal["hit", "miss", "coalesced"]]]
+    details: NotRequired[dict[str, Any]]
 
 
-class WarningCode(BaseModel):
+class WarningCode(TypedDict):
     """
     The code of the warning at the same index of `warnings`.
 
@@ -38,19 +39,24 @@ class WarningCode(BaseModel):
     """
 
     code: Annotated[str, Field(description=f"One of {', '.join(Code)}; there may be others later.")]
-    item: int | None = None
-    metric: str | None = None
+    item: NotRequired[int]
+    metric: NotRequired[str]
 
 
-class ScoreAnswer(BaseModel):
+class Warnings(TypedDict, total=False):
+    """Sentences and their codes, with the same length and order; absent without warnings."""
+
+    warnings: list[str]
+    warning_codes: list[WarningCode]
+
+
+class ScoreAnswer(Warnings):
     """Response of `POST /score`; `warnings` and `warning_codes` have the same length and order."""
 
     request_id: str
     results: list[Result]
     partial: bool
-    warnings: list[str] | None = None
-    warning_codes: list[WarningCode] | None = None
-    models: dict[str, str]
+    models: Mapping[str, str]
     timings_ms: dict[str, float]
 
 
@@ -60,7 +66,7 @@ class PictureError(ErrorEntry):
     metric: str
 
 
-class PlaceEntry(BaseModel):
+class PlaceEntry(TypedDict):
     """
     One picture of a ranking; either `score` and `decided_by` are there, or `error`.
 
@@ -72,21 +78,19 @@ class PlaceEntry(BaseModel):
 
     index: int
     accepted: bool
-    score: float | None = None
-    decided_by: str | None = None
-    error: PictureError | None = None
+    score: NotRequired[float]
+    decided_by: NotRequired[str]
+    error: NotRequired[PictureError]
     scores: dict[str, float]
-    details: dict[str, Any] | None = None
+    details: NotRequired[dict[str, Any]]
 
 
-class RankAnswer(BaseModel):
+class RankAnswer(Warnings):
     """Response of `POST /rank`: the pictures, best first, and last those that failed."""
 
     request_id: str
     ranking: list[PlaceEntry]
-    warnings: list[str] | None = None
-    warning_codes: list[WarningCode] | None = None
-    models: dict[str, str]
+    models: Mapping[str, str]
     timings_ms: dict[str, float]
 
 
@@ -112,14 +116,10 @@ class Grid(BaseModel, Generic[D]):
     frames_given: int
 
 
-def score_answer(metrics: Mapping[str, Metric]) -> type[ScoreAnswer]:
-    """`ScoreAnswer` with details as these *metrics* declare them."""
+def details_by_metric(metrics: Mapping[str, Metric]) -> type[BaseModel]:
+    """Build the type of `details` in a result, as *metrics* declare them."""
     fields: dict[str, Any] = {name: (details_of(metric) | None, None) for name, metric in metrics.items()}
-    details = create_model("Details", __doc__="Details by metric.", **fields)
-    result = create_model("Result", __base__=Result, __doc__=Result.__doc__, details=(details | None, None))
-    return create_model(
-        "ScoreAnswer", __base__=ScoreAnswer, __doc__=ScoreAnswer.__doc__, results=(list[result], ...)
-    )
+    return create_model("Details", __doc__="Details by metric.", **fields)
 
 
 def details_of(metric: Metric) -> Any:
@@ -128,7 +128,7 @@ def details_of(metric: Metric) -> Any:
     return details | Frames[details] | Grid[details]
 
 
-class QuestionEntry(BaseModel):
+class QuestionEntry(TypedDict):
     """One question of a set."""
 
     id: int
@@ -136,24 +136,24 @@ class QuestionEntry(BaseModel):
     text: str
     depends_on: list[int]
     expected: str
-    choices: list[str] | None = None
-    phrase: str | None = None
+    choices: NotRequired[list[str]]
+    phrase: NotRequired[str]
 
 
-class SetEntry(BaseModel):
+class SetEntry(TypedDict):
     """The question set of one prompt, or the error."""
 
     prompt: str
     style: str
-    id: str | None = None
-    cached: bool | None = None
-    questions: list[QuestionEntry] | None = None
-    provenance: dict[str, str] | None = None
-    unasked: list[str] | None = None
-    error: ErrorEntry | None = None
+    id: NotRequired[str]
+    cached: NotRequired[bool]
+    questions: NotRequired[list[QuestionEntry]]
+    provenance: NotRequired[dict[str, str]]
+    unasked: NotRequired[list[str]]
+    error: NotRequired[ErrorEntry]
 
 
-class QuestionsAnswer(BaseModel):
+class QuestionsAnswer(TypedDict):
     """Response of `POST /questions`."""
 
     request_id: str
@@ -161,7 +161,7 @@ class QuestionsAnswer(BaseModel):
     models: dict[str, str]
 
 
-class ModelEntry(BaseModel):
+class ModelEntry(TypedDict):
     """One configured model."""
 
     name: str
@@ -175,7 +175,7 @@ class ModelEntry(BaseModel):
     ready: bool
 
 
-class PartEntry(BaseModel):
+class PartEntry(TypedDict):
     """One part of a composite, with the options that differ from their defaults."""
 
     weight: float
@@ -183,7 +183,7 @@ class PartEntry(BaseModel):
     options: dict[str, Any]
 
 
-class MetricEntry(BaseModel):
+class MetricEntry(TypedDict):
     """
     One metric with its default options, and whether it is ready.
 
@@ -205,12 +205,12 @@ class MetricEntry(BaseModel):
     uses: list[str]
     models: list[str]
     ready: bool
-    degraded: str | None = None
-    only: str | None = None
-    parts: dict[str, PartEntry] | None = None
+    degraded: NotRequired[str]
+    only: NotRequired[str]
+    parts: NotRequired[dict[str, PartEntry]]
 
 
-class ModelsAnswer(BaseModel):
+class ModelsAnswer(TypedDict):
     """Response of `GET /models`."""
 
     models: list[ModelEntry]
@@ -218,13 +218,13 @@ class ModelsAnswer(BaseModel):
     limits: dict[str, Any]
 
 
-class LiveAnswer(BaseModel):
+class LiveAnswer(TypedDict):
     """Response of `GET /livez`."""
 
     status: Literal["ok"]
 
 
-class HealthAnswer(BaseModel):
+class HealthAnswer(TypedDict):
     """
     Response of `GET /health`: the metrics that are ready, and why others are not.
 
@@ -239,7 +239,7 @@ class HealthAnswer(BaseModel):
     not_ready: dict[str, list[str]]
 
 
-class ReadyAnswer(BaseModel):
+class ReadyAnswer(TypedDict):
     """Response of `GET /readyz`: whether the service is ready, and the state of each model and cache."""
 
     ready: bool
@@ -248,7 +248,7 @@ class ReadyAnswer(BaseModel):
     caches: dict[str, str]
 
 
-class FaultEntry(BaseModel):
+class FaultEntry(TypedDict):
     """One error of a request, and its place as a JSON pointer."""
 
     pointer: str
@@ -256,7 +256,7 @@ class FaultEntry(BaseModel):
     detail: str
 
 
-class Problem(BaseModel):
+class Problem(TypedDict):
     """`application/problem+json` (RFC 9457)."""
 
     type: str
@@ -265,5 +265,5 @@ class Problem(BaseModel):
     detail: str
     code: str
     request_id: str
-    errors: list[FaultEntry] | None = None
-    retry_after_s: float | None = None
+    errors: NotRequired[list[FaultEntry]]
+    retry_after_s: NotRequired[float]
