@@ -100,14 +100,18 @@ class Engine:
             context.charge(len(items) * len(metrics))
             with work:
                 while True:
-                    models = {name: (handle.info, handle.backend.replacements) for name, handle in handles.items()}
+                    models = {
+                        name: (handle.info, handle.backend.replacements) for name, handle in handles.items()
+                    }
                     scoring = (
                         self._score_input(input, plan.item.prompt, options, work, context)
                         for plan in plans
                         for input, options in plan.work.items()
                     )
                     results = iter(await side_by_side(scoring, work.at_once))
-                    if all(handle.backend.replacements == models[name][1] for name, handle in handles.items()):
+                    if all(
+                        handle.backend.replacements == models[name][1] for name, handle in handles.items()
+                    ):
                         break  # else a model was replaced: its scores would carry the wrong name
         with context.span.child("fold"):
             scored = []

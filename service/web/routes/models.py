@@ -45,7 +45,7 @@ def described_model(name: str, handle: Handle) -> ModelEntry:
         "dtype": info.dtype,
         "device": info.device,
         "recipe": info.recipe,
-        "ready": not handle.missing,
+        "ready": not handle.backend.missing,
     }
 
 
