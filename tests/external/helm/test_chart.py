@@ -106,5 +106,5 @@ def test_the_notes_say_how_to_go_on(example, told, tmp_path):
     assert told in notes
     assert "helm test scoregate --namespace scoring" in notes
     assert ("demo models" in notes) == (example == "default")
-    assert ("No keys are asked for" in notes) == (example == "default")
+    assert ("Requests need no API key" in notes) == (example == "default")
     assert ("job/scoregate-models-" in notes) == (example == "rayservice")
