@@ -95,7 +95,7 @@ class Edge:
         if not self._instruments.routes.get(scope["path"]):
             return NO_SPAN
         name = f"{scope['method']} {scope['path']}"
-        return self._service.tracer.begin(name, traceparent(headers.get("traceparent", "")), began)
+        return Span.of_request(self._service.tracer, name, headers.get("traceparent", ""), began)
 
     async def _admit(self, scope: Scope, headers: Headers) -> None:
         if self._service.draining and scope["path"] not in OPEN:

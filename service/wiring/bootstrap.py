@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Self
 
+from opentelemetry import trace
+
 from models.core.family import Loaded
 from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
 from service.core.redis.client import RedisClient
@@ -17,8 +19,7 @@ from service.metrics.common.composites import Composite, composites
 from service.metrics.common.contract import Metric
 from service.metrics.common.registry import metrics
 from service.observability.instruments import Instruments
-from service.observability.tracing.opening import tracer
-from service.observability.tracing.tracer import Tracer
+from service.observability.tracing.tracer import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.scoring.engine import Engine
@@ -103,7 +104,7 @@ class Service:
             self.runtime = LocalRuntime(
                 models, settings, assigned, self.cpu, self.instruments, on_broken, scores
             )
-        self.tracer = Tracer()
+        self.tracer: trace.Tracer = trace.NoOpTracer()
         self.draining = False
         self._stack = AsyncExitStack()
 

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from service.observability.tracing.span import Span
+from service.observability.tracing.span import NO_SPAN, Span
 
 
 class Recorded(Span):
@@ -13,16 +13,16 @@ class Recorded(Span):
     """
 
     __slots__ = ("added", "children")
-    recording = True
 
     def __init__(self, traceparent):
-        super().__init__(traceparent)
+        super().__init__(NO_SPAN._tracer, NO_SPAN._span)
+        self.traceparent, self.recording = traceparent, True
         self.children, self.added = [], []
 
     @contextmanager
     def child(self, name, links=(), **attributes):
         self.children.append((name, links, attributes))
-        yield Span(f"{self.traceparent}/{name}")
+        yield Recorded(f"{self.traceparent}/{name}")
 
     def add(self, name, began, ended, links=(), **attributes):
         self.added.append((name, began, ended, links, attributes))

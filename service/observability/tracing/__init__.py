@@ -1,1 +1,1 @@
-"""Spans, sent to an OpenTelemetry collector."""
+"""Spans, exported to an OpenTelemetry collector."""

@@ -1,54 +1,125 @@
-"""A part of a request's trace, as everything sees it that takes time; what is here records nothing."""
+"""Spans of a request, by OpenTelemetry's API; without a collector they record nothing."""
 
-import re
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from time import monotonic, time_ns
+from typing import Self
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 Attribute = str | int | float
 
-# W3C Trace Context, section 3.2: no version ff, and no ids of zeros.
-TRACEPARENT = re.compile("(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+W3C = TraceContextTextMapPropagator()
+# Names from OpenTelemetry's conventions; all others get a prefix.
+CONVENTIONS = {
+    "error": "error.type",
+    "method": "http.request.method",
+    "route": "http.route",
+    "status": "http.response.status_code",
+}
 
 
 class Span:
     """
-    A span that is not recorded: it hands on the caller's trace, and does nothing else.
+    A span, and the tracer that starts its children.
 
     Attributes:
-        traceparent: what names it to servers and to links (W3C Trace Context); empty where there is no trace.
-        recording: whether anything becomes of it.
+        traceparent: its W3C Trace Context header, for links and other servers; empty without a trace.
+        recording: False without a collector, and if the trace is not sampled.
     """
 
-    __slots__ = ("traceparent",)
-    recording = False
+    __slots__ = ("_span", "_tracer", "recording", "traceparent")
 
-    def __init__(self, traceparent: str = "") -> None:
-        self.traceparent = traceparent
+    def __init__(self, tracer: trace.Tracer, span: trace.Span) -> None:
+        self._tracer, self._span, self.recording = tracer, span, span.is_recording()
+        context = span.get_span_context()
+        self.traceparent = (
+            f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+            if context.is_valid
+            else ""
+        )
 
-    def child(
-        self, name: str, links: Sequence[str] = (), **attributes: Attribute
-    ) -> AbstractContextManager["Span"]:
-        """A part of it that lasts as long as the context; *links* are the traceparents of related spans."""
-        return nullcontext(self)
+    @classmethod
+    def of_request(cls, tracer: trace.Tracer, name: str, traceparent: str, began: float) -> Self:
+        """
+        Start the first span of a request, as a child of the caller's span if *traceparent* is valid.
+
+        Args:
+            began: by `time.monotonic`.
+        """
+        caller = W3C.extract({"traceparent": traceparent}, Context())
+        span = tracer.start_span(name, caller, trace.SpanKind.SERVER, start_time=nanoseconds(began))
+        return cls(tracer, span if span.is_recording() else trace.get_current_span(caller))
+
+    @contextmanager
+    def child(self, name: str, links: Sequence[str] = (), **attributes: Attribute) -> Iterator["Span"]:
+        """
+        Record the context as a child; an exception that leaves it becomes the child's `error`.
+
+        Args:
+            links: the traceparents of related spans.
+        """
+        if not self.recording:
+            yield self
+            return
+        part = self._start(name, monotonic(), links, attributes)
+        try:
+            yield part
+        except BaseException as exc:
+            part.note(error=getattr(exc, "code", type(exc).__name__))
+            raise
+        finally:
+            part.end()
 
     def add(
         self, name: str, began: float, ended: float, links: Sequence[str] = (), **attributes: Attribute
     ) -> None:
-        """Add a part of it that is over; times are those of `time.monotonic`."""
+        """Add a child that has ended; times are those of `time.monotonic`."""
+        self._start(name, began, links, attributes)._span.end(nanoseconds(ended))
 
     def note(self, **attributes: Attribute) -> None:
-        """Say more about it.  `error` names what became of it instead of a result."""
+        """Set attributes; `error`, a code, also marks the span as failed."""
+        self._span.set_attributes(named(attributes))
+        if "error" in attributes:
+            self._span.set_status(trace.StatusCode.ERROR)
 
     def link(self, traceparent: str) -> None:
-        """Name a related span."""
+        """Link a related span; an empty *traceparent*, of a trace that is not recorded, is ignored."""
+        if traceparent:
+            self._span.add_link(context_of(traceparent))
 
     def end(self) -> None:
-        """It is over."""
+        """End the span, which sends it."""
+        self._span.end()
+
+    def _start(
+        self, name: str, began: float, links: Sequence[str], attributes: Mapping[str, Attribute]
+    ) -> "Span":
+        span = self._tracer.start_span(
+            name,
+            trace.set_span_in_context(self._span, Context()),
+            attributes=named(attributes),
+            links=[trace.Link(context_of(link)) for link in links],
+            start_time=nanoseconds(began),
+        )
+        return Span(self._tracer, span)
 
 
-NO_SPAN = Span()
+NO_SPAN = Span(trace.NoOpTracer(), trace.INVALID_SPAN)
 
 
-def traceparent(given: str) -> str:
-    """A caller's header, or nothing where it is not valid."""
-    return given if TRACEPARENT.fullmatch(given) else ""
+def named(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """Return attributes by their names in a trace."""
+    return {CONVENTIONS.get(name, f"scoregate.{name}"): value for name, value in attributes.items()}
+
+
+def nanoseconds(at: float) -> int:
+    """Return the Unix time in nanoseconds of the time *at* by `time.monotonic`."""
+    return time_ns() - int((monotonic() - at) * 1e9)
+
+
+def context_of(traceparent: str) -> trace.SpanContext:
+    """Return the span, possibly of another process, that a valid *traceparent* names."""
+    return trace.get_current_span(W3C.extract({"traceparent": traceparent})).get_span_context()

@@ -1,26 +1,18 @@
-"""Where the trace of each request begins."""
+"""The tracer that the settings configure."""
 
-from typing import Self
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-from service.observability.tracing.span import Span
+from opentelemetry import trace
 
 
-class Tracer:
-    """The tracer of a service that sends no traces."""
+@asynccontextmanager
+async def open_tracer(otlp_endpoint: str) -> AsyncIterator[trace.Tracer]:
+    """Open a tracer that sends to the collector at *otlp_endpoint*; one without effect if that is empty."""
+    if not otlp_endpoint:
+        yield trace.NoOpTracer()
+        return
+    from service.observability.tracing.otlp import exporting_tracer
 
-    async def __aenter__(self) -> Self:
-        """Start."""
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        """Send what has not been sent yet."""
-
-    def begin(self, name: str, traceparent: str, began: float) -> Span:
-        """
-        The first span of a request, a part of the caller's trace where there is one.
-
-        Args:
-            traceparent: the caller's, valid or empty.
-            began: by `time.monotonic`.
-        """
-        return Span(traceparent)
+    async with exporting_tracer(otlp_endpoint) as tracer:
+        yield tracer

@@ -4,8 +4,8 @@ import pytest
 
 from demo.process import HOST, free_port
 from service.observability.tracing import otlp
-from service.observability.tracing.opening import tracer
-from service.observability.tracing.span import Span
+from service.observability.tracing.span import NO_SPAN, Span
+from service.observability.tracing.tracer import open_tracer
 from tests.support.pictures import item
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -15,8 +15,8 @@ NOT_SAMPLED = TRACE[:-2] + "00"
 @pytest.mark.anyio
 async def test_a_trace_that_its_caller_does_not_sample_is_handed_on(collector):
     """Nothing is recorded, and servers get the caller's own header."""
-    async with tracer(collector.url) as sending:
-        span = sending.begin("POST /score", NOT_SAMPLED, 0.0)
+    async with open_tracer(collector.url) as sending:
+        span = Span.of_request(sending, "POST /score", NOT_SAMPLED, 0.0)
         assert (NOT_SAMPLED, False) == (span.traceparent, span.recording)
 
     assert [] == collector.spans
@@ -25,9 +25,9 @@ async def test_a_trace_that_its_caller_does_not_sample_is_handed_on(collector):
 @pytest.mark.anyio
 async def test_a_span_without_a_name_is_no_link(collector):
     """One whose trace is not recorded, and whose caller named none."""
-    async with tracer(collector.url) as sending:
-        span = sending.begin("POST /score", "", 0.0)
-        span.link(Span().traceparent)
+    async with open_tracer(collector.url) as sending:
+        span = Span.of_request(sending, "POST /score", "", 0.0)
+        span.link(NO_SPAN.traceparent)
         span.link(TRACE)
         span.end()
 
