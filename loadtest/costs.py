@@ -54,7 +54,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MetricCost:
     """What a metric cost: *writing* its question sets, then *scoring*; or the first error."""
 
     writing: Cost
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--metrics", nargs="+", help="by default all that are served")
     parser.add_argument("--pictures", type=int, default=200, help="scored by each metric")
     given = parser.parse_args(argv)
-    found: dict[str, Found] = {}
+    found: dict[str, MetricCost] = {}
     with servers.demo() as server, server.client() as client:
         warm, items = drawn(WARM, "warm"), drawn(given.pictures, "costs")
         for metric in given.metrics or served(client):
@@ -102,7 +102,7 @@ def item(case: Case) -> Item:
     }
 
 
-def measured(client: httpx.Client, metric: str, items: Sequence[Item]) -> Found:
+def measured(client: httpx.Client, metric: str, items: Sequence[Item]) -> MetricCost:
     """The cost of *items*; the sets are written first, by a metric that has any."""
     begun = cost(client)
     for part in batched(items):
@@ -116,7 +116,7 @@ def measured(client: httpx.Client, metric: str, items: Sequence[Item]) -> Found:
         for result in client.post("/score", json=body).raise_for_status().json()["results"]:
             if metric not in result["scores"]:
                 failure = failure or "{code}: {detail}".format(**result["errors"][metric])
-    return Found(written.since(begun), cost(client).since(written), failure)
+    return MetricCost(written.since(begun), cost(client).since(written), failure)
 
 
 def batched(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
@@ -137,7 +137,7 @@ def cost_of(said: str) -> Cost:
     return Cost(float(PROCESSOR.findall(said)[0]), calls)
 
 
-def table(found: dict[str, Found], pictures: int) -> Iterator[str]:
+def table(found: dict[str, MetricCost], pictures: int) -> Iterator[str]:
     """A row for each metric, the cheapest first; those that failed last."""
     good = {name: each for name, each in found.items() if not each.failure}
     base = good[BASE].scoring.seconds if BASE in good else nan

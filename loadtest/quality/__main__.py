@@ -20,7 +20,7 @@ from demo.process import free_port, running, url, wait_until_ready
 from loadtest.quality.graphs import Graph, graph
 from loadtest.quality.meta import Estimate, Scored, estimate, rank, separation
 from loadtest.quality.plot import plot
-from loadtest.quality.scoring import Found, scored, served
+from loadtest.quality.scoring import GraphScores, scored, served
 
 MEASURES: dict[str, Callable[[Sequence[Scored]], float]] = {
     "rank": rank,
@@ -74,7 +74,7 @@ def service(address: str | None) -> Iterator[httpx.Client]:
                 yield client
 
 
-def told(client: httpx.Client, graphs: Sequence[Graph], metric: str) -> Found:
+def told(client: httpx.Client, graphs: Sequence[Graph], metric: str) -> GraphScores:
     """The scores of one metric; a terminal sees how far it is."""
     total = sum(len(node.pictures) for graph in graphs for node in graph.nodes)
 
@@ -88,7 +88,7 @@ def told(client: httpx.Client, graphs: Sequence[Graph], metric: str) -> Found:
 
 
 def table(
-    figures: dict[str, dict[str, Estimate]], found: dict[str, Found], graphs: Sequence[Graph]
+    figures: dict[str, dict[str, Estimate]], found: dict[str, GraphScores], graphs: Sequence[Graph]
 ) -> Iterator[str]:
     """A line for each metric, the best rank first; those without figures last."""
     pictures = sum(len(node.pictures) for graph in graphs for node in graph.nodes)

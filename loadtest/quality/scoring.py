@@ -17,7 +17,7 @@ TIMEOUT_MS = 600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GraphScores:
     """
     What came of one metric.
 
@@ -36,7 +36,7 @@ def served(client: httpx.Client) -> list[str]:
     return [name for name, metric in answer["metrics"].items() if metric["ready"]]
 
 
-def scored(client: httpx.Client, graphs: Sequence[Graph], metric: str, tell: Callable[[int], None]) -> Found:
+def scored(client: httpx.Client, graphs: Sequence[Graph], metric: str, tell: Callable[[int], None]) -> GraphScores:
     """
     Every picture of *graphs*, by one metric.
 
@@ -54,11 +54,11 @@ def scored(client: httpx.Client, graphs: Sequence[Graph], metric: str, tell: Cal
         for result in client.post("/score", json=body).raise_for_status().json()["results"]:
             if metric not in result["scores"]:
                 error = result["errors"][metric]
-                return Found([], f"{error['code']}: {error['detail']}")
+                return GraphScores([], f"{error['code']}: {error['detail']}")
             scores.append(result["scores"][metric])
         tell(len(scores))
     left = iter(scores)
-    return Found([list(by_node(graph, left)) for graph in graphs])
+    return GraphScores([list(by_node(graph, left)) for graph in graphs])
 
 
 def by_node(graph: Graph, scores: Iterator[float]) -> Iterator[Scored]:

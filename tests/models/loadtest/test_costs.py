@@ -6,13 +6,13 @@ from collections import Counter
 
 import PIL.Image
 
-from loadtest.costs import Cost, Found, cost_of, drawn, table
+from loadtest.costs import Cost, MetricCost, cost_of, drawn, table
 
 NOTHING = Cost(0.0, Counter())
 
 
 def found(seconds, **calls):
-    return Found(NOTHING, Cost(seconds, Counter(calls)))
+    return MetricCost(NOTHING, Cost(seconds, Counter(calls)))
 
 
 def test_calls_of_all_lanes_count_and_lost_ones_do_not():
@@ -38,8 +38,8 @@ def test_a_cost_since_another_names_only_the_models_that_were_called():
 
 def test_a_table_is_for_a_thousand_pictures_and_the_cheapest_stands_first():
     """Beside clipscore; a metric that failed has no figures, and stands last."""
-    written = Found(Cost(2.0, Counter(questions=100)), Cost(3.0, Counter(vqa=350)))
-    failed = Found(NOTHING, NOTHING, "call_refused: no")
+    written = MetricCost(Cost(2.0, Counter(questions=100)), Cost(3.0, Counter(vqa=350)))
+    failed = MetricCost(NOTHING, NOTHING, "call_refused: no")
     lines = list(table({"judge": failed, "dsg": written, "clipscore": found(1.0, clip=200)}, 100))
 
     assert [
