@@ -1,4 +1,4 @@
-"""Download the models that the pods of a release load, and say with an empty file that they are there."""
+"""Download the models that a release's pods load, then write an empty file that marks them as complete."""
 
 import json
 import os

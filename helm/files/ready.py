@@ -1,4 +1,4 @@
-"""Ask a release whether it is ready, and print its answer; status 1 where it is not, or can't be reached."""
+"""Print a release's readiness response; exit with status 1 if it is not ready or cannot be reached."""
 
 import os
 import sys

@@ -37,11 +37,11 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     + Overloaded                        503 overloaded          Retry-After (bulk)
     + NotReady                          503 not_ready           Retry-After
     | + Draining                        503 draining            Retry-After
-    | + Replaced                        503 model_replaced      (the new model is asked)
+    | + Replaced                        503 model_replaced      (retried on the new model)
     + DeadlineExceeded                  504 deadline_exceeded
 
-Raise the most telling leaf.  What happens to one item or one metric never fails its neighbours: the
-engine turns it into an entry of the answer; only what concerns the whole request becomes its status.
+Raise the most specific class.  An error of one item or metric never fails the others: the engine puts
+it into the response; only an error of the whole request becomes the status.
 """
 
 from collections.abc import Sequence
@@ -52,26 +52,26 @@ from service.core.fault import bare as bare
 
 
 class Malformed(ScoregateError):
-    """The body cannot be read at all."""
+    """The body cannot be parsed."""
 
     status, code, title = 400, "malformed", "Malformed request"
 
 
 class Unauthorized(ScoregateError):
-    """Keys are configured and none of them was given."""
+    """Keys are configured, and the request has no valid one."""
 
     status, code, title = 401, "unauthorized", "Key missing or unknown"
     detail = "no valid key; send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
 
 
 class Forbidden(ScoregateError):
-    """The key is known and has no right to this."""
+    """The key is valid but does not allow this."""
 
     status, code, title = 403, "forbidden", "Forbidden"
 
 
 class NotFound(ScoregateError):
-    """No such route."""
+    """The path does not exist."""
 
     status, code, title = 404, "not_found", "Not found"
     detail = "there is no such path; GET /openapi.json lists all paths"
@@ -84,57 +84,57 @@ class UnknownQuestionSet(NotFound):
 
 
 class MethodNotAllowed(ScoregateError):
-    """The route exists, the method doesn't."""
+    """The path exists but does not allow the method."""
 
     status, code, title = 405, "method_not_allowed", "Method not allowed"
     detail = "this path does not allow that method; the header Allow lists those that it does"
 
 
 class RequestTimeout(ScoregateError):
-    """Headers or body came too slowly, or stopped coming."""
+    """Headers or body arrived too slowly, or stopped arriving."""
 
     status, code, title = 408, "request_timeout", "Request too slow"
 
 
 class TooLarge(ScoregateError):
-    """The body, or what it asks of a model, is over the limit.  Never with Retry-After: it never fits."""
+    """The body, or its work for a model, is over the limit.  It has no Retry-After, since it never fits."""
 
     status, code, title = 413, "too_large", "Request too large"
 
 
 class LargerThanQuota(TooLarge):
-    """More pairs of an item and a metric than the key's quota ever holds."""
+    """The request has more pairs of item and metric than the key's quota ever holds."""
 
     code, title = "larger_than_quota", "Larger than the key's quota"
 
 
 class UnsupportedMediaType(ScoregateError):
-    """Neither JSON nor multipart."""
+    """The body is neither JSON nor multipart."""
 
     status, code, title = 415, "unsupported_media_type", "Unsupported media type"
     detail = "send application/json or multipart/form-data"
 
 
 class Invalid(ScoregateError):
-    """The body can be read and says something that is not allowed."""
+    """The body was parsed, but its content is not valid."""
 
     status, code, title = 422, "invalid", "Invalid request"
 
 
 class UnknownMetric(Invalid):
-    """A metric this server does not serve."""
+    """This server does not serve the metric."""
 
     code, title = "unknown_metric", "Unknown metric"
 
 
 class ImageFailed(Invalid):
-    """A picture of a ranking has no score, and the request asked to be refused then."""
+    """An image of a ranking has no score, and the request is to be refused in that case."""
 
     code, title = "image_failed", "Image without a score"
 
 
 class BadImage(Invalid):
-    """An image's bytes are the item's fault."""
+    """The item's image is not valid."""
 
     code, title = "bad_image", "Bad image"
 
@@ -152,67 +152,67 @@ class ImageUndecodable(BadImage):
 
 
 class ImageTooLarge(BadImage):
-    """More pixels or bytes than the server takes, told from the header alone."""
+    """The image has more pixels or bytes than the limit, according to its header."""
 
     code, title = "image_too_large", "Image too large"
 
 
 class UrlNotAllowed(BadImage):
-    """An image by URL where the operator allows none."""
+    """The operator does not allow this image URL."""
 
     code, title = "url_not_allowed", "URLs are not allowed"
 
 
 class UrlFailed(BadImage):
-    """An image that could not be fetched."""
+    """The image could not be fetched."""
 
     code, title = "url_failed", "URL could not be fetched"
 
 
 class NoQuestions(Invalid):
-    """Nothing was found to ask about a prompt, so there is nothing to score."""
+    """The prompt led to no questions, so there is nothing to score."""
 
     code, title = "no_questions", "No questions"
 
 
 class Unanswered(Invalid):
-    """The questions about a prompt were asked, and none of the answers says anything."""
+    """None of the answers to a prompt's questions is usable."""
 
     code, title = "unanswered", "No answer"
 
 
 class NoText(Invalid):
-    """Nothing says which text an image should show."""
+    """The item does not say which text its image should show."""
 
     code, title = "no_text", "No text asked for"
 
 
 class NoTask(Invalid):
-    """Nothing says which objects an image should show."""
+    """The item does not say which objects its image should show."""
 
     code, title = "no_task", "No objects asked for"
 
 
 class UnknownClass(Invalid):
-    """An object of a class that the detector does not know."""
+    """The detector does not support a class of objects."""
 
     code, title = "unknown_class", "Unknown class of objects"
 
 
 class NoMasks(Invalid):
-    """Colours are asked for, and the detector does not say which pixels belong to an object."""
+    """The item requires colours, and the detector does not return masks of objects."""
 
     code, title = "no_masks", "Detector without masks"
 
 
 class MissingPicture(Invalid):
-    """A metric looks at references or a source, and the item has none."""
+    """The metric needs reference or source images, and the item has none."""
 
     code, title = "missing_picture", "Missing picture"
 
 
 class CallRefused(Invalid):
-    """A model cannot take this call, whatever its load."""
+    """A model cannot process this call, whatever its load."""
 
     code, title = "call_refused", "Call refused by the model"
 
@@ -224,14 +224,14 @@ class LaneFull(ScoregateError):
 
 
 class QuotaExceeded(ScoregateError):
-    """The key has used up its quota for now; the wait is exact."""
+    """The key's quota is used up for now; the wait is exact."""
 
     status, code, title = 429, "quota_exceeded", "Quota exceeded"
     exact_wait = True
 
 
 class MemoryFull(ScoregateError):
-    """Requests hold as many bytes as they may together."""
+    """The bodies and images of all requests have reached their memory limit."""
 
     status, code, title = 429, "memory_full", "Memory full"
 
@@ -249,47 +249,45 @@ class ModelFault(ScoregateError):
 
 
 class UpstreamFailed(ScoregateError):
-    """A model that another process serves did not answer, or badly."""
+    """A model in another process failed or returned an invalid response."""
 
     status, code, title = 502, "upstream_failed", "Upstream failed"
 
 
 class QuestionLLMFailed(ScoregateError):
-    """The question LLM answered badly or not at all."""
+    """The question LLM failed or returned an invalid response."""
 
     status, code, title = 502, "question_llm_failed", "Question LLM failed"
 
 
 class NotReady(ScoregateError):
-    """A model that is needed is not serving, or the store of question sets failed."""
+    """A required model is not serving, or the store of question sets failed."""
 
     status, code, title = 503, "not_ready", "Not ready"
 
 
 class Replaced(NotReady):
-    """The model was replaced before it answered.  The new one is asked: no caller sees this."""
+    """
+    The model was replaced before it processed the call.  The service retries, so no caller receives this.
+    """
 
     code, title = "model_replaced", "Model replaced"
     detail = "the model was replaced by another one meanwhile"
 
 
 class Draining(NotReady):
-    """The service is shutting down and takes nothing new."""
+    """The service is shutting down and accepts no new requests."""
 
     code, title = "draining", "Shutting down"
     detail = "the service is shutting down"
 
 
-REFUSALS = (
-    LaneFull,
-    MemoryFull,
-    Overloaded,
-    NotReady,
-)  # nothing is wrong with the request; later it may be taken
+# The request is valid and may be accepted later.
+REFUSALS = (LaneFull, MemoryFull, Overloaded, NotReady)
 
 
 class DeadlineExceeded(ScoregateError):
-    """The request's time ran out before this was scored."""
+    """The request's timeout passed before this was scored."""
 
     status, code, title = 504, "deadline_exceeded", "Deadline exceeded"
     detail = "the request's timeout passed before this was scored"

@@ -1,4 +1,4 @@
-"""What every error has: a status, a code, a sentence, and places of the request that are wrong."""
+"""The base of all errors: a status, a code, a sentence, and the faulty places of a request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One place of a request that is wrong: a JSON pointer, a code and a sentence."""
+    """A faulty place of a request: a JSON pointer, a code and a sentence."""
 
     pointer: str
     code: str
@@ -15,7 +15,7 @@ class Fault:
 
 
 class ScoregateError(Exception):
-    """Base of the tree; its own meaning is "a fault of ours"."""
+    """Base of all errors; raised by itself, it is an internal error of the service."""
 
     status = 500
     code = "internal"
@@ -36,11 +36,11 @@ class ScoregateError(Exception):
         super().__init__(self.detail)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As it travels between our processes: the class and what it says, not how it was made."""
+        """Pickle the class and its state, since subclasses have other constructors."""
         return remade, (type(self), self.__dict__)
 
     def of_part(self, name: str) -> Self:
-        """The same error, whose detail says which part of a whole it is from; several may share this one."""
+        """Return a copy whose detail names the part of a composite that failed."""
         error = type(self).__new__(type(self))
         error.__dict__ |= self.__dict__
         error.detail = f"{name}: {self.detail}"
@@ -49,13 +49,13 @@ class ScoregateError(Exception):
 
 
 def remade(kind: type[ScoregateError], state: Mapping[str, Any]) -> ScoregateError:
-    """An error that says *state*."""
+    """Return the error that `__reduce__` pickled."""
     error = kind.__new__(kind, state["detail"])
     error.__dict__ |= state
     return error
 
 
 def bare(error: ScoregateError) -> ScoregateError:
-    """The error without the frames that it came through, which hold pictures for as long as it is held."""
+    """Return the error without its traceback, whose frames would keep pictures in memory."""
     error.__traceback__ = error.__cause__ = error.__context__ = None
     return error

@@ -1,4 +1,4 @@
-"""Types of what callers send: strict, bounded, and refused with a sentence."""
+"""Types of request fields: strict and bounded, with plain error messages."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,32 +18,32 @@ MAX_PROMPT = 4000  # characters
 SLOT = "{}"  # where a template takes a text
 MAX_UNKNOWN = 16  # fields of one object that are named in a refusal
 
-# Names of unions' branches.  Pydantic puts them into an error's place; a JSON pointer leaves them out.
+# Names of unions' branches.  Pydantic adds them to an error's location; JSON pointers do not contain them.
 BRANCHES: set[str] = set()
 
 
 class Strict(BaseModel):
-    """Refuses unknown fields, and a number in a string."""
+    """A model that refuses unknown fields and does not convert types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, value: Any) -> Any:
-        """One error for a heap of unknown fields instead of one for each."""
+        """Raise a single error for many unknown fields instead of one for each."""
         if isinstance(value, dict) and len(value) > len(cls.model_fields) + MAX_UNKNOWN:
             raise PydanticCustomError("too_many_fields", f"has more than {MAX_UNKNOWN} unknown fields")
         return value
 
 
 def branch(name: str) -> Tag:
-    """The tag of one branch of a union."""
+    """Return the tag of a union's branch, and register it in `BRANCHES`."""
     BRANCHES.add(name)
     return Tag(name)
 
 
 def clean(text: str) -> str:
-    """Refuse NUL, as pydantic does lone surrogates; everything else is kept byte for byte."""
+    """Refuse NUL; pydantic refuses lone surrogates.  Other characters are kept."""
     if "\0" in text:
         raise ValueError("contains a NUL character")
     return text
@@ -57,32 +57,35 @@ def filled(text: str) -> str:
 
 
 def slotted(template: str) -> str:
-    """Refuse a template without one place for a text."""
+    """Refuse a template that does not contain `{}` exactly once."""
     if template.count(SLOT) != 1:
         raise ValueError("must contain {} exactly once, where the text goes")
     return template
 
 
 def slotted_once_or_not(text: str) -> str:
-    """Refuse a text with two places for another."""
+    """Refuse a text that contains `{}` more than once."""
     if text.count(SLOT) > 1:
         raise ValueError("must not contain {} more than once")
     return text
 
 
 def whole(number: Any) -> Any:
-    """3.0 as 3, since both are the same number in JSON; anything else as it is."""
+    """
+    Convert a float such as 3.0 to an int, since JSON does not distinguish them; return other values
+    unchanged.
+    """
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def schema_keywords(**keywords: Any) -> Any:
-    """Keywords of the JSON schema that say what a validator checks."""
+    """Add keywords to the JSON schema that describe what a validator checks."""
     return Field(json_schema_extra=keywords)
 
 
-# The rules above for readers of the schema.  Places in braces are said in words: generators of clients stop
-# at a pattern with braces.  `\s` is spelled out, because each dialect of regular expressions means something
-# else by it, and in codes, because not every dialect knows `\t` in a range.
+# The rules above as JSON schema.  Placeholders in braces are described in words, since client generators fail
+# at patterns with braces.  `\s` is written as codes, because its meaning differs between regular expression
+# dialects, and not all of them support `\t` in a range.
 SPACE = r"\x09-\x0d\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 CLEAN = r"^[^\x00]*$"
 FILLED = rf"^[^\x00]*[^\x00{SPACE}][^\x00]*$"

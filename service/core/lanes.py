@@ -1,8 +1,8 @@
 """
 Lanes: the priority classes of calls.
 
-`interactive` is for callers who wait, an online filter for example; `bulk` is for trainers and offline
-runs.  How the two share a device is decided in `service.serving.batcher.batch`.
+`interactive` is for callers who wait, such as an online filter; `bulk` is for trainers and offline
+runs.  `service.serving.batcher.batch` shares a device between them.
 """
 
 INTERACTIVE, BULK = LANES = ("interactive", "bulk")

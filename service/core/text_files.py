@@ -1,4 +1,4 @@
-"""Text files from outside: read a line at a time, gzipped or not."""
+"""Readers of text files line by line, gzipped or not."""
 
 import csv
 import gzip
@@ -15,11 +15,11 @@ BOM = b"\xef\xbb\xbf"
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedIOBase]:
     """
-    A file to read from; one that ends in `.gz` is decompressed.
+    Open a file for reading; one that ends in `.gz` is decompressed.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no whole gzip file.
+        ValueError: it is not a complete gzip file.
     """
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -30,9 +30,9 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """
-    The lines of a file that are not blank, with their numbers from 1.
+    Iterate over the lines of a file that are not blank, with their numbers from 1.
 
-    Of a line that is longer than `MAX_LINE` only the begin is read; it is longer than that in any case.
+    A line longer than `MAX_LINE` is cut off after `MAX_LINE` + 1 bytes.
 
     Raises:
         OSError, ValueError: as `opened`.
@@ -54,16 +54,16 @@ def table(
     path: Path, columns: Sequence[str], fill: str | None = None
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """
-    The rows of a CSV file with a header, with the numbers of their last lines.
+    Iterate over the rows of a CSV file with a header, with the numbers of their last lines.
 
     Empty fields stay empty strings.  Bytes that are not UTF-8 become lone surrogates.
 
     Args:
-        columns: that there must be.
-        fill: the value of fields that a short row lacks; such rows are refused by default.
+        columns: required columns.
+        fill: the value of fields that a short row lacks; by default such rows are refused.
 
     Raises:
-        OSError, ValueError: as `opened`; a column is missing; a row is too short, or no CSV.
+        OSError, ValueError: as `opened`; a column is missing; a row is too short or is not CSV.
     """
     with opened(path) as file:
         text = (line.removeprefix(BOM).decode(errors="surrogateescape") for line in bounded(file, path))
@@ -81,7 +81,7 @@ def table(
 
 
 def bounded(file: BufferedIOBase, path: Path) -> Iterator[bytes]:
-    """The lines of *file*.  Raises `ValueError` at one that is too long."""
+    """Iterate over the lines of *file*.  Raises `ValueError` if one is too long."""
     while line := file.readline(MAX_LINE + 1):
         if len(line) > MAX_LINE:
             raise ValueError(f"{path} has a line of more than {MAX_LINE} bytes")

@@ -1,4 +1,4 @@
-"""Instruments that are read when they are scraped, or that Prometheus' client has no class for."""
+"""Prometheus metrics with collectors of their own."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import isinf
@@ -15,7 +15,7 @@ SPAN = 40.0  # of a range that has no end, or none on either side; log-odds rare
 
 
 class ScoreHistograms(Collector):
-    """One histogram of scores, where each metric has the buckets of its own range."""
+    """One Prometheus histogram of scores, with buckets for each metric's range."""
 
     def __init__(self, name: str, documentation: str, ranges: Mapping[str, tuple[float, float]]) -> None:
         self._name, self._documentation = name, documentation
@@ -32,7 +32,7 @@ class ScoreHistograms(Collector):
         self._of[metric].labels(metric).observe(score)
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics as one instrument."""
+        """Yield the histograms of all metrics as one Prometheus metric."""
         family = Metric(self._name, self._documentation, "histogram")
         for histogram in self._of.values():
             for each in histogram.collect():
@@ -41,7 +41,7 @@ class ScoreHistograms(Collector):
 
 
 def score_buckets(least: float, largest: float) -> list[float]:
-    """The upper ends of `STEPS` equal buckets; the first of them takes the least score alone."""
+    """Return the upper bounds of `STEPS` equal buckets, after one bucket for the least score alone."""
     if isinf(least):
         least = (0 if isinf(largest) else largest - SPAN / 2) - SPAN / 2
     width = SPAN if isinf(largest) else largest - least
@@ -49,13 +49,13 @@ def score_buckets(least: float, largest: float) -> list[float]:
 
 
 class GpuMemory(Collector):
-    """Memory of each GPU as torch sees it; nothing where this process uses none."""
+    """Memory of each GPU as reported by torch; no samples if this process uses no GPU."""
 
     def __init__(self, name: str, documentation: str) -> None:
         self._name, self._documentation = name, documentation
 
     def collect(self) -> Iterator[Metric]:
-        """One sample for each device and kind."""
+        """Yield one gauge, with a sample for each device and kind."""
         family = GaugeMetricFamily(self._name, self._documentation, labels=("device", "kind"))
         for device, kind, size in gpu_memory():
             family.add_metric((device, kind), size)
@@ -64,9 +64,9 @@ class GpuMemory(Collector):
 
 def gpu_memory() -> Iterable[tuple[str, str, int]]:
     """
-    Device, kind and bytes: what tensors take, what torch holds for them, and what the device has.
+    Yield device, kind and bytes: allocated by tensors, reserved by torch, and the device's total.
 
-    A scrape must not initialise CUDA, nor a device that no model is on: that takes memory of its own.
+    CUDA is never initialised by a scrape, and only used devices are read: both would take GPU memory.
     """
     torch: Any = imported("torch")
     if torch is None or not torch.cuda.is_initialized():

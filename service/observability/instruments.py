@@ -1,8 +1,8 @@
 """
-Every instrument, declared once; names are fixed by the wire contract (`docs/instruments.md`).
+All Prometheus metrics, declared once; the wire contract (`docs/instruments.md`) fixes their names.
 
-Label values are closed sets and all of them exist from the start, so that a rate over a series that
-has not moved yet is 0, not absent.  Never a prompt, a key, a request id or an image in a label.
+Label values are closed sets and exist from the start, so that the rate of a series that has not
+changed yet is 0, not absent.  Labels never contain a prompt, a key, a request id or an image.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,11 +31,35 @@ from service.observability.notes import Code
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STAGES = ("decode", "questions", "queue", "model", "total")
-OTHER = "other"  # the route of requests that match none
+# Routes of the dialects that call models; `pickle` is the port whose bodies are pickles.
+OF_DIALECTS = (
+    *("/compute", "/{metric}/compute", "/unirl/score"),
+    *("/rerank", "/v1/rerank", "/v2/rerank", "/v1/score", "pickle"),
+)
+ROUTES = (
+    "/score",
+    "/rank",
+    "/questions",
+    "/questions/{id}",
+    "/models",
+    "/livez",
+    "/readyz",
+    "/health",
+    "/metrics",
+    "/docs",
+    "/openapi.json",
+    "/unirl/health",
+    "/unirl/rewards",
+    "/v1/models",
+    "/{metric}/health",
+    *OF_DIALECTS,
+    "other",
+)
+WITH_LANES = ("/score", "/rank", "/questions", *OF_DIALECTS)
 # 499: the caller left first.
 STATUSES = (200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 499, 500, 502, 503, 504)
 CODES = tuple(map(str, STATUSES))
-NO_LANE = "none"  # of requests that ask no model, or were refused before their lane was read
+NO_LANE = "none"  # of requests that call no model, or were refused before their lane was read
 RESULTS = ("ok", "error", "cancelled")
 SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
 CACHES = ("questions", "scores")
@@ -60,7 +84,7 @@ BATCH_SECONDS = (0.002, *WAIT_SECONDS[2:12])
 
 class Instruments:
     """
-    The instruments of one service.
+    The Prometheus metrics of one service.
 
     Args:
         models: the configured models' names.
@@ -96,7 +120,7 @@ class Instruments:
         )
         self.scores = counter(
             "scoregate_scores_total",
-            "Scores asked for, by what came of them: one for each metric of an item.",
+            "Requested scores by result: one for each metric of an item.",
             ("metric", "result"),
         )
         self.warnings = counter(
@@ -136,7 +160,7 @@ class Instruments:
         )
         self.cache_requests = counter(
             "scoregate_cache_requests_total",
-            "Look-ups by what came of them; coalesced ones joined a computation under way.",
+            "Look-ups by result; coalesced ones joined a running computation.",
             ("cache", "result"),
         )
         self.cache_errors = counter(
@@ -157,7 +181,7 @@ class Instruments:
         )
         self.replicas = gauge(
             "scoregate_replicas",
-            "Copies of the model on Ray that are asked; 1 for a model that is not.",
+            "Replicas of the model that this gateway calls on Ray; 1 without Ray.",
             ("model",),
         )
         self.pixel_budget = gauge(
@@ -221,13 +245,13 @@ class Instruments:
             self.request_duration.labels(route, lane)
 
     def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
-        """Count a response of *route*; routes that were not added count as `OTHER`."""
-        route = route if route in self.routes else OTHER
+        """Count one response; *route* is a template, never a raw path."""
+        route = route if route in ROUTES else "other"
         self.requests.labels(route, str(status)).inc()
         self.request_duration.labels(route, lane).observe(seconds)
 
     def count_score(self, metric: str, outcome: float | errors.ScoregateError) -> None:
-        """A score that was asked for, or the error in its place."""
+        """Count a requested score, or the error in its place."""
         if isinstance(outcome, errors.ScoregateError):
             self.scores.labels(metric, result_of(outcome)).inc()
         else:
@@ -235,33 +259,33 @@ class Instruments:
             self.score.observe(metric, outcome)
 
     def count_batch(self, model: str, size: int, seconds: float) -> None:
-        """A batch of so many calls."""
+        """Count a batch of *size* calls."""
         self.batch_size.labels(model).observe(size)
         self.batch_duration.labels(model).observe(seconds)
 
     def count_call(self, model: str, lane: str, outcome: object, waited_s: float, *, gone: bool) -> None:
-        """A call that a batch took; *gone*: nobody waits for its outcome any more."""
+        """Count a call that was in a batch; *gone* if no caller waits for its result any more."""
         result = "cancelled" if gone else "error" if isinstance(outcome, Exception) else "ok"
         self.calls.labels(model, lane, result).inc()
         self.queue_wait.labels(model, lane).observe(waited_s)
 
     def count_rejection(self, error: errors.ScoregateError) -> None:
-        """One request refused as a whole, where the refusal is a rejection and not bad input."""
+        """Count a request that was rejected as a whole; other errors are ignored."""
         if error.code in REJECTIONS:
             self.rejections.labels(error.code).inc()
 
     def exposition(self) -> bytes:
-        """The text that Prometheus scrapes."""
+        """Return the text that Prometheus scrapes."""
         return generate_latest(self.registry)
 
     def app(self) -> Callable[..., Any]:
-        """An ASGI app that answers scrapes, for a port of its own."""
+        """Return an ASGI app that serves the Prometheus metrics on a port of its own."""
         app: Callable[..., Any] = make_asgi_app(self.registry)
         return app
 
 
 def result_of(error: errors.ScoregateError) -> str:
-    """What came of a score that has an error, one of `SCORE_RESULTS`."""
+    """Return the result label of a failed score, one of `SCORE_RESULTS`."""
     if error.status == 504:
         return "late"
     if error.status in (429, 503):

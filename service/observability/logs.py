@@ -11,16 +11,16 @@ from huggingface_hub.utils.tqdm import disable_progress_bars
 
 FIELDS = ("request_id", "route", "code", "ms", "stages", "items", "lane", "key", "model", "metric")
 
-# Loggers whose warnings anybody can cause as often as they like.
+# Loggers whose warnings callers can trigger without limit.
 NOISY = ("asyncio", "uvicorn.error", "scoregate.connections")
 EVERY_S = 60.0
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record with the known extra fields only."""
+    """A formatter that writes only the known extra fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line of JSON."""
+        """Return one line of JSON."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -38,7 +38,7 @@ class JsonLines(logging.Formatter):
 
 
 def leaves(raised: BaseException | None) -> list[BaseException]:
-    """*raised*; of a group of tasks' exceptions the first one too, since the group alone says nothing."""
+    """Return *raised*, followed by its first member if it is an exception group, which alone says nothing."""
     assert raised is not None
     found = [raised]
     while isinstance(found[-1], BaseExceptionGroup):
@@ -47,7 +47,7 @@ def leaves(raised: BaseException | None) -> list[BaseException]:
 
 
 def frames(raised: BaseException) -> list[str]:
-    """File, line and function of every frame of the exception."""
+    """Return file, line and function of every frame of the exception."""
     trace = raised.__traceback__
     places = []
     while trace is not None:
@@ -58,14 +58,14 @@ def frames(raised: BaseException) -> list[str]:
 
 
 class OnceAMinute(logging.Filter):
-    """Lets the first warning or error of each kind through, and again after a minute; lesser ones pass."""
+    """A filter that passes warnings and errors of each kind once a minute; lower levels always pass."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last: dict[str, float] = {}  # when each first line was last written, in seconds
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write the line."""
+        """Return True if the line is written."""
         if record.levelno < logging.WARNING:
             return True
         kind = record.getMessage().partition("\n")[0]
@@ -76,12 +76,12 @@ class OnceAMinute(logging.Filter):
 
 
 def configure_logging() -> None:
-    """All loggers to stderr as JSON lines; uvicorn's own access log is replaced by ours."""
+    """Log everything to stderr as JSON lines; our access log replaces uvicorn's."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    # open_clip tells the root logger each of its steps.
+    # open_clip logs each of its steps to the root logger.
     handler.addFilter(lambda record: record.name != "root" or record.levelno >= logging.WARNING)
-    # What is in no line need not be found out.
+    # Do not collect fields that no line contains.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
@@ -100,6 +100,6 @@ def configure_logging() -> None:
 
 
 def log_unraisable(what: "sys.UnraisableHookArgs") -> None:
-    """Log what was raised where nobody can catch it, in a finalizer for example."""
+    """Log an exception that cannot be caught, such as one in a finalizer."""
     raised = (what.exc_type, what.exc_value, what.exc_traceback)
     logging.getLogger("scoregate").error("an exception was ignored", exc_info=raised)  # type: ignore[arg-type]

@@ -1,11 +1,11 @@
-"""What callers should know of scores, beside their value: a stable code and a sentence for people."""
+"""Warnings that come with scores: a stable code and a sentence for people."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Code(StrEnum):
-    """What a warning is about, for programs (`docs/api.md`)."""
+    """The stable code of a warning (`docs/api.md`)."""
 
     IMAGE_ROTATED_BY_EXIF = "image_rotated_by_exif"
     FRAMES_IGNORED = "frames_ignored"
@@ -24,19 +24,19 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing to know."""
+    """A warning."""
 
     code: Code
     text: str
 
     def of_part(self, name: str) -> "Note":
-        """The same, whose sentence says which part of a whole it is from."""
+        """Return a copy whose text names the part of a composite that it is about."""
         return Note(self.code, f"{name}: {self.text}")
 
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A note with what it is about; *item* and *metric* are None for one that is about a whole request."""
+    """A warning; *item* and *metric* are None if it is about the whole request."""
 
     note: Note
     item: int | None = None
@@ -44,5 +44,5 @@ class Warned:
 
     @property
     def sentence(self) -> str:
-        """The note's, which begins with what it is about."""
+        """The note's text, prefixed by its subject."""
         return self.note.text if self.item is None else f"item {self.item}, {self.metric}: {self.note.text}"

@@ -1,4 +1,4 @@
-"""One Redis: commands with bounds, and whether it is there."""
+"""A client of one Redis, with bounded waits and a health check."""
 
 import asyncio
 import logging
@@ -15,17 +15,17 @@ log = logging.getLogger("scoregate.redis")
 
 T = TypeVar("T")
 
-TIMEOUT_S = 1.0  # of a command with all that it takes: connecting, and once more where a connection broke
+TIMEOUT_S = 1.0  # of a command, including connecting and one retry after a broken connection
 WATCH_S = 1.0
 CONNECTIONS = 16
 
 
 class RedisFailed(Exception):
     """
-    Redis did not do what it was asked; the message says why in a few words.
+    A command failed; the message gives the reason in a few words.
 
     Attributes:
-        answered: it is there, and refused this command.
+        answered: True if the server was reached and refused the command.
     """
 
     def __init__(self, kind: str, answered: bool = False) -> None:
@@ -35,17 +35,17 @@ class RedisFailed(Exception):
 
 class RedisClient:
     """
-    The Redis behind one cache.
+    The Redis of one cache.
 
-    It is looked at every second.  Once it was found missing, commands fail at once until a look finds
-    it again, so that a dead Redis takes its timeout from those only who find it dead.
+    A health check runs every second.  While Redis is down, commands fail immediately, so that only
+    the first ones wait for the timeout.
 
     Args:
-        cache: whose it is, for the log.
-        ca_file: certificates that are trusted beside the system's, for an address with `rediss://`.
+        cache: name of the cache, for the log.
+        ca_file: certificates to trust in addition to the system's, for `rediss://`.
         timeout_s: of one command.
-        failed: called for each command that failed.
-        sleep: how to wait between two looks (tests).
+        failed: called for each failed command.
+        sleep: waits between two health checks; tests replace it.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class RedisClient:
         failed: Callable[[], object] = lambda: None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        # The package is an extra: nothing but a Redis in the settings may need it.
+        # The package is an extra, imported only if the settings name a Redis.
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
@@ -74,27 +74,23 @@ class RedisClient:
             retry=Retry(NoBackoff(), 1),
         )
         self._refusal = ResponseError
-        self._errors = (
-            RedisError,
-            OSError,
-            TimeoutError,
-            ValueError,
-        )  # ValueError: what answers is not a Redis
+        # ValueError: the server is not a Redis.
+        self._errors = (RedisError, OSError, TimeoutError, ValueError)
         self._name = f"the Redis of the cache {cache}, {shown(url)},"
         self._failed = failed
         self._timeout_s = timeout_s
         self._slots = asyncio.Semaphore(CONNECTIONS)
         self._missing = ""
-        self._refusals: set[str] = set()  # that the log has told
+        self._refusals: set[str] = set()  # already logged
         self._watcher = Watcher(self.look, WATCH_S, sleep)
 
     @property
     def missing(self) -> str:
-        """Why it cannot be asked now; empty where it can."""
-        return self._missing and f"cannot be asked: {self._missing}"
+        """The reason why Redis cannot be used now; empty if it can."""
+        return self._missing and f"cannot be used: {self._missing}"
 
     async def __aenter__(self) -> Self:
-        """Look once, then keep watching."""
+        """Run one health check, then start the periodic one."""
         await self._watcher.start()
         return self
 
@@ -105,7 +101,10 @@ class RedisClient:
             await self._redis.aclose()
 
     async def do(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        """What *work* got of the `redis.asyncio.Redis` it is given.  Raises `RedisFailed` in bounded time."""
+        """
+        Return the result of *work*, called with the `redis.asyncio.Redis`.  Raises `RedisFailed` in bounded
+        time.
+        """
         try:
             async with self._slots:
                 if self._missing:
@@ -120,7 +119,7 @@ class RedisClient:
             raise
 
     async def look(self) -> None:
-        """Ask whether it is there, lets us in and is new enough: `HELLO` came with Redis 6.0."""
+        """Check that the server is reachable, accepts us and is recent enough: `HELLO` needs Redis 6.0."""
         try:
             await self._bounded(lambda redis: redis.execute_command("HELLO", 2))
         except RedisFailed as failed:
@@ -136,9 +135,9 @@ class RedisClient:
             raise RedisFailed(reason(exc), isinstance(exc, self._refusal)) from exc
 
     def _found(self, missing: str) -> None:
-        """Log an outage once when it begins, and once when it ends."""
+        """Update the state; log an outage once when it begins and once when it ends."""
         if missing and not self._missing:
-            log.warning("%s cannot be asked: %s", self._name, missing)
+            log.warning("%s cannot be used: %s", self._name, missing)
         if self._missing and not missing:
             log.info("%s is back", self._name)
             self._refusals.clear()

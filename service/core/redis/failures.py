@@ -1,13 +1,13 @@
-"""Why a Redis did not do what it was asked, in a few words that quote no address and no password."""
+"""Reasons of Redis errors in a few words, without addresses or passwords."""
 
 import ssl
 from collections.abc import Iterator
 
-TOO_OLD = "it does not know a command that it was asked; Redis 6.0 or later is needed"
+TOO_OLD = "it lacks a command; Redis 6.0 or later is needed"
 
 
 def reason(exc: BaseException) -> str:
-    """The error's name, and what to do where that is known."""
+    """Return the error's name, and the remedy if one is known."""
     for error in chain(exc):
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted: {error.verify_message}"
@@ -15,7 +15,7 @@ def reason(exc: BaseException) -> str:
             return f"TLS failed ({error.reason}): is this a port for TLS?"
     name = type(exc).__name__
     if name.startswith("Authentication"):
-        return f"{name}: it refuses the user or the password, or asks for one"
+        return f"{name}: it refuses the user or the password, or requires one"
     if "unknown command" in str(exc).lower():
         return TOO_OLD
     # Its name alone: messages of libraries may quote addresses, and those hold passwords.
@@ -23,7 +23,7 @@ def reason(exc: BaseException) -> str:
 
 
 def chain(exc: BaseException) -> Iterator[BaseException]:
-    """*exc*, and what it was raised for."""
+    """Iterate over *exc* and its causes."""
     error: BaseException | None = exc
     while error is not None:
         yield error

@@ -1,4 +1,4 @@
-"""The address of a Redis: which ones are taken, and what of one may be shown."""
+"""Addresses of a Redis: validation, and the part that may be shown."""
 
 import re
 from importlib.util import find_spec
@@ -12,17 +12,19 @@ ADDRESS = re.compile(
 
 
 def is_redis(place: str) -> bool:
-    """Whether a cache's *place* is meant to be a Redis."""
+    """Return True if a cache's *place* is the address of a Redis."""
     return place.startswith(SCHEMES)
 
 
 def has_tls(url: str) -> bool:
-    """Whether the connection is encrypted, and the server's certificate checked."""
+    """Return True if the connection is encrypted and the server's certificate is checked."""
     return url.startswith("rediss://")
 
 
 def check(url: str) -> None:
-    """Raises `ValueError`, with a sentence that quotes nothing of *url*: it may hold a password."""
+    """
+    Check an address.  Raises `ValueError` with a message that never quotes *url*, which may hold a password.
+    """
     found = ADDRESS.fullmatch(url)
     if found is None or int(found["port"] or 0) > 65535:
         form = "redis://[USER:PASSWORD@]HOST[:PORT][/DB]"
@@ -32,7 +34,7 @@ def check(url: str) -> None:
 
 
 def shown(url: str) -> str:
-    """Host and port, or the path of a socket: all that people may see of it."""
+    """Return host and port, or a socket's path: the only part that logs may contain."""
     found = ADDRESS.fullmatch(url)
     assert found is not None, "`check` took it"
     return found["path"] or f"{found['host']}:{found['port'] or 6379}"

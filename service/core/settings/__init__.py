@@ -8,4 +8,4 @@ class SettingsError(Exception):
 
 
 class NotYet(SettingsError, Temporary):
-    """What a setting names is not there yet, or somebody else has it; it may be there later."""
+    """Something that a setting names is missing or in use, but may become available later."""

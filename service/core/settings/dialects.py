@@ -1,4 +1,4 @@
-"""The settings of the dialects: other people's wire formats on this service."""
+"""Settings of the dialects: the wire formats of other projects."""
 
 from typing import Any, Literal, Self
 
@@ -13,9 +13,9 @@ MOST_PICTURES = 4096  # that any setting allows
 
 class Timeouts(Section):
     """
-    How long a request of each dialect may take.
+    Timeouts of requests, by dialect.
 
-    A little less than its clients wait: who gives up first sends the same body again.
+    They are a little shorter than the clients' own: a client that times out sends the same body again.
     """
 
     flow_factory: float = Field(55, gt=0, le=MOST_S, description="Of `/compute`; its client waits 60 s.")
@@ -25,7 +25,7 @@ class Timeouts(Section):
 
 
 class Dialects(Section):
-    """Which dialects are spoken, and where."""
+    """Which dialects are served, and on which ports."""
 
     enabled: list[Dialect] = Field([], description="Dialects over HTTP that are served on the main port.")
     host: str = Field("127.0.0.1", description="Address of the two ports below.")

@@ -1,4 +1,4 @@
-"""The environment: what overrides a profile, and the secrets that settings name."""
+"""Environment variables: overrides of a profile, and the secrets that settings name."""
 
 import os
 from collections.abc import Container, Mapping, Sequence
@@ -12,14 +12,14 @@ PREFIX = "SCOREGATE_"
 
 KeyPath = tuple[str | int, ...]
 Variables = dict[KeyPath, str]
-"""The variable that set each place of a tree."""
+"""The variable that set each path of a tree."""
 
 
 def override(tree: dict[str, Any], environ: Mapping[str, str], tables: Container[str]) -> Variables:
     """
     Set each value of *tree* that a variable names, and whole *tables*.
 
-    Their texts stay texts: where a table or a list belongs is the settings' business, and `read_json`'s.
+    Values stay strings here.  `read_json` later parses those that must be tables or lists.
 
     Raises:
         SettingsError: a variable's name leads through a value, or its table is not JSON.
@@ -38,7 +38,7 @@ def override(tree: dict[str, Any], environ: Mapping[str, str], tables: Container
 
 
 def table_at(tree: dict[str, Any], path: Sequence[str], name: str) -> dict[str, Any]:
-    """The table that holds *path*, made where there is none.  Raises `SettingsError`."""
+    """Return the table that contains *path*; create it if it is missing.  Raises `SettingsError`."""
     for table in path[:-1]:
         tree = tree.setdefault(table, {})
         if not isinstance(tree, dict):
@@ -47,7 +47,7 @@ def table_at(tree: dict[str, Any], path: Sequence[str], name: str) -> dict[str, 
 
 
 def read_json(tree: Any, place: KeyPath, variables: Variables) -> None:
-    """Put what a variable's text means as JSON in the text's place.  Raises `SettingsError`."""
+    """Replace the string at *place* by its value as JSON.  Raises `SettingsError`."""
     name = variables.pop(place)
     for part in place[:-1]:
         tree = tree[part]
@@ -58,7 +58,7 @@ def read_json(tree: Any, place: KeyPath, variables: Variables) -> None:
 
 
 def read_secret(variable: str, environ: Mapping[str, str] = os.environ) -> str:
-    """The value of an environment variable that the settings name.  Raises `SettingsError`."""
+    """Return the value of an environment variable that a setting names.  Raises `SettingsError`."""
     if not environ.get(variable):
         raise SettingsError(f"api_key_env: the environment variable {variable} is not set")
     return environ[variable]

@@ -1,4 +1,4 @@
-"""Which hosts pictures are fetched from."""
+"""The list of hosts that images may be fetched from."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ PORTS = {"http": 80, "https": 443}  # by scheme; no other scheme is fetched
 
 
 def parse(entry: str) -> tuple[str, int | None]:
-    """A listed host in lower case, and the port if one is listed.  Raises `ValueError`."""
+    """Return a listed host in lower case, and its port if one is listed.  Raises `ValueError`."""
     found = HOST.fullmatch(entry.lower())
     if not found:
         raise ValueError(f"{entry!r} is no host, such as images.example.org or images.example.org:8443")
@@ -16,7 +16,9 @@ def parse(entry: str) -> tuple[str, int | None]:
 
 
 def allowed(entries: Iterable[str], scheme: str, host: str, port: int | None) -> bool:
-    """Whether *entries* list the host with that port; one without a port means the scheme's own."""
+    """
+    Return True if *entries* list the host and port; an entry without a port means the scheme's default port.
+    """
     usual = PORTS.get(scheme)
     return usual is not None and any(
         (name, listed or usual) == (host.lower(), port or usual) for name, listed in map(parse, entries)

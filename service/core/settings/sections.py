@@ -1,4 +1,4 @@
-"""The tables of the settings that are the same whatever models and metrics there are."""
+"""The sections of the settings that do not depend on models and metrics."""
 
 import os
 import re
@@ -24,21 +24,24 @@ MAX_TIMEOUT_MS = 600_000  # of a request
 
 ORIGIN = re.compile(r"\*|https?://[^\s/@?#]+")
 
-# What a container may have, in bytes, with either version of control groups; "max" where that is not limited.
+# The memory limit of a container in bytes, for both versions of control groups; "max" if there is none.
 MEMORY_LIMITS = [Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")]
 
 REDIS = "|".join(redis_url.SCHEMES)  # in a pattern
 
 
 def a_quarter_of_the_memory() -> int:
-    """Of what the machine or the container has, in MiB; 1024 at most, which many large bodies fit into."""
-    told = [file.read_text("ascii").strip() for file in MEMORY_LIMITS if file.exists()]
+    """
+    Return a quarter of the machine's or container's memory in MiB, at most 1024: enough for many large
+    bodies.
+    """
+    limits = [file.read_text("ascii").strip() for file in MEMORY_LIMITS if file.exists()]
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(1024, min([machine, *(int(limit) for limit in told if limit.isdigit())]) // 4 >> 20)
+    return min(1024, min([machine, *(int(limit) for limit in limits if limit.isdigit())]) // 4 >> 20)
 
 
 def lacks_packages() -> bool:
-    """Return whether the packages of the extra `otel` are missing."""
+    """Return True if packages of the extra `otel` are missing."""
     try:
         return any(find_spec(name) is None for name in OTEL_PACKAGES)
     except ModuleNotFoundError:  # of a package around it
@@ -46,7 +49,7 @@ def lacks_packages() -> bool:
 
 
 class Server(Section):
-    """Where to listen and what to take."""
+    """Addresses, limits and timeouts of the HTTP server."""
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
@@ -54,7 +57,7 @@ class Server(Section):
         None, ge=1, le=65535, description="Serve `/metrics` on this port instead, without keys."
     )
     api_keys_file: Path | None = Field(
-        None, description="File of `name:sha256-of-the-key` lines; without it no key is asked for."
+        None, description="File of `name:sha256-of-the-key` lines; without it no key is required."
     )
     cors_origins: list[str] = Field(
         [], description="Origins whose pages may call the service: `https://HOST`, or `*` for all."
@@ -83,7 +86,7 @@ class Server(Section):
 
     @property
     def request_bytes(self) -> int:
-        """Bytes that all requests may hold together; two of the largest bodies always fit."""
+        """Most bytes that all requests may hold together; two of the largest bodies always fit."""
         return max(self.requests_mb, 2 * self.body_limit_mb) * 2**20
 
     @field_validator("cors_origins")
@@ -96,12 +99,12 @@ class Server(Section):
 
 
 def half_of_the_cores() -> int:
-    """Of those that this process may use; 2 at least, so that one picture need not wait for another."""
+    """Return half of the cores that this process may use; at least 2, so that images decode concurrently."""
     return max(2, len(os.sched_getaffinity(0)) // 2)
 
 
 class Images(Section):
-    """What an image may be, and how much of them is held at once."""
+    """Which images are accepted, and how much memory they take."""
 
     formats: list[str] = Field(
         ["JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF"],
@@ -112,7 +115,7 @@ class Images(Section):
         "as_stored", description="Pixels of requests that do not say: as stored, or turned by `exif`."
     )
     max_pixels: int = Field(
-        50_000_000, ge=1, description="Most pixels of all frames together, told by the header."
+        50_000_000, ge=1, description="Most pixels of all frames together, by the header."
     )
     max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
     max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
@@ -175,7 +178,7 @@ class RuntimeSettings(Section):
 
 
 class Telemetry(Section):
-    """Where traces go."""
+    """Export of traces."""
 
     otlp_endpoint: str = Field(
         "",
@@ -192,14 +195,14 @@ class Telemetry(Section):
 
 
 class Weights(Section):
-    """What the lanes get of a device while calls of both wait."""
+    """The lanes' shares of a device while calls of both wait."""
 
     interactive: float = Field(9, gt=0, description="Share of interactive calls.")
     bulk: float = Field(1, gt=0, description="Share of bulk calls: this much is theirs in any case.")
 
 
 class QueueSettings(Section):
-    """How much may wait, and how the lanes share a device."""
+    """Limits on waiting calls, and the lanes' shares of a device."""
 
     max_cost: int = Field(4_000_000, ge=1, description="Tokens that may wait in one lane of one model.")
     weights: Weights = Weights()
@@ -207,7 +210,7 @@ class QueueSettings(Section):
 
 
 class CacheSettings(Section):
-    """Where what was computed is kept."""
+    """Where question sets and models' results are cached."""
 
     questions: str = Field(
         "sqlite:///~/.cache/scoregate/questions.sqlite3",
@@ -217,7 +220,7 @@ class CacheSettings(Section):
     )
     questions_in_memory: int = Field(4096, ge=1, description="Question sets kept in memory.")
     questions_ttl_s: int | None = Field(
-        None, ge=60, description="Seconds that a Redis keeps a question set; without it, for good."
+        None, ge=60, description="Seconds that a Redis keeps a question set; without it, forever."
     )
     scores: str = Field(
         "memory",
@@ -257,13 +260,13 @@ class CacheSettings(Section):
 
     @property
     def redis(self) -> dict[str, str]:
-        """The address of each cache that lies in a Redis."""
+        """The address of each cache that is kept in a Redis, by cache."""
         places = {"questions": self.questions, "scores": self.scores}
         return {cache: place for cache, place in places.items() if redis_url.is_redis(place)}
 
     @property
     def questions_path(self) -> Path:
-        """The SQLite file.  Raises `SettingsError` where the home directory is needed and not known."""
+        """The SQLite file.  Raises `SettingsError` if the home directory is needed and unknown."""
         try:
             return Path(self.questions.removeprefix("sqlite:///")).expanduser()
         except RuntimeError as exc:

@@ -1,4 +1,4 @@
-"""The whole tree of settings."""
+"""The root of the settings."""
 
 from typing import Annotated, Any, Self
 
@@ -27,7 +27,7 @@ from service.core.settings.sections import (
 
 
 def by_family(table: Any) -> Any:
-    """A table under `models` as the settings of its family.  Raises `ValidationError`."""
+    """Validate a table under `models` as the settings of its family.  Raises `ValidationError`."""
     if not isinstance(table, dict) or "family" not in table:
         return table
     given, role = str(table["family"]), table.get("role")
@@ -42,7 +42,7 @@ def by_family(table: Any) -> Any:
 
 
 def wrong(setting: str, detail: str) -> ValidationError:
-    """What is wrong with one setting of a table."""
+    """Return the error for one setting of a model's table."""
     error = PydanticCustomError("wrong_setting", detail)
     return ValidationError.from_exception_data("models", [{"type": error, "loc": (setting,), "input": None}])
 
@@ -51,7 +51,7 @@ Table = Annotated[SerializeAsAny[ModelSettings], BeforeValidator(by_family)]
 
 
 def not_zero(number: float) -> float:
-    """Refuse 0: a part that counts nothing, or whose score cannot be divided."""
+    """Refuse 0: such a weight would have no effect, and no score can be divided by it."""
     if not number:
         raise ValueError("must not be 0")
     return number
@@ -70,7 +70,7 @@ class PartSettings(Section):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the metric, as they were given."""
+        """Options of the metric, unchanged."""
         return dict(self.model_extra or {})
 
 
@@ -78,7 +78,7 @@ PLACING = ("replicas", "num_gpus", "num_cpus", "autoscaling")
 
 
 def check_place(name: str, table: PlacedSettings, runtime: str) -> None:
-    """Raises `ValueError` where a model's table says what its runtime can't do."""
+    """Raise `ValueError` if a model's table sets something that its runtime does not support."""
     fields = PlacedSettings.model_fields
     given = [setting for setting in PLACING if getattr(table, setting) != fields[setting].default]
     device = str(getattr(table, "device", "cpu"))
@@ -92,6 +92,8 @@ def check_place(name: str, table: PlacedSettings, runtime: str) -> None:
 
 class Settings(Section):
     """
+    The settings of a service.
+
     Attributes:
         models: a table for each model, by its configured name.
         metrics: for each metric that has a table, the model that serves each role.
@@ -112,7 +114,7 @@ class Settings(Section):
     @model_validator(mode="before")
     @classmethod
     def _name_roles(cls, tree: Any) -> Any:
-        """A model's role defaults to its table's name."""
+        """Set each model's role, by default the name of its table."""
         tables = tree.get("models") if isinstance(tree, dict) else None
         if not isinstance(tables, dict):
             return tree
@@ -130,11 +132,11 @@ class Settings(Section):
         return self
 
     def is_required(self, name: str) -> bool:
-        """Whether the service is not ready without that model."""
+        """Return True if the service is not ready without that model."""
         model = self.models[name]
         return families()[model.family].required if model.required is None else model.required
 
     @property
     def demo_models(self) -> list[str]:
-        """Models whose answers mean nothing for real pictures."""
+        """Names of the demo models, whose scores mean nothing for real images."""
         return [name for name, table in self.models.items() if table.is_demo]

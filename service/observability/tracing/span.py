@@ -56,7 +56,7 @@ class Span:
     @contextmanager
     def child(self, name: str, links: Sequence[str] = (), **attributes: Attribute) -> Iterator["Span"]:
         """
-        Record the context as a child; an exception that leaves it becomes the child's `error`.
+        Record the context as a child; an exception raised in it becomes the child's `error`.
 
         Args:
             links: the traceparents of related spans.

@@ -161,7 +161,7 @@ async def test_without_its_redis_a_new_prompt_is_an_explicit_error_until_it_is_b
     assert {"vqascore"} == partial["scores"].keys()
     assert known["scores"] == again["scores"]
     assert 200 == ready.status_code
-    assert {"questions": "cannot be asked: ConnectionError"} == ready.json()["caches"]
+    assert {"questions": "cannot be used: ConnectionError"} == ready.json()["caches"]
     assert {"dsg"} == served["scores"].keys()
 
 

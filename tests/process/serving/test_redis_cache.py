@@ -175,7 +175,7 @@ async def test_without_its_redis_the_model_answers(serve, fakes, own_redis, tmp_
     assert {"vqascore": "hit", "clipscore": "hit"} == known["cache"]
     assert ["miss"] * 5 == [result["cache"]["vqascore"] for result in new]
     assert 1 + 5 == calls(fakes)["vqa"]
-    assert (True, {"scores": "cannot be asked: ConnectionError"}) == (ready["ready"], ready["caches"])
+    assert (True, {"scores": "cannot be used: ConnectionError"}) == (ready["ready"], ready["caches"])
     assert 'scoregate_cache_errors_total{cache="questions"} 0.0' in metrics
     assert 'scoregate_cache_errors_total{cache="scores"} 0.0' not in metrics
     assert [logging.WARNING] == [r.levelno for r in caplog.records if r.name == "scoregate.redis"]

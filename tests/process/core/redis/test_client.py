@@ -65,7 +65,7 @@ async def test_a_server_that_never_answers_takes_its_timeout_once():
         connections = len(callers)
         outcomes = await asyncio.gather(*(client.do(ping) for _ in range(1000)), return_exceptions=True)
 
-        assert "cannot be asked: TimeoutError" == client.missing
+        assert "cannot be used: TimeoutError" == client.missing
         assert {"RedisFailed('TimeoutError')"} == {repr(outcome) for outcome in outcomes}
         assert (1000, connections) == (errors(client), len(callers))
 
@@ -92,7 +92,7 @@ async def test_commands_under_way_when_it_hangs_end_with_the_first_timeout(own_r
 async def test_what_is_no_redis_is_missing(reply):
     """Whatever it says: no exception but `RedisFailed` leaves the client."""
     async with answering(reply) as (url, _), client_of(url) as client:
-        assert client.missing.startswith("cannot be asked: ")
+        assert client.missing.startswith("cannot be used: ")
         with pytest.raises(RedisFailed):
             await client.do(ping)
 
@@ -112,10 +112,10 @@ async def test_an_outage_is_logged_once_and_the_server_found_again(own_redis, ca
         await client.look()
 
         assert await client.do(ping)
-        assert ("cannot be asked: ConnectionError", "") == (missing, client.missing)
+        assert ("cannot be used: ConnectionError", "") == (missing, client.missing)
         assert 3 == errors(client)
     name = f"the Redis of the cache scores, {own_redis.place},"
-    expected = [("WARNING", f"{name} cannot be asked: ConnectionError"), ("INFO", f"{name} is back")]
+    expected = [("WARNING", f"{name} cannot be used: ConnectionError"), ("INFO", f"{name} is back")]
     assert expected == lines(caplog)
 
 

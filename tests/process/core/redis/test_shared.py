@@ -108,7 +108,7 @@ async def test_a_server_that_does_not_speak_tls_is_said_to_be_that(caplog):
     async with answering(b"-ERR what?\r\n") as (url, _):
         line = await said(url.replace("redis:", "rediss:"), caplog)
 
-    assert "cannot be asked: TLS failed (" in line
+    assert "cannot be used: TLS failed (" in line
 
 
 @pytest.mark.parametrize("user", [":wr0ng@", "someone:wr0ng@", ""])
@@ -117,7 +117,7 @@ async def test_a_wrong_or_missing_password_is_said_to_be_that(tmp_path, authorit
     with secured(tmp_path, authority.issue_cert(HOST)) as server:
         line = await said(server.tls.replace(f":{PASSWORD}@", user), caplog, ca_file)
 
-    assert line.endswith("it refuses the user or the password, or asks for one")
+    assert line.endswith("it refuses the user or the password, or requires one")
     assert "wr0ng" not in line
 
 
@@ -126,7 +126,7 @@ async def test_a_redis_without_hello_is_too_old(tmp_path, caplog):
     with redis_server(tmp_path, "--rename-command", "HELLO", "") as old:
         line = await said(old.url, caplog)
 
-    assert line.endswith("it does not know a command that it was asked; Redis 6.0 or later is needed")
+    assert line.endswith("it lacks a command; Redis 6.0 or later is needed")
 
 
 async def test_the_documented_acl_is_enough(serve, tmp_path, authority, ca_file):
