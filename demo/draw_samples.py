@@ -10,16 +10,16 @@ from demo.training.world import draw
 
 
 def main() -> None:
-    """Write every picture and, beside them, the prompts."""
+    """Write every picture, and the prompts to `prompts.json`."""
     for sample in SAMPLES:
         draw(sample.scene, sample.longer_side).save(FOLDER / sample.file, quality=90, optimize=True)
     PROMPTS.write_text(json.dumps([*map(described, SAMPLES)], indent=1) + "\n", "utf-8")
 
 
 def described(sample: Sample) -> dict[str, Any]:
-    """A sample's file, its prompts and their metadata."""
+    """Return a sample's file, its prompts and their metadata."""
     sides = {"right": sample.right, "wrong": sample.wrong}
-    metadata = {side: told for side, each in sides.items() if (told := metadata_of(each))}
+    metadata = {side: found for side, each in sides.items() if (found := metadata_of(each))}
     return {"file": sample.file, **{side: each.text for side, each in sides.items()}, "geneval": metadata}
 
 

@@ -1,4 +1,4 @@
-"""The page of `make demo`: every picture beside its scores and the questions asked about it."""
+"""The HTML page of `make demo`: every picture with its scores and questions."""
 
 import base64
 import mimetypes
@@ -10,7 +10,7 @@ from demo.pairs import METRICS, Judged, Pair
 
 
 def html(pairs: Sequence[Pair], verdict: str, caveat: str) -> str:
-    """The whole page: no script, no other file, light or dark as the reader has it."""
+    """Return the whole page: no script, no other file, light or dark as the browser prefers."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -22,7 +22,7 @@ def html(pairs: Sequence[Pair], verdict: str, caveat: str) -> str:
 
 
 def section(pair: Pair) -> str:
-    """A picture, and beside it what was said of its two prompts."""
+    """Return a picture, with the results of its two prompts."""
     kind = mimetypes.guess_type(pair.file)[0] or "application/octet-stream"
     data = base64.b64encode(pair.picture).decode()
     return (
@@ -33,7 +33,7 @@ def section(pair: Pair) -> str:
 
 
 def boxes(found: Mapping[str, Any]) -> str:
-    """The objects that GenEval's detector found, drawn over the picture; nothing where it did not look."""
+    """Return the boxes of the objects that GenEval's detector found; empty without a result."""
     if not found:
         return ""
     drawn = "".join(map(box, found["boxes"]))
@@ -41,7 +41,7 @@ def boxes(found: Mapping[str, Any]) -> str:
 
 
 def box(one: Mapping[str, Any]) -> str:
-    """A box, which names its object when pointed at."""
+    """Return a box, with the object's name as its tooltip."""
     left, top, right, bottom = one["box"]
     name = " ".join(filter(None, [one["color"], one["class"]]))
     return (
@@ -51,7 +51,7 @@ def box(one: Mapping[str, Any]) -> str:
 
 
 def side(pair: Pair, judged: Judged, which: str) -> str:
-    """One prompt: its scores as bars, what GenEval misses, then the questions."""
+    """Return one prompt: its scores as bars, what GenEval misses, then the questions."""
     bars = "".join(bar(pair, judged, metric) for metric in METRICS if pair.asked(metric))
     reason = judged.found.get("reason")
     missed = f'<p class="quiet">GenEval: {escape(reason)}</p>\n' if reason else ""
@@ -64,13 +64,15 @@ def side(pair: Pair, judged: Judged, which: str) -> str:
 
 
 def bar(pair: Pair, judged: Judged, metric: str) -> str:
-    """A score from 0 to 1 as a bar; the right prompt's says whether it beat the wrong one's."""
+    """
+    Return a score from 0 to 1 as a bar; the right prompt's is marked by whether it beat the wrong one's.
+    """
     score = judged.scores.get(metric)
     if score is None:
         why = escape(judged.errors.get(metric, "no score"))
         return f'<dt>{METRICS[metric]}</dt><dd class="quiet">{why}</dd>\n'
     share = 100 * min(1.0, max(0.0, score))
-    won = pair.told_apart(metric)
+    won = pair.distinguishes(metric)
     mark = f'<i class="{"yes" if won else "no"}">{"✓" if won else "✗"}</i>' if judged is pair.right else ""
     return (
         f'<dt>{METRICS[metric]}</dt><dd><span class="bar"><b style="width:{share:.1f}%"></b></span>'
@@ -79,7 +81,9 @@ def bar(pair: Pair, judged: Judged, metric: str) -> str:
 
 
 def question(asked: Mapping[str, Any]) -> str:
-    """A question's answer and P(yes); one that a parent's "no" made moot says which parent."""
+    """
+    Return a question's answer and P(yes); a question that a parent's "no" made irrelevant names that parent.
+    """
     text, answer = escape(asked["text"]), escape(asked["answer"])
     if parents := ", ".join(map(str, asked["zeroed_by"])):
         text += f"<small>counts 0: zeroed by {parents}, answered no</small>"

@@ -1,4 +1,4 @@
-"""What the service said of a picture with its right and its wrong prompt."""
+"""Results for a picture with its right and its wrong prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ METRICS = PROMPT_METRICS | {"geneval": "GenEval"}  # which needs metadata, and n
 @dataclass(frozen=True, slots=True)
 class Judged:
     """
-    What the service says of a picture and a prompt.
+    The service's results for a picture and a prompt.
 
     Attributes:
-        scores, errors: by metric; neither where a metric was not asked.
+        scores, errors: by metric; neither for a metric that was not requested.
         questions: of DSG.
         found: the details of GenEval, with the objects in the picture; empty without.
     """
@@ -36,10 +36,10 @@ class Pair:
     wrong: Judged
 
     def asked(self, metric: str) -> bool:
-        """Whether the metric was asked about it."""
+        """Return True if the metric was requested for it."""
         return metric in self.right.scores or metric in self.right.errors
 
-    def told_apart(self, metric: str) -> bool:
-        """Whether the right prompt scored above the wrong one; a missing score tells nothing."""
+    def distinguishes(self, metric: str) -> bool:
+        """Return True if the right prompt scored above the wrong one; False if a score is missing."""
         right, wrong = self.right.scores.get(metric), self.wrong.scores.get(metric)
         return right is not None and wrong is not None and right > wrong

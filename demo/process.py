@@ -1,4 +1,4 @@
-"""The service as a process of our own: started, waited for, stopped."""
+"""The service as a child process: start, wait, stop."""
 
 import signal
 import socket
@@ -17,22 +17,22 @@ from demo.progress import progress
 SERVICE = (sys.executable, "-m", "service")
 HOST = "127.0.0.1"
 START_S = 240  # two busy cores need a while to import torch; shipped models come from the disk
-LOOK_S = 0.1  # between two looks at whether it is ready
-TOLD_S = 30  # a line that stays, for logs
+LOOK_S = 0.1  # between two checks of `/readyz`
+REPORT_S = 30  # a line that stays, for logs
 STOP_S = 40  # the service finishes what it has begun
 
 
 class Failed(Exception):
-    """A command can't go on; the message is one line for people."""
+    """A command cannot continue; the message is one line for people."""
 
 
 def url(port: int) -> str:
-    """Where a service on *port* is reached."""
+    """Return the URL of a service on *port*."""
     return f"http://{HOST}:{port}"
 
 
 def free_port(wanted: int) -> int:
-    """*wanted*, or any free port where it is 0.  Raises `Failed` where another process has it."""
+    """Return *wanted*, or any free port if it is 0.  Raises `Failed` if the port is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service will
         try:
@@ -48,10 +48,10 @@ def running(
     port: int, command: Sequence[str] = SERVICE, log: Path | None = None, **settings: str
 ) -> Iterator[subprocess.Popen[bytes]]:
     """
-    The service as a process of our own, stopped however the block ends, by SIGTERM too.
+    Run the service as a child process; stop it on exit, also on SIGTERM.
 
-    Its settings go through env(1), since our own environment is not ours to read; its stderr goes
-    to *log*, or where ours goes.
+    Settings are passed by env(1), since this code must not read its own environment; stderr goes to *log*,
+    by default to ours.
     """
     settings = {"SCOREGATE_SERVER__HOST": HOST, "SCOREGATE_SERVER__PORT": str(port)} | settings
     assignments = (f"{name}={value}" for name, value in settings.items())
@@ -68,7 +68,7 @@ def running(
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """SIGTERM, and SIGKILL where that does not help."""
+    """Send SIGTERM, then SIGKILL if the process does not end."""
     process.terminate()
     try:
         process.wait(STOP_S)
@@ -79,15 +79,15 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 def wait_until_ready(process: subprocess.Popen[bytes], port: int, limit_s: float = START_S) -> None:
     """
-    Return once `/readyz` says so; say meanwhile what is waited for.
+    Wait until `/readyz` succeeds, and show what is missing meanwhile.
 
     Args:
-        limit_s: infinite where weights may have to be downloaded: it then waits while the process lives.
+        limit_s: infinite if weights may have to be downloaded.
 
     Raises:
         Failed: the process ended, or took too long.
     """
-    begun, told, fetched = time.monotonic(), 0, fetched_bytes()
+    begun, reported, fetched = time.monotonic(), 0, fetched_bytes()
     progress(f"starting the service on port {port}\n")
     with httpx.Client(base_url=url(port), timeout=5, trust_env=False) as client:
         while (waited := time.monotonic() - begun) < limit_s:
@@ -99,8 +99,8 @@ def wait_until_ready(process: subprocess.Popen[bytes], port: int, limit_s: float
                     progress(f"the service is ready after {waited:.0f} s\n")
                     return
                 line = f"{waited:.0f} s, waiting for {missing}"
-                if waited >= told + TOLD_S:
-                    line, told = line + "\n", told + TOLD_S
+                if waited >= reported + REPORT_S:
+                    line, reported = line + "\n", reported + REPORT_S
                 progress(line)
             else:
                 raise Failed(f"the service ended with status {status} before it was ready")
@@ -108,7 +108,9 @@ def wait_until_ready(process: subprocess.Popen[bytes], port: int, limit_s: float
 
 
 def waits_for(client: httpx.Client, fetched: int) -> str:
-    """What the service of *client* lacks, with *fetched* bytes of weights so far; empty when it is ready."""
+    """
+    Return what the service is waiting for, with *fetched* bytes of weights so far; empty if it is ready.
+    """
     try:
         answer = client.get("/readyz")
     except httpx.TransportError:  # its port opens when its models are loaded
@@ -117,7 +119,7 @@ def waits_for(client: httpx.Client, fetched: int) -> str:
 
 
 def fetched_bytes() -> int:
-    """Bytes of weights in the hub's local cache, with those of unfinished downloads."""
+    """Return the bytes of weights in the hub's local cache, including unfinished downloads."""
     files = Path(constants.HF_HUB_CACHE).glob("models--*/blobs/*")
     sizes = []
     for file in files:

@@ -1,4 +1,4 @@
-"""The sample pictures' scores, asked of a service that runs."""
+"""Scores of the sample pictures by a running service."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ SIDES = ("right", "wrong")
 
 
 def scored(client: httpx.Client) -> list[Pair]:
-    """Every sample picture against both of its prompts; by GenEval those of which it can say anything."""
+    """Score every sample picture with both of its prompts; by GenEval only those that it supports."""
     samples = listed()
     pictures = {sample["file"]: (FOLDER / sample["file"]).read_bytes() for sample in samples}
     items = [as_item(sample, which) for sample in samples for which in SIDES]
@@ -25,27 +25,29 @@ def scored(client: httpx.Client) -> list[Pair]:
     results = posted(client, request_of(items, list(PROMPT_METRICS)), pictures)
     found = iter(posted(client, request_of(described, ["geneval"]), pictures))
     progress("")
-    told = iter(
+    results = iter(
         judged(item["prompt"], result, next(found) if "options" in item else {})
         for item, result in zip(items, results, strict=True)
     )
-    return [Pair(sample["file"], pictures[sample["file"]], next(told), next(told)) for sample in samples]
+    return [
+        Pair(sample["file"], pictures[sample["file"]], next(results), next(results)) for sample in samples
+    ]
 
 
 def as_item(sample: Mapping[str, Any], which: str) -> dict[str, Any]:
-    """A picture with one of its prompts, and GenEval's metadata where that has them."""
+    """Return a picture with one of its prompts, and its GenEval metadata if there are any."""
     item = {"prompt": sample[which], "image": {"part": sample["file"]}}
     metadata = sample["geneval"].get(which)
     return {**item, "options": {"geneval": metadata}} if metadata else item
 
 
 def request_of(items: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str, Any]:
-    """What `POST /score` takes."""
+    """Return the body of `POST /score`."""
     return {"items": items, "metrics": metrics, "timeout_ms": TIMEOUT_S * 1000, "explain": True}
 
 
 def posted(client: httpx.Client, request: dict[str, Any], pictures: dict[str, bytes]) -> list[dict[str, Any]]:
-    """The results of `POST /score`, pictures as file parts.  Raises `Failed` for any other answer."""
+    """Return the results of `POST /score`, pictures as file parts.  Raises `Failed` for other responses."""
     files = {name: (name, data) for name, data in pictures.items()}
     try:
         answer = client.post("/score", data={"request": json.dumps(request)}, files=files)
@@ -58,7 +60,7 @@ def posted(client: httpx.Client, request: dict[str, Any], pictures: dict[str, by
 
 
 def judged(prompt: str, result: Mapping[str, Any], found: Mapping[str, Any]) -> Judged:
-    """What the service says of one picture and prompt; *found*: by GenEval."""
+    """Return the results of one picture and prompt; *found*: by GenEval."""
     scores = {**result["scores"], **found.get("scores", {})}
     errors = {**result.get("errors", {}), **found.get("errors", {})}
     questions = result.get("details", {}).get("dsg", {}).get("questions", [])

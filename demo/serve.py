@@ -1,4 +1,4 @@
-"""`python -m demo.serve [--config PROFILE] [--port 8000]`: run the service, and show how to ask it."""
+"""`python -m demo.serve [--config PROFILE] [--port 8000]`: run the service, and show an example request."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ PORT = 8000
 
 
 def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) -> int:
-    """Serve until Ctrl-C or SIGTERM, or as long as the service lives."""
+    """Serve until Ctrl-C or SIGTERM, or until the service ends."""
     parser = argparse.ArgumentParser(prog="make serve", description=__doc__)
     parser.add_argument("--config", help="TOML profile; the demo profile by default")
     parser.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 picks a free one")
@@ -40,14 +40,14 @@ def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) ->
 
 
 def served(port: int) -> list[str]:
-    """Those of the demo's metrics that the service on *port* can score with; all where it asks for a key."""
-    told = httpx.get(f"{url(port)}/models", trust_env=False).json().get("metrics", {})
-    whole = {name for name, metric in told.items() if metric["ready"] and "only" not in metric}
+    """Return the demo's metrics that the service on *port* has ready; all if it requires a key."""
+    served = httpx.get(f"{url(port)}/models", trust_env=False).json().get("metrics", {})
+    whole = {name for name, metric in served.items() if metric["ready"] and "only" not in metric}
     return [metric for metric in PROMPT_METRICS if metric in whole] or list(PROMPT_METRICS)
 
 
 def curl(port: int, metrics: Sequence[str]) -> str:
-    """A shell line that scores a shipped picture against its right and its wrong prompt."""
+    """Return a shell command that scores a sample picture with its right and its wrong prompt."""
     sample = listed()[0]
     items = [{"prompt": sample[which], "image": {"part": "picture"}} for which in ("right", "wrong")]
     request = json.dumps({"items": items, "metrics": metrics})

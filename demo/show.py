@@ -1,4 +1,4 @@
-"""`python -m demo.show`: start the service, score the sample pictures, show what it said."""
+"""`python -m demo.show`: start the service, score the sample pictures, show the results."""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ CAVEAT = (
 
 
 def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) -> int:
-    """0 where every right prompt beats its wrong one under VQAScore, else 1; 2 without an answer."""
+    """Return 0 if VQAScore prefers every right prompt, else 1; 2 without a result."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="default 0, a free one")
     parser.add_argument("--page", type=Path, default=Path("build/demo.html"), help="default %(default)s")
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) ->
 
 
 def scored_by_own_service(port: int, command: Sequence[str]) -> list[Pair]:
-    """Score with a service that starts with no questions stored and is stopped afterwards."""
+    """Score with a temporary service that has no stored questions."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "stderr"
         store = f"sqlite:///{folder}/questions.sqlite3"
@@ -52,7 +52,7 @@ def scored_by_own_service(port: int, command: Sequence[str]) -> list[Pair]:
 
 
 def show(pairs: Sequence[Pair], page: Path) -> int:
-    """Print the table and the verdicts, write the page; 1 where VQAScore was wrong, else 0."""
+    """Print the table and the verdicts, write the page; return 1 if VQAScore was wrong, else 0."""
     print(f"\n{table(pairs, sys.stdout.isatty())}\n")
     print(f"{verdicts(pairs)}\n{CAVEAT}\n")
     for pair in pairs:
@@ -62,7 +62,7 @@ def show(pairs: Sequence[Pair], page: Path) -> int:
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(html(pairs, verdicts(pairs), CAVEAT), "utf-8")
     print(f"Pictures, scores and questions: {page.resolve()}")
-    beaten = [pair for pair in pairs if not pair.told_apart("vqascore")]
+    beaten = [pair for pair in pairs if not pair.distinguishes("vqascore")]
     for pair in beaten:
         print(f'✗ {pair.file}: under VQAScore "{pair.right.prompt}" does not beat "{pair.wrong.prompt}"')
     return 1 if beaten else 0

@@ -1,4 +1,4 @@
-"""The table of `make demo`: every picture, its two prompts and their scores, as text."""
+"""The text table of `make demo`: every picture, its two prompts and their scores."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from demo.pairs import METRICS, Judged, Pair
 
 def table(pairs: Sequence[Pair], colour: bool = False) -> str:
     """
-    Two lines a picture: the right prompt, then the wrong one, each with its scores.
+    Return two lines a picture: the right prompt, then the wrong one, each with its scores.
 
-    ✓ beside a score says that the right prompt scored above the wrong one, ✗ that it did not.  Neither stands
-    where the metric was not asked.
+    ✓ next to a score means that the right prompt scored above the wrong one, ✗ that it did not.  There is no
+    mark if the metric was not requested.
     """
     wide = max(len(pair.file) for pair in pairs)
     words = max(len(judged.prompt) for pair in pairs for judged in (pair.right, pair.wrong))
@@ -28,14 +28,14 @@ def table(pairs: Sequence[Pair], colour: bool = False) -> str:
 
 
 def mark(pair: Pair, metric: str) -> str:
-    """Whether a metric tells the right prompt from the wrong one."""
+    """Return the mark of a metric for a pair."""
     if not pair.asked(metric):
         return " "
-    return "✓" if pair.told_apart(metric) else "✗"
+    return "✓" if pair.distinguishes(metric) else "✗"
 
 
 def number(judged: Judged, metric: str) -> str:
-    """A score in its column, a dash where there is none."""
+    """Return a score in its column, a dash if there is none."""
     score = judged.scores.get(metric)
     return f"  {'–' if score is None else f'{score:.3f}':>9}"
 
@@ -45,9 +45,9 @@ def painted(said: str, colour: bool) -> str:
 
 
 def verdicts(pairs: Sequence[Pair]) -> str:
-    """How many pairs each metric tells apart."""
+    """Return how many pairs each metric distinguishes."""
     asked = {metric: [pair for pair in pairs if pair.asked(metric)] for metric in METRICS}
-    told = (
-        f"{sum(pair.told_apart(metric) for pair in some)} of {len(some)}" for metric, some in asked.items()
+    shares = (
+        f"{sum(pair.distinguishes(metric) for pair in some)} of {len(some)}" for metric, some in asked.items()
     )
-    return "VQAScore tells {} apart, CLIPScore {}, DSG {}, GenEval {}.".format(*told)
+    return "VQAScore tells {} apart, CLIPScore {}, DSG {}, GenEval {}.".format(*shares)

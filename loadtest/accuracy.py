@@ -1,7 +1,7 @@
 """
 `python -m loadtest.accuracy`: accuracy and speed of the demo service, measured through its API.
 
-Accuracy on held-out scenes, start time, latency, the gain of sending pairs together, idle memory.
+Accuracy on held-out scenes, start time, latency, speed-up of batched pairs, idle memory.
 Prints each figure with its target; exits 1 if one is missed.  Absolute times depend on the machine.
 """
 
@@ -37,7 +37,7 @@ VERDICTS = {"presence": 94, "binding": 92, "relation": 90, "count": 90}
 
 @dataclass(slots=True)
 class Report:
-    """Lines of figures; remembers whether every target was met."""
+    """Prints figures and collects missed targets."""
 
     missed: list[str] = field(default_factory=list)
 
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=500, help="held-out pictures per kind")
     parser.add_argument(
-        "--dsg-cases", type=int, default=100, help="how many of them metrics that ask questions score, too"
+        "--dsg-cases", type=int, default=100, help="how many of them to score by question metrics, too"
     )
     arguments = parser.parse_args(argv)
     report = Report()
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def speed(client: httpx.Client, report: Report) -> None:
-    """One pair, 64 pairs together, 64 one by one: five interleaved rounds with new pictures."""
+    """Report the speed of single pairs and of 64 together, in five interleaved rounds with new pictures."""
     alone, together, apart = [], [], []
     for turn in range(ROUNDS + 1):
         held = list(cases("binding", ITEMS, seed=f"speed-{turn}"))
@@ -97,7 +97,7 @@ def speed(client: httpx.Client, report: Report) -> None:
 
 
 def timed(client: httpx.Client, items: list[dict[str, Any]], metrics: list[str]) -> float:
-    """Seconds of one request."""
+    """Return the seconds of one request."""
     body = json.dumps({"items": items, "metrics": metrics, "timeout_ms": 600_000})
     began = monotonic()
     answer = client.post("/score", content=body, headers={"Content-Type": "application/json"})
@@ -108,7 +108,9 @@ def timed(client: httpx.Client, items: list[dict[str, Any]], metrics: list[str])
 
 
 def accuracy(client: httpx.Client, report: Report, count: int, dsg_count: int) -> None:
-    """How often the right prompt beats the wrong one on the same held-out picture, per metric."""
+    """
+    Report how often the right prompt scores above the wrong one for the same held-out picture, by metric.
+    """
     print(f"how often the right prompt scores above the wrong one, {count} held-out pictures per kind:")
     for kind, least in ACCURACY.items():
         held = list(cases(kind, count))
@@ -127,7 +129,7 @@ def accuracy(client: httpx.Client, report: Report, count: int, dsg_count: int) -
 
 
 def second_opinion(client: httpx.Client, report: Report, count: int) -> None:
-    """How often a detector's verdict is right, and how often VQAScore prefers the same prompt for a count."""
+    """Report how often the detector's verdict is right, and how often it agrees with VQAScore on counts."""
     print(f"how often GenEval's verdict about a prompt is right, of {count} held-out pictures per kind:")
     for kind, least in VERDICTS.items():
         held = [case for case in cases(kind, count) if all(map(metadata_of, case.statements))]
@@ -141,12 +143,12 @@ def second_opinion(client: httpx.Client, report: Report, count: int) -> None:
 
 
 def preferred(scores: Sequence[float]) -> list[int]:
-    """Of each pair of scores: 1 where the first is larger, -1 where the second is, 0 for a tie."""
+    """Compare each pair of scores: 1 if the first is larger, -1 if the second is, 0 for a tie."""
     return [(one > other) - (one < other) for one, other in zip(scores[::2], scores[1::2], strict=True)]
 
 
 def described(held: Sequence[Case]) -> list[dict[str, Any]]:
-    """Each case's picture with its right and with its wrong prompt, and GenEval's metadata of it."""
+    """Return two items for each case, with its right and its wrong prompt, and their GenEval metadata."""
     return [
         as_item(case, said.text) | {"options": {"geneval": metadata_of(said)}}
         for case in held
@@ -155,7 +157,7 @@ def described(held: Sequence[Case]) -> list[dict[str, Any]]:
 
 
 def wins(client: httpx.Client, held: Sequence[Case], metric: str) -> float:
-    """Share of cases whose right prompt scores strictly above the wrong one; one without a score loses."""
+    """Return the share of cases whose right prompt scores strictly higher; a missing score loses."""
     items = [as_item(case, text) for case in held for text in (case.right, case.wrong)]
     scores = list(scored(client, items, metric))
     won = sum(right > wrong for right, wrong in zip(scores[::2], scores[1::2], strict=True))
@@ -163,7 +165,7 @@ def wins(client: httpx.Client, held: Sequence[Case], metric: str) -> float:
 
 
 def scored(client: httpx.Client, items: Sequence[dict[str, Any]], metric: str) -> Iterator[float]:
-    """The scores of *items*, asked for in requests of 64; not a number where all answers are unsure."""
+    """Score *items* in requests of 64; an item with the error `unanswered` has the score NaN."""
     for start in range(0, len(items), ITEMS):
         body = {"items": items[start : start + ITEMS], "metrics": [metric], "timeout_ms": 600_000}
         answer = client.post("/score", json=body)
@@ -178,12 +180,12 @@ def scored(client: httpx.Client, items: Sequence[dict[str, Any]], metric: str) -
 
 
 def as_item(case: Case, prompt: str) -> dict[str, Any]:
-    """A case as a request carries it."""
+    """Return a case as an item of a request."""
     return {"prompt": prompt, "image": base64.b64encode(case.image.encoded).decode()}
 
 
 def resident_mb(pid: int) -> float:
-    """Resident memory of a process, from /proc."""
+    """Return the resident memory of a process, from /proc."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024

@@ -1,9 +1,9 @@
 """
-`python -m loadtest.costs`: what 1,000 pictures cost, by metric, with the demo models.
+`python -m loadtest.costs`: CPU time and model calls of 1,000 pictures, by metric, with the demo models.
 
-Each metric that is served scores the same held-out pictures, a prompt each.  Question sets are written
-beforehand and counted apart; answers of models are not cached.  Prints processor time and calls to models
-as a Markdown table.  Other work on the machine changes processor time, too, so compare ratios.
+Each ready metric scores the same held-out pictures, a prompt each.  Question sets are written before and
+counted separately; model results are not cached.  Prints a Markdown table.  Other processes affect CPU time,
+so compare ratios.
 """
 
 import argparse
@@ -30,7 +30,10 @@ from loadtest.quality.scoring import TIMEOUT_MS, served
 from models.images.image import lossless
 
 KINDS = ("presence", "binding", "relation", "count")
-WORD, LETTERS = "OPEN", 0.25  # for metrics that read: what is written, and how high beside the picture
+WORD, LETTERS = (
+    "OPEN",
+    0.25,
+)  # for metrics that read text: the written word, and its height relative to the picture
 ITEMS = 16  # in a request
 WARM = 4  # pictures before the first that count
 THOUSAND = 1_000
@@ -43,19 +46,19 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Processor time of the service in seconds, and calls by model."""
+    """CPU time of the service in seconds, and calls by model."""
 
     seconds: float
     calls: Counter[str]
 
     def since(self, before: "Cost") -> "Cost":
-        """What came to it after *before*."""
+        """Return the cost incurred after *before*."""
         return Cost(self.seconds - before.seconds, self.calls - before.calls)
 
 
 @dataclass(frozen=True, slots=True)
 class MetricCost:
-    """What a metric cost: *writing* its question sets, then *scoring*; or the first error."""
+    """Cost of a metric: *writing* its question sets, then *scoring*; or the first error."""
 
     writing: Cost
     scoring: Cost
@@ -63,7 +66,7 @@ class MetricCost:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where no metric could score."""
+    """Print the table; return 1 if all metrics failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--metrics", nargs="+", help="by default all that are served")
     parser.add_argument("--pictures", type=int, default=200, help="scored by each metric")
@@ -81,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def drawn(count: int, seed: str) -> list[Item]:
-    """Pictures that every metric can score: something is written there, and GenEval can say the prompt."""
+    """Return pictures that every metric can score: with written text, and with GenEval metadata."""
     found: list[Item] = []
     for kind in KINDS:
         said = (case for case in cases(kind, 4 * count, seed) if metadata_of(case.statements[0]))
@@ -90,7 +93,7 @@ def drawn(count: int, seed: str) -> list[Item]:
 
 
 def item(case: Case) -> Item:
-    """A case with a written word, as a request carries it."""
+    """Return a case as an item of a request, with a word written on its picture."""
     shown = PIL.Image.open(io.BytesIO(case.image.encoded)).convert("RGB")
     size = LETTERS * shown.height
     PIL.ImageDraw.Draw(shown).text((0, 0), WORD, "black", PIL.ImageFont.load_default(size))
@@ -103,11 +106,11 @@ def item(case: Case) -> Item:
 
 
 def measured(client: httpx.Client, metric: str, items: Sequence[Item]) -> MetricCost:
-    """The cost of *items*; the sets are written first, by a metric that has any."""
+    """Return the cost of *items*; question sets, if the metric has any, are written first."""
     begun = cost(client)
     for part in batched(items):
         body = {"prompts": [each["prompt"] for each in part], "style": metric, "timeout_ms": TIMEOUT_MS}
-        if client.post("/questions", json=body).status_code == 422:  # it asks no questions
+        if client.post("/questions", json=body).status_code == 422:  # it has no questions
             break
     written = cost(client)
     failure = ""
@@ -120,17 +123,17 @@ def measured(client: httpx.Client, metric: str, items: Sequence[Item]) -> Metric
 
 
 def batched(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Requests' worth."""
+    """Split *items* into requests."""
     return (items[start : start + ITEMS] for start in range(0, len(items), ITEMS))
 
 
 def cost(client: httpx.Client) -> Cost:
-    """All that the service has used so far."""
+    """Return the total cost of the service so far."""
     return cost_of(client.get("/metrics").raise_for_status().text)
 
 
 def cost_of(said: str) -> Cost:
-    """The same, from what `/metrics` says."""
+    """Parse the cost from the text of `/metrics`."""
     calls = Counter[str]()
     for model, count in CALLS.findall(said):
         calls[model] += int(float(count))
@@ -138,7 +141,7 @@ def cost_of(said: str) -> Cost:
 
 
 def table(found: dict[str, MetricCost], pictures: int) -> Iterator[str]:
-    """A row for each metric, the cheapest first; those that failed last."""
+    """Yield a row for each metric, the cheapest first and failed ones last."""
     good = {name: each for name, each in found.items() if not each.failure}
     base = good[BASE].scoring.seconds if BASE in good else nan
     share = THOUSAND / pictures
@@ -148,15 +151,15 @@ def table(found: dict[str, MetricCost], pictures: int) -> Iterator[str]:
         written = f"{each.writing.seconds * share:.0f} s" if each.writing.calls else "–"
         yield (
             f"| `{name}` | {each.scoring.seconds * share:.1f} s | {each.scoring.seconds / base:.1f} "
-            f"| {told(each.scoring, share)} | {written} | {told(each.writing, share) or '–'} |"
+            f"| {calls_of(each.scoring, share)} | {written} | {calls_of(each.writing, share) or '–'} |"
         )
     for name, each in found.items():
         if each.failure:
             yield f"| `{name}` | no figures: {each.failure} | | | | |"
 
 
-def told(cost: Cost, share: float) -> str:
-    """Calls by model, for a thousand."""
+def calls_of(cost: Cost, share: float) -> str:
+    """Format the calls by model, scaled to 1,000 pictures."""
     return ", ".join(f"{count * share:,.0f} {model}" for model, count in sorted(cost.calls.items()))
 
 

@@ -1,8 +1,8 @@
 """
-`python -m loadtest.feed`: how many pictures one process can decode and hand to its device.
+`python -m loadtest.feed`: pictures per second that one process can decode and pass to its device.
 
-The service runs around the null model, which decodes every picture and takes no time itself.  What the real
-models do beside is to resize; that is timed by itself.  Prints a Markdown table.
+The service runs around the null model, which decodes every picture and takes no time.  Real models also
+resize, which is timed separately.  Prints a Markdown table.
 """
 
 import argparse
@@ -37,7 +37,7 @@ SENT = {
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Milliseconds of a core for a picture, in the service and to *resize* it; pictures a second on all."""
+    """CPU milliseconds of a picture in the service and for *resize*; pictures a second on all cores."""
 
     service_ms: float
     resize_ms: float
@@ -45,7 +45,7 @@ class Feed:
 
     @property
     def per_core(self) -> float:
-        """Pictures a second that a core decodes, resizes and hands over."""
+        """Pictures a second that a core decodes, resizes and passes on."""
         return 1000 / (self.service_ms + self.resize_ms)
 
 
@@ -60,14 +60,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def fed(null: Server, spec: Spec, rounds: int) -> Feed:
-    """What the pictures of *spec* take; the first round is not counted."""
+    """Measure the pictures of *spec*; the first round warms up."""
     found = [round_of(null, replace(spec, seed=seed)) for seed in range(rounds + 1)][1:]
     service_s, rates = (median(column) for column in zip(*found, strict=True))
     return Feed(1000 * service_s, resize_ms(spec.picture), rates)
 
 
 def round_of(null: Server, spec: Spec) -> tuple[float, float]:
-    """Processor seconds of a picture, and pictures a second."""
+    """Return CPU seconds of a picture, and pictures a second."""
     before = null.sample("process_cpu_seconds_total")
     outcomes = null.run(spec)
     return (null.sample("process_cpu_seconds_total") - before) / PICTURES, throughput(outcomes)
@@ -75,7 +75,7 @@ def round_of(null: Server, spec: Spec) -> tuple[float, float]:
 
 @cache
 def resize_ms(kind: str) -> float:
-    """Milliseconds of a core to make a model's input of a decoded picture, however it was sent."""
+    """Return the CPU milliseconds of resizing a decoded picture to a model's input."""
     make, times = Pixels(SIDE), []
     for file in corpus.pictures(kind) * TIMES:
         rgb = PIL.Image.open(io.BytesIO(file)).convert("RGB")
@@ -86,7 +86,7 @@ def resize_ms(kind: str) -> float:
 
 
 def table(found: dict[str, Feed]) -> list[str]:
-    """A line for each way to send; the last column is what all cores did, without resizing."""
+    """Return a line for each way of sending; the last column is the rate of all cores, without resizing."""
     head = ("sent", "service, ms of a core", f"resize to {SIDE}², ms", "pictures/s a core feeds", "measured")
     rows = [
         (name, f"{feed.service_ms:.2f}", f"{feed.resize_ms:.2f}", f"{feed.per_core:.0f}", f"{feed.rate:.0f}")

@@ -1,4 +1,4 @@
-"""One picture of runs: latency over time, and by percentile."""
+"""A plot of runs: latency over time, and by percentile."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ SHARES = [share / 1000 for share in range(1, 1000)]
 
 
 def plot(panels: Mapping[str, Mapping[str, Sequence[Outcome]]], file: Path) -> None:
-    """Write a PNG with a row for each panel; requests that got no scores are crosses at the foot."""
+    """Write a PNG with a row for each panel; requests without scores are crosses at the bottom."""
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
@@ -35,7 +35,7 @@ def plot(panels: Mapping[str, Mapping[str, Sequence[Outcome]]], file: Path) -> N
 
 
 def by_lane(runs: Mapping[str, Sequence[Outcome]]) -> dict[str, list[Outcome]]:
-    """The runs, those with two lanes in two parts."""
+    """Split runs with two lanes by lane."""
     parts: dict[str, list[Outcome]] = {}
     for name, outcomes in runs.items():
         lanes = sorted({outcome.lane for outcome in outcomes})

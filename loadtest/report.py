@@ -1,7 +1,7 @@
 """
-Figures beside their thresholds, as one table.
+Figures with their thresholds, as one table.
 
-A threshold that nothing was measured for counts as missed, so that a figure can't drop out unseen.
+A threshold without a figure counts as missed, so that figures cannot disappear unnoticed.
 """
 
 import tomllib
@@ -18,7 +18,7 @@ LATE_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number with its unit (``""`` for a ratio), and how it came about."""
+    """A number with its unit (``""`` for a ratio), and a note on its origin."""
 
     name: str
     value: float
@@ -34,7 +34,7 @@ class Threshold:
     most: float = inf
 
     def met(self, value: float) -> bool:
-        """Both bounds are good enough; NaN never is."""
+        """Return True if *value* is within the bounds; NaN never is."""
         return self.least <= value <= self.most
 
     def __str__(self) -> str:
@@ -45,19 +45,19 @@ class Threshold:
 
 @dataclass(slots=True)
 class Report:
-    """Collects figures, and the runs that the picture shows."""
+    """Collects figures, and the runs to plot."""
 
     figures: list[Figure] = field(default_factory=list)
     runs: dict[str, dict[str, list[Outcome]]] = field(default_factory=dict)
 
     def add(self, name: str, value: float, unit: str = "", note: str = "") -> None:
-        """Note a figure, and show it at once: a run takes minutes."""
+        """Record a figure, and print it immediately, since a run takes minutes."""
         figure = Figure(name, value, unit, note)
         self.figures.append(figure)
         print(f"  {figure.name} = {figure.value:.4g} {figure.unit}  {figure.note}", flush=True)
 
     def keep(self, panel: str, name: str, outcomes: list[Outcome]) -> list[Outcome]:
-        """Show a run in a panel of the picture; says so where the generator was late itself."""
+        """Add a run to a panel of the plot; warn if the generator was late."""
         self.runs.setdefault(panel, {})[name] = outcomes
         if (late := lateness(outcomes)) > LATE_S:
             print(f"  {panel}, {name}: the generator was late, p99 {1000 * late:.0f} ms", flush=True)
@@ -65,13 +65,13 @@ class Report:
 
 
 def read_thresholds(name: str, file: Path = THRESHOLDS) -> dict[str, Threshold]:
-    """The thresholds of one set."""
+    """Return the thresholds of one set."""
     tables = tomllib.loads(file.read_text("utf-8"))[name]
     return {figure: Threshold(**bounds) for figure, bounds in tables.items()}
 
 
 def table(figures: Sequence[Figure], thresholds: Mapping[str, Threshold]) -> list[str]:
-    """One line a figure: name, value, threshold, whether it is met."""
+    """Return one line a figure: name, value, threshold, whether it is met."""
     lines = []
     for figure in figures:
         threshold = thresholds.get(figure.name)
@@ -83,12 +83,12 @@ def table(figures: Sequence[Figure], thresholds: Mapping[str, Threshold]) -> lis
 
 
 def missed(figures: Sequence[Figure], thresholds: Mapping[str, Threshold]) -> list[str]:
-    """Names of the thresholds that are not met, those without a figure among them."""
+    """Return the names of missed thresholds, including those without a figure."""
     values = {figure.name: figure.value for figure in figures}
     return [name for name, wanted in thresholds.items() if not wanted.met(values.get(name, float("nan")))]
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:
-    """How many requests went which way."""
+    """Format the number of requests by kind."""
     kinds = {kind: count(outcomes, kind) for kind in ("ok", "refused", "timeout", "error")}
     return ", ".join(f"{number} {kind}" for kind, number in kinds.items() if number)

@@ -1,4 +1,4 @@
-"""Servers under test as processes of their own, and the generator that is let loose on them."""
+"""Servers under test as processes, and the load generator that calls them."""
 
 import subprocess
 import sys
@@ -23,13 +23,13 @@ BASELINES = (sys.executable, "-m", "loadtest.baselines")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs, and the format it takes."""
+    """A running server, and its wire format."""
 
     port: int
     wire: str = "scoregate"
 
     def run(self, spec: Spec) -> list[Outcome]:
-        """Send a workload from another process; one outcome per request."""
+        """Send a workload from another process; return one outcome per request."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "outcomes.json"
             command = (sys.executable, "-m", "loadtest.generator", HOST, str(self.port))
@@ -38,11 +38,11 @@ class Server:
             return [Outcome(**outcome) for outcome in orjson.loads(file.read_bytes())]
 
     def client(self) -> httpx.Client:
-        """For single requests whose time does not matter."""
+        """Return a client for single requests that are not timed."""
         return httpx.Client(base_url=url(self.port), timeout=600, trust_env=False)
 
     def sample(self, series: str) -> float:
-        """The value of a series of `/metrics`, labels included in its name."""
+        """Return the value of a series of `/metrics`, labels included in its name."""
         with self.client() as client:
             for line in client.get("/metrics").text.splitlines():
                 if line.startswith(series + " "):
@@ -52,7 +52,7 @@ class Server:
 
 @contextmanager
 def served(command: Sequence[str], **settings: str) -> Iterator[Server]:
-    """*command* as a process on a free port, from when it is ready; PORT in it is that port."""
+    """Run *command* on a free port, which replaces `PORT` in it; yield the server when it is ready."""
     port = free_port(0)
     with tempfile.TemporaryDirectory() as folder:
         settings = {
@@ -66,17 +66,17 @@ def served(command: Sequence[str], **settings: str) -> Iterator[Server]:
 
 
 def demo(**settings: str) -> AbstractContextManager[Server]:
-    """The service with its demo models."""
+    """Run the service with its demo models."""
     return served(SERVICE, **settings)
 
 
 def null() -> AbstractContextManager[Server]:
-    """The service around the null model: a fake that takes no time."""
+    """Run the service around the null model: a fake that takes no time."""
     return served(FAKE)
 
 
 def timed(shape: Shape, **settings: str) -> AbstractContextManager[Server]:
-    """The service around the timed model: a fake that holds its device."""
+    """Run the service around the timed model: a fake that holds its device."""
     table = "SCOREGATE_MODELS__VQA__"
     cost = {
         f"{table}FIXED_MS": str(shape.fixed_ms),
@@ -87,7 +87,7 @@ def timed(shape: Shape, **settings: str) -> AbstractContextManager[Server]:
 
 
 def baseline(server: str, shape: Shape | None = None) -> AbstractContextManager[Server]:
-    """One of the baselines, with the timed model's shape where it has a model."""
+    """Run one of the baselines, with the timed model's shape if it has a model."""
     cost = []
     if shape is not None:
         cost += ["--fixed-ms", str(shape.fixed_ms), "--per-call-ms", str(shape.per_call_ms)]

@@ -1,4 +1,4 @@
-"""The shape of a model's cost, and what a perfect server would make of it."""
+"""The cost of a model's batches, and a simulation of a perfect server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,27 +6,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A batch takes *fixed_ms*, and *per_call_ms* for each of its calls; it holds *max_items* at most."""
+    """A batch takes *fixed_ms*, and *per_call_ms* for each of its at most *max_items* calls."""
 
     fixed_ms: float
     per_call_ms: float
     max_items: int
 
     def batch_s(self, calls: int) -> float:
-        """Seconds of one batch."""
+        """Return the seconds of one batch."""
         return (self.fixed_ms + self.per_call_ms * calls) / 1000
 
     @property
     def capacity(self) -> float:
-        """Calls a second in full batches: the offline batched rate."""
+        """Calls a second in full batches."""
         return self.max_items / self.batch_s(self.max_items)
 
 
 def perfect(arrivals: Sequence[float], shape: Shape) -> list[float]:
     """
-    Latencies, in seconds, of a server without any cost of its own that batches on demand.
+    Return the latencies, in seconds, of a server without overhead that batches on demand.
 
-    Whatever waits when the device is free is the next batch, first come first served.  No server does
+    When the device is free, all waiting calls form the next batch, first come first served.  No server does
     better with these arrivals, so a target that this misses can't be met.
     """
     latencies: list[float] = []

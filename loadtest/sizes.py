@@ -1,4 +1,4 @@
-"""How much is measured."""
+"""The sizes of measurements."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Size:
     """
-    How often and how long.
+    Number and length of measurements.
 
     Attributes:
         rounds: of each comparison; the figure is their median.
         share: of the samples in a round: 1 gives the p99 its thousand.
         scale: of the workloads' bursts: 1 is their real size.
-        threads: numbers that the demo models are tried with.
+        threads: thread counts to try for the demo models.
     """
 
     rounds: int

@@ -1,8 +1,8 @@
 """
 The scenes of the sample pictures.
 
-They are written by hand, one per kind of statement, and clear-cut: nobody would argue about a size, a
-colour or a position.  A wrong prompt is a near miss of the right one.
+Written by hand, one per kind of statement, with unambiguous sizes, colours and positions.  A wrong prompt
+is a near miss of the right one.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from demo.training.world import COLOURS, Scene, Thing
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A scene, the file it is drawn to, and a true and a false statement about it."""
+    """A scene, its file, and a true and a false statement about it."""
 
     file: str
     longer_side: int  # pixels
@@ -25,7 +25,7 @@ class Sample:
 def thing(
     colour: str, shape: str, x: float, y: float, radius: float, tilt: float = 0.0, shade: int = 1
 ) -> Thing:
-    """A thing in the *shade*-th anchor of its colour."""
+    """Return a thing in the *shade*-th anchor of its colour."""
     return Thing(shape, colour, x, y, radius, COLOURS[colour][shade], tilt)
 
 

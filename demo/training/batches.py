@@ -1,4 +1,4 @@
-"""Batches made by another process, ahead of the steps that learn from them."""
+"""Batches made by another process, ahead of the training steps that use them."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 
 class Batches(IterableDataset[Any]):
-    """Fresh scenes for every step, each step's from its own seed: resuming loses and repeats none."""
+    """A dataset of fresh scenes for every step, each seeded by its step, so that training can be resumed."""
 
     def __init__(self, make: Callable[[int], Any], first: int) -> None:
         self._make, self._first = make, first
@@ -18,5 +18,5 @@ class Batches(IterableDataset[Any]):
 
 
 def ahead(make: Callable[[int], Any], first: int) -> Iterator[Any]:
-    """Batches made by another process while the last one is learnt from."""
+    """Yield batches made by another process during training."""
     return iter(DataLoader(Batches(make, first), batch_size=None, num_workers=1, prefetch_factor=4))

@@ -1,8 +1,8 @@
 """
-Train the demo CLIP: pictures against captions, one batch's pairs told apart (CLIP, section 2.3).
+Train the demo CLIP: pictures against captions, contrasting a batch's pairs (CLIP, section 2.3).
 
-Nothing but the contrastive loss is learnt from: what such a model makes of binding, count and
-relation is what VQAScore (section 1) finds lacking in CLIP, and the demo is to show that honestly.
+The contrastive loss is the only one: its weakness in binding, count and relation is what VQAScore
+(section 1) finds lacking in CLIP, and the demo should show it honestly.
 The result is a directory in open_clip's own format.
 """
 
@@ -44,7 +44,7 @@ MODEL = {
     "text_cfg": {
         "context_length": LENGTH,
         "vocab_size": MERGED + 3,
-        "hf_tokenizer_name": "demo",  # open_clip then reads the tokenizer beside this file
+        "hf_tokenizer_name": "demo",  # open_clip then reads the tokenizer next to this file
         "width": 96,
         "heads": 4,
         "layers": 3,
@@ -69,7 +69,7 @@ TOKENIZER = {
 
 
 def train_tokenizer(directory: Path) -> None:
-    """Write a byte-level BPE tokenizer: the world's words whole, anything else in pieces."""
+    """Write a byte-level BPE tokenizer: the world's words whole, others in pieces."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
@@ -96,7 +96,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def captions(scene: Scene, random: Random) -> list[str]:
-    """CAPTIONS true statements about *scene*, of kinds drawn at random."""
+    """Return CAPTIONS true statements about *scene*, of random kinds."""
     said: list[str] = []
     while len(said) < CAPTIONS:
         statement = sample_statement(random.choice(KINDS), True, scene, random)
@@ -108,7 +108,7 @@ def captions(scene: Scene, random: Random) -> list[str]:
 def make_batch(
     seed: str, preprocess: Callable[[Any], torch.Tensor], tokenize: Callable[[Any], torch.Tensor]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pictures (n, 3, size, size) and caption ids (CAPTIONS, n, LENGTH) of *seed*, always the same."""
+    """Return pictures (n, 3, size, size) and caption ids (CAPTIONS, n, LENGTH) of *seed*, deterministic."""
     random = Random(seed)
     pixels, texts = [], []
     for _ in range(PICTURES):
@@ -120,7 +120,7 @@ def make_batch(
 
 
 def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) -> None:
-    """Train from nothing (or from where *work* was left) and write a checkpoint to *directory*."""
+    """Train from scratch (or resume from *work*) and write a checkpoint to *directory*."""
     torch.manual_seed(SEED)
     directory.mkdir(parents=True, exist_ok=True)
     if not (directory / "tokenizer.json").exists():
@@ -135,7 +135,7 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
 
 
 def halves(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Float16 for the file, exact enough (relative 5e-4); open_clip loads it into float32 weights."""
+    """Convert to float16 for the file (relative error 5e-4); open_clip loads it into float32 weights."""
     return {
         name: (tensor.half() if tensor.is_floating_point() else tensor).contiguous()
         for name, tensor in tensors.items()
@@ -169,10 +169,9 @@ def learn(
 
 def encode_captions(model: Any, ids: torch.Tensor) -> torch.Tensor:
     """
-    What `model.encode_text` makes of *ids* (m, LENGTH), at a fifth of the cost.
+    Encode *ids* (m, LENGTH) like `model.encode_text`, at a fifth of the cost.
 
-    Equal captions are read once, and nothing after END is: the tower is causal and never looks back
-    from there.
+    Equal captions are encoded once, and tokens after END are cut off: the tower is causal.
     """
     captions, rows = torch.unique(ids, dim=0, return_inverse=True)
     length = int((captions != MERGED).sum(1).max())

@@ -33,7 +33,7 @@ PREPROCESSOR = {
 
 
 def configuration() -> Mask2FormerConfig:
-    """Of all parts as little as learns the demo world; the classes are its shapes."""
+    """Return the smallest configuration that learns the demo world; the classes are its shapes."""
     backbone = ResNetConfig(
         embedding_size=32,
         hidden_sizes=[32, 64, 96, 96],
@@ -59,14 +59,14 @@ def configuration() -> Mask2FormerConfig:
 
 
 def anchors() -> torch.Tensor:
-    """Where each query begins to look: x and y as shares of the picture, (queries, 2)."""
+    """Return the initial place of each query: x and y as shares of the picture, (queries, 2)."""
     steps = (torch.arange(GRID) + 0.5) / GRID
     y, x = torch.meshgrid(steps, steps, indexing="ij")
     return torch.stack([x.flatten(), y.flatten()], 1)
 
 
 def waves(places: torch.Tensor, features: int) -> torch.Tensor:
-    """The position embedding that Mask2Former gives to keys at *places* (n, 2), of 2 * *features*."""
+    """Return Mask2Former's position embedding of keys at *places* (n, 2), of 2 * *features*."""
     rates = 10000.0 ** -(2 * torch.div(torch.arange(features), 2, rounding_mode="floor") / features)
     x, y = (2 * math.pi * places[:, axis, None] * rates for axis in (0, 1))
     parts = [torch.stack([each[:, 0::2].sin(), each[:, 1::2].cos()], 2).flatten(1) for each in (y, x)]
@@ -75,9 +75,9 @@ def waves(places: torch.Tensor, features: int) -> torch.Tensor:
 
 def new_network() -> Network:
     """
-    An untrained network that knows places from the start.
+    Return an untrained network that is initialised with places.
 
-    Queries look at the places of a grid, and what the pixel decoder attends to depends on the place.  With
+    Queries attend to the places of a grid, and the pixel decoder's attention depends on the place.  With
     transformers' initial weights both must be learnt first, and its batch norms pass almost nothing on.
     """
     network = Network(configuration())

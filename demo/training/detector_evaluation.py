@@ -1,4 +1,4 @@
-"""How well the demo detector finds the things in held-out scenes."""
+"""Evaluation of the demo detector on held-out scenes."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,17 +12,17 @@ from models.core.outcomes import Detections
 from models.families.detector.mask2former import Mask2Former
 from models.images.image import Image
 
-SURE = 0.9  # what GenEval asks of a detection that is counted
+SURE = 0.9  # GenEval's threshold for detections that it counts
 CLOSE = 0.15  # of the smaller radius: things that nearly touch
 BATCH = 32
 
 
 def counted_right(detector: Mask2Former, count: int, gap: float | None = None) -> float:
     """
-    Share of *count* held-out pictures in which every shape is found as often as it is there.
+    Return the share of *count* held-out pictures in which the count of every shape is right.
 
     Args:
-        gap: how many radii things are apart.
+        gap: distance between things, in radii.
     """
     random, right = Random("held-out-detector"), 0
     for start in range(0, count, BATCH):
@@ -34,19 +34,19 @@ def counted_right(detector: Mask2Former, count: int, gap: float | None = None) -
 
 
 def shapes_of(found: Detections | Exception) -> Counter[str]:
-    """How often each shape was found.  Raises `CheckpointError` where the model failed."""
+    """Count the detected shapes.  Raises `CheckpointError` if the model failed."""
     if not isinstance(found, Detections):
         raise CheckpointError(f"the detector found nothing: {found}")
     return Counter(each.label for each in found.found)
 
 
 def shapes_in(scene: Scene) -> Counter[str]:
-    """How often each shape is there."""
+    """Count the shapes in a scene."""
     return Counter(thing.shape for thing in scene.things)
 
 
 def report(detector: Mask2Former, count: int, say: Callable[[str], None] = print) -> None:
-    """Print the shares of `docs/demo-world.md` that have to do with the detector."""
+    """Print the detector's rows of `docs/demo-world.md`."""
     say(f"held-out scenes, {count} pictures: all things found, and nothing else, %")
     say(f"{'any':<16} {100 * counted_right(detector, count):>6.1f}")
     say(f"{f'{CLOSE:.0%} apart':<16} {100 * counted_right(detector, count, CLOSE):>6.1f}")

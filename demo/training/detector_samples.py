@@ -25,7 +25,7 @@ class Batch:
 
     Attributes:
         pixels: (n, 3, SIZE, SIZE) float32.
-        labels: (n, MAX_THINGS) number in SHAPES, -1 where there is no thing.
+        labels: (n, MAX_THINGS) number in SHAPES, -1 for no thing.
         centres: (n, MAX_THINGS, 2) x and y of a thing as shares of the picture.
         masks: (n, MAX_THINGS, SIDE, SIDE) 1 where it is.
     """
@@ -36,7 +36,7 @@ class Batch:
     masks: torch.Tensor
 
     def mirrored(self) -> "Batch":
-        """These pictures and their mirror images."""
+        """Return these pictures and their mirror images."""
         opposite = self.centres * torch.tensor([-1.0, 1.0]) + torch.tensor([1.0, 0.0])
         return Batch(
             torch.cat([self.pixels, self.pixels.flip(-1)]),
@@ -47,7 +47,7 @@ class Batch:
 
 
 def mask_of(thing: Thing, scene: Scene) -> np.ndarray:
-    """Where *thing* is, drawn alone: (SIDE, SIDE) of booleans."""
+    """Return the mask of *thing*, drawn alone: (SIDE, SIDE) of booleans."""
     width, height = round(scene.width * SIZE), round(scene.height * SIZE)
     canvas = PIL.Image.new("RGB", (width, height))
     white = replace(thing, rgb=(255, 255, 255))
@@ -57,14 +57,16 @@ def mask_of(thing: Thing, scene: Scene) -> np.ndarray:
 
 
 def pixels_of(image: PIL.Image.Image) -> np.ndarray:
-    """As the checkpoint's preprocessor makes them: (3, SIZE, SIZE) float32."""
+    """Preprocess like the checkpoint's preprocessor: (3, SIZE, SIZE) float32."""
     pixels = np.asarray(image.resize((SIZE, SIZE), PIL.Image.Resampling.BILINEAR))
     normal = levels(MEAN, STD)
     return np.stack([normal[:, c].take(pixels[:, :, c]) for c in range(3)])
 
 
 def make_batch(count: int, seed: str, close: float = 0.0) -> Batch:
-    """*count* scenes of *seed* and their mirror images; in a share *close* of them things nearly touch."""
+    """
+    Return *count* scenes of *seed* and their mirror images; in a share *close* of them things nearly touch.
+    """
     random = Random(seed)
     pixels = np.zeros((count, 3, SIZE, SIZE), np.float32)
     labels = np.full((count, MAX_THINGS), -1)

@@ -1,4 +1,4 @@
-"""What the demo detector learns from: things given to queries, and what is under each pixel."""
+"""The demo detector with training losses: things assigned to queries, and targets for each pixel."""
 
 import math
 from typing import Any
@@ -17,15 +17,15 @@ from models.families.detector.mask2former import Network
 NOTHING = len(SHAPES)  # the class of queries that found no thing
 RARE = 0.2  # weight of that class, which most queries have
 CLASS, MASK, DICE = 2.0, 5.0, 5.0  # weights, as published
-FREQUENCIES = 4  # of the waves in which pixels tell where their thing's centre is
+FREQUENCIES = 4  # of the position embedding with which pixels predict their thing's centre
 
 
 class Student(nn.Module):
     """
     The network with the heads that exist in training only.
 
-    Each pixel is also taught what covers it, and where the centre of that thing is.  Masks of equal things
-    can only be told apart by places, which nothing else teaches the pixels quickly.
+    Each pixel also learns what covers it, and the centre of that thing.  Masks of equal things differ only by
+    place, which pixels learn slowly without this target.
     """
 
     def __init__(self, network: Network) -> None:
@@ -36,7 +36,7 @@ class Student(nn.Module):
         self.right = torch.zeros(0)
 
     def see(self, batch: Batch) -> tuple[Any, dict[str, torch.Tensor]]:
-        """What the pixel decoder makes of the pictures, and the losses of the pixels."""
+        """Return the output of the pixel decoder, and the losses of the pixels."""
         with torch.autocast("cpu", torch.bfloat16):
             pixels = batch.pixels.contiguous(memory_format=torch.channels_last)
             seen = self.network.model.pixel_level_module(pixels)
@@ -46,10 +46,10 @@ class Student(nn.Module):
 
     def find(self, seen: Any, batch: Batch, nearness: float) -> dict[str, torch.Tensor]:
         """
-        The losses of the queries.
+        Return the losses of the queries.
 
         Args:
-            nearness: how much a query's place in the grid decides which thing it is given.
+            nearness: weight of a query's place in the grid in the assignment of things.
         """
         with torch.autocast("cpu", torch.bfloat16):
             found = self.network.model.transformer_module(
@@ -64,7 +64,9 @@ class Student(nn.Module):
     def query_losses(
         self, classes: torch.Tensor, masks: torch.Tensor, batch: Batch, pairs: tuple[torch.Tensor, ...]
     ) -> dict[str, torch.Tensor]:
-        """Each layer's classes and masks (layers, n, queries, ...) against the things that queries got."""
+        """
+        Return the losses of each layer's classes and masks (layers, n, queries, ...) for the assigned things.
+        """
         rows, queries, things = pairs
         wanted = torch.full(classes.shape[1:3], NOTHING)
         wanted[rows, queries] = batch.labels[rows, things]
@@ -83,12 +85,12 @@ class Student(nn.Module):
 
 
 def dice(drawn: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
-    """1 - the overlap of masks (..., pixels)."""
+    """Return 1 - the overlap of masks (..., pixels)."""
     return 1 - (2 * (drawn * truth).sum(-1) + 1) / (drawn.sum(-1) + truth.sum(-1) + 1)
 
 
 def pixel_losses(shapes: torch.Tensor, places: torch.Tensor, batch: Batch) -> dict[str, torch.Tensor]:
-    """What covers each pixel, and the centre of that in waves."""
+    """Return the losses of the thing that covers each pixel, and of its centre's position embedding."""
     covered, thing = batch.masks.max(1)
     rows = torch.arange(len(thing))[:, None, None]
     wanted = torch.where(covered > 0, batch.labels[rows, thing], NOTHING)
@@ -109,7 +111,7 @@ def matched(
     classes: torch.Tensor, masks: torch.Tensor, batch: Batch, nearness: float
 ) -> tuple[torch.Tensor, ...]:
     """
-    Which query is given which thing: rows, queries and things, each (pairs,).
+    Assign things to queries; return rows, queries and things, each (pairs,).
 
     One assignment for all layers, of the least cost summed over them, so that a query keeps its thing.
     """

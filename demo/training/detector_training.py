@@ -1,8 +1,8 @@
 """
-Train the demo detector, a Mask2Former, from nothing (Cheng et al. 2022).
+Train the demo detector, a Mask2Former, from scratch (Cheng et al. 2022).
 
-Queries that fight over things learn little for hours.  So each begins at a place of a grid and is given the
-things near it.  Later what they draw decides, as published.
+Queries that compete for things learn slowly.  So each starts at a place of a grid and is assigned the
+things near it.  Later their masks decide, as published.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ FREE = 800  # steps in between
 
 
 def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) -> None:
-    """Train from nothing (or from where *work* was left) and write a checkpoint to *directory*."""
+    """Train from scratch (or resume from *work*) and write a checkpoint to *directory*."""
     torch.manual_seed(SEED)
     student = Student(new_network())
     student.network.to(memory_format=torch.channels_last)
@@ -42,7 +42,7 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
 
 
 def learn_pixels(student: Student, loop: Loop) -> None:
-    """What covers each pixel, and where its middle is.  Before this, queries cannot tell things apart."""
+    """Train what covers each pixel, and its centre, which queries need to distinguish things."""
     batches = ahead(lambda step: make_batch(SCENES, f"{SEED}-pixels-{step}"), loop.step)
     for _ in loop.steps():
         _, losses = student.see(next(batches))
@@ -51,11 +51,11 @@ def learn_pixels(student: Student, loop: Loop) -> None:
 
 def learn_things(student: Student, loop: Loop, seed: str, close: float, near: float) -> None:
     """
-    Things with their masks.
+    Train things with their masks.
 
     Args:
         close: share of the pictures in which things nearly touch.
-        near: how much places decide at first.
+        near: initial weight of places in the assignment.
     """
     batches = ahead(lambda step: make_batch(SCENES, f"{seed}-{step}", close), loop.step)
     for step in loop.steps():

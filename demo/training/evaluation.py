@@ -1,8 +1,7 @@
 """
 Held-out scenes: how often a right prompt beats a wrong one on the same picture.
 
-Scenes come from seeds that training never uses.  Pictures go through files and sizes as users send
-them.
+Scenes come from seeds that training never uses.  Pictures vary in file format and size like those of users.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +30,7 @@ class Case:
     A picture with a statement that is true of it and one that is false.
 
     Attributes:
-        statements: the same two, before they became texts.
+        statements: both statements, whose texts are the prompts.
     """
 
     image: Image
@@ -44,11 +43,11 @@ def cases(
     kind: str, count: int, seed: str = "held-out", gap: float | None = None, single: bool = False
 ) -> Iterator[Case]:
     """
-    *count* cases of one kind, always the same.
+    Yield *count* cases of one kind, deterministic.
 
     Args:
-        gap: how many radii things are apart.
-        single: of each thing that the right prompt names there is one, so it is also right where "a circle"
+        gap: distance between things, in radii.
+        single: each thing that the right prompt names exists once, so it is also right if "a circle"
             means exactly one.
     """
     random = Random(f"{seed}-{kind}")
@@ -66,7 +65,7 @@ def cases(
 
 
 def vqa_scores(model: ClipFlanT5, asked: Sequence[tuple[Image, str]]) -> list[tuple[float, float]]:
-    """VQAScore (as the released code has it) and log-odds of each (image, prompt)."""
+    """Return VQAScore (as in the released code) and log-odds of each (image, prompt)."""
     calls = [LikelihoodCall(image, QUESTION.replace("{}", text)) for image, text in asked]
     scores = []
     for start in range(0, len(calls), BATCH):
@@ -78,7 +77,7 @@ def vqa_scores(model: ClipFlanT5, asked: Sequence[tuple[Image, str]]) -> list[tu
 
 
 def clip_scores(model: Clip, asked: Sequence[tuple[Image, str]]) -> list[float]:
-    """Cosine of each (image, prompt)."""
+    """Return the cosine of each (image, prompt)."""
     scores = []
     for image, text in asked:
         calls = [model.prepare(ImageCall(image)), model.prepare(TextCall(text))]
@@ -90,7 +89,7 @@ def clip_scores(model: Clip, asked: Sequence[tuple[Image, str]]) -> list[float]:
 
 
 def report(vqa: ClipFlanT5, clip: Clip, count: int, say: Callable[[str], None] = print) -> None:
-    """Print the table of `docs/demo-world.md`, but for DSG."""
+    """Print the table of `docs/demo-world.md`, except DSG."""
     say(f"held-out scenes, {count} pictures per kind: right prompt above the wrong one, %")
     say(f"{'kind':<16} {'VQAScore':>9} {'CLIPScore':>10} {'single yes/no':>14}")
     for kind, gap in (*((kind, None) for kind in KINDS), ("count", CLOSE)):

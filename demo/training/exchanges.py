@@ -1,4 +1,4 @@
-"""What the question LLM is told in each call, and what it is to answer."""
+"""The prompts of the question LLM's calls, and the expected answers."""
 
 import json
 from dataclasses import replace
@@ -22,10 +22,10 @@ TOLD = {
 
 def exchange(style: str, prompt: str, statement: Statement | None, random: Random) -> tuple[str, str]:
     """
-    The user message of a call about *prompt*, and the answer.
+    Return the user message of a call about *prompt*, and the answer.
 
     Args:
-        statement: what *prompt* says; None where it is outside the language, and the answer empty.
+        statement: meaning of *prompt*; None if it is outside the language, then the answer is empty.
     """
     message = user_message(style, prompt)
     if style == ANSWERS:
@@ -36,25 +36,27 @@ def exchange(style: str, prompt: str, statement: Statement | None, random: Rando
     name, write = STYLES[style]
     if style in TOLD and statement is not None:
         title, first, between = TOLD[style]
-        whole = random.random() < 0.5  # or without the keywords that nothing is to be asked about
+        whole = random.random() < 0.5  # or without the keywords that have no question
         entries = [entry for entry in STYLES[first][1](statement) if whole or entry.get("groundable", True)]
-        told = between.join(f"{entry['id']} {entry.get('tuple') or entry['text']}" for entry in entries)
-        message += f"\n{title}: {told}"
+        listing = between.join(f"{entry['id']} {entry.get('tuple') or entry['text']}" for entry in entries)
+        message += f"\n{title}: {listing}"
     return message, compact(name, write(statement) if statement else [])
 
 
 def compact(name: str, entries: list[Any]) -> str:
-    """JSON without spaces."""
+    """Return JSON without spaces."""
     return json.dumps({name: entries}, separators=(",", ":"))
 
 
 def listed(questions: Entries) -> str:
-    """ "1 Is there a circle? yes, no; 2 What color is the circle? red, green, blue, yellow" """
+    """
+    Return a list like "1 Is there a circle? yes, no; 2 What color is the circle? red, green, blue, yellow".
+    """
     return "; ".join(f"{n} {q['text']} {', '.join(q['choices'])}" for n, q in enumerate(questions, 1))
 
 
 def answers(questions: Entries, statement: Statement | None) -> list[str]:
-    """What the caption says to each question: "no" or "unknown" to those that are not its own."""
+    """Return the caption's answer to each question: "no" or "unknown" for questions of other statements."""
     known = {question["text"]: question["answer"] for question in (tifa(statement) if statement else [])}
     return [
         known.get(question["text"], "no" if question["choices"] == list(YES_NO) else "unknown")
@@ -63,7 +65,7 @@ def answers(questions: Entries, statement: Statement | None) -> list[str]:
 
 
 def asked_about(statement: Statement | None, random: Random) -> Entries:
-    """The questions of *statement*; in two of three cases with some of other statements like it."""
+    """Return the questions of *statement*; in two of three cases also some of similar statements."""
     if statement is None:
         mention = Mention(random.choice(SHAPES), random.choice(tuple(COLOURS)))
         return tifa(Statement("presence", mention))
@@ -80,7 +82,7 @@ def asked_about(statement: Statement | None, random: Random) -> Entries:
 
 
 def near_miss(statement: Statement, random: Random) -> Statement:
-    """Another statement that differs from *statement* in a word or two."""
+    """Return a statement that differs from *statement* in a word or two."""
     other = statement
     while other == statement or len(set(mentions(other))) < len(mentions(other)):
         other = reworded(other, random)
@@ -88,7 +90,7 @@ def near_miss(statement: Statement, random: Random) -> Statement:
 
 
 def reworded(statement: Statement, random: Random) -> Statement:
-    """*statement* with one word changed, or with the colours of its mentions changed over."""
+    """Return *statement* with one word changed, or with the colours of its mentions swapped."""
     second = statement.second
     change = random.random()
     if statement.kind == "count" and change < 0.4:
@@ -104,7 +106,7 @@ def reworded(statement: Statement, random: Random) -> Statement:
 
 
 def another(words: Mention, random: Random) -> Mention:
-    """*words* with another shape, colour or size."""
+    """Return *words* with another shape, colour or size."""
     change = random.random()
     if words.size and change < 0.4:
         return replace(words, size=random.choice(SIZES))

@@ -1,8 +1,8 @@
 """
-What a statement says, word by word, and the open question that each word answers.
+The facts of a statement, word by word, and the open question that each word answers.
 
-DSG asks for every fact by yes or no (`scene_graph`).  The other styles also ask openly: "Is the circle
-red?" is also "What color is the circle?", with the answer "red".
+DSG has a yes/no question for every fact (`scene_graph`).  The other styles also have open ones: "Is the
+circle red?" is also "What color is the circle?", with the answer "red".
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class OpenQuestion:
     A question that is answered by a word.
 
     Attributes:
-        answer: what the statement says.
+        answer: according to the statement.
         answers: every possible answer, with the statement that would make it right.
     """
 
@@ -30,17 +30,17 @@ class OpenQuestion:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What to choose from: four colours, or every other answer; the order tells nothing."""
+        """The choices: four colours, or every other answer; their order does not reveal the right one."""
         return next((four for four in PALETTES if self.answer in four), tuple(self.answers))
 
 
 def mentions(statement: Statement) -> list[Mention]:
-    """The mentions of *statement* in the order of its words."""
+    """Return the mentions of *statement* in the order of its words."""
     return [words for words in (statement.first, statement.second) if words is not None]
 
 
 def ask_openly(asks: Statement) -> OpenQuestion | None:
-    """The open question that a fact answers, None for a fact that is just there or not."""
+    """Return the open question that a fact answers, None for a fact about presence."""
     first = asks.first
     if asks.kind == "count":
         answers = {word: replace(asks, number=n) for n, word in enumerate(NUMBERS, 1)}
@@ -60,7 +60,7 @@ def ask_openly(asks: Statement) -> OpenQuestion | None:
 
 
 def open_question(asks: Statement, statement: Statement) -> OpenQuestion | None:
-    """The same, but None where *statement* gives it two answers: "a red circle and a blue circle"."""
+    """Return the open question, None if *statement* has two answers: "a red circle and a blue circle"."""
     if asks.kind == "size" and not only(unsized(asks.first), statement):
         return None
     if asks.kind == "presence" and not only(Mention(asks.first.shape), statement):
@@ -69,22 +69,22 @@ def open_question(asks: Statement, statement: Statement) -> OpenQuestion | None:
 
 
 def unsized(words: Mention) -> Mention:
-    """*words* without their size."""
+    """Return *words* without their size."""
     return replace(words, size=None)
 
 
 def only(words: Mention, statement: Statement) -> bool:
-    """Whether *words* can mean just one of the things that *statement* names."""
+    """Return True if *words* can mean only one of the things that *statement* names."""
     return sum(overlap(words, other) for other in mentions(statement)) == 1
 
 
 def overlap(one: Mention, other: Mention) -> bool:
-    """Whether one thing can be both, size left aside."""
+    """Return True if one thing can match both, ignoring size."""
     return one.shape == other.shape and (None in (one.colour, other.colour) or one.colour == other.colour)
 
 
 def facts(statement: Statement) -> list[tuple[str, Statement]]:
-    """The content words of *statement* in order, each with what it says."""
+    """Return the content words of *statement* in order, each with its fact."""
     if statement.kind == "negation":
         return [(f"no {statement.first.words}", statement)]
     if statement.kind == "count":
@@ -97,7 +97,7 @@ def facts(statement: Statement) -> list[tuple[str, Statement]]:
 
 
 def words_of(words: Mention, plural: bool = False) -> list[tuple[str, Statement]]:
-    """The words of a mention, each with what it says of the thing."""
+    """Return the words of a mention, each with its fact about the thing."""
     plain = Mention(words.shape)
     found = [(PLURALS[words.shape] if plural else words.shape, Statement("presence", plain))]
     if words.colour:
@@ -108,7 +108,7 @@ def words_of(words: Mention, plural: bool = False) -> list[tuple[str, Statement]
 
 
 def exactly_one(statement: Statement) -> list[Mention]:
-    """The things that *statement* has one of in so many words: "a circle" is not two."""
+    """Return the things that *statement* names once, such as "a circle", which is not two."""
     if statement.kind in ("count", "negation"):
         return []
     return [words for words in mentions(statement) if words.size is None and only(words, statement)]

@@ -2,7 +2,7 @@
 The language of the demo world: statements about scenes, their truth, and questions about them.
 
 A statement is a prompt a user may type ("a red circle left of a blue square"); its truth in a scene
-is True, False, or None where people could disagree and nobody is asked.
+is True, False, or None if it is ambiguous; ambiguous statements are not used.
 """
 
 from dataclasses import dataclass, replace
@@ -33,28 +33,28 @@ WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Words for a thing: a shape, perhaps its colour, perhaps its size."""
+    """Words for a thing: a shape, optionally a colour and a size."""
 
     shape: str
     colour: str | None = None
     size: str | None = None
 
     def matches(self, thing: Thing) -> bool:
-        """Whether *thing* is meant, size left aside."""
+        """Return True if *thing* matches, ignoring size."""
         return thing.shape == self.shape and self.colour in (None, thing.colour)
 
     @property
     def words(self) -> str:
-        """ "small red circle" """
+        """Such as "small red circle"."""
         return " ".join(word for word in (self.size, self.colour, self.shape) if word)
 
     @property
     def noun(self) -> str:
-        """ "a small red circle" """
+        """Such as "a small red circle"."""
         return f"{'an' if self.words[0] in 'aeiou' else 'a'} {self.words}"
 
     def plural(self, number: int) -> str:
-        """ "red circles", or "red circle" where there is one."""
+        """Return "red circles", or "red circle" for one."""
         shape = self.shape if number == 1 else PLURALS[self.shape]
         return " ".join(word for word in (self.colour, shape) if word)
 
@@ -71,7 +71,7 @@ class Statement:
 
     @property
     def text(self) -> str:
-        """The statement as a user types it."""
+        """The statement as a user would type it."""
         if self.kind == "negation":
             return f"no {self.first.words}"
         if self.kind == "count":
@@ -81,7 +81,7 @@ class Statement:
         return f"{self.first.noun} {self.relation or 'and'} {self.second.noun}"
 
     def true_in(self, scene: Scene) -> bool | None:
-        """Truth in *scene*; None where it is arguable (a middling size, one of several twins)."""
+        """Return its truth in *scene*; None if it is ambiguous (a middling size, one of several twins)."""
         found = present(self.first, scene)
         if self.kind == "negation":
             return None if found is None else not found
@@ -102,12 +102,12 @@ class Statement:
 
 
 def matches(mention: Mention, scene: Scene) -> list[Thing]:
-    """The things *mention* may mean, size left aside."""
+    """Return the things *mention* may mean, ignoring size."""
     return [thing for thing in scene.things if mention.matches(thing)]
 
 
 def present(mention: Mention, scene: Scene) -> bool | None:
-    """Whether at least one such thing is there; a thing of middling size settles nothing."""
+    """Return True if at least one such thing exists; None if that depends on a thing of middling size."""
     things = matches(mention, scene)
     if mention.size is None:
         return bool(things)
@@ -121,7 +121,9 @@ def present(mention: Mention, scene: Scene) -> bool | None:
 
 
 def sample_statement(kind: str, truth: bool | None, scene: Scene, random: Random) -> Statement | None:
-    """A statement of *kind* with that *truth* in *scene*; most that are not true are one word from it."""
+    """
+    Sample a statement of *kind* with that *truth* in *scene*; most false ones are one word from a true one.
+    """
     for _ in range(12):
         statement = about(kind, scene, random)
         if not truth and statement.true_in(scene):
@@ -132,7 +134,7 @@ def sample_statement(kind: str, truth: bool | None, scene: Scene, random: Random
 
 
 def about(kind: str, scene: Scene, random: Random) -> Statement:
-    """A statement of *kind* about things of *scene*, mostly true."""
+    """Sample a statement of *kind* about things of *scene*, mostly true."""
     one, other = random.choice(scene.things), random.choice(scene.things)
     first, second = mention(one, random), Mention(other.shape, other.colour)
     if kind == "count":
@@ -157,7 +159,7 @@ def mention(thing: Thing, random: Random) -> Mention:
 
 
 def random_mention(random: Random, scene: Scene) -> Mention:
-    """Any words at all, or words that each fit something in *scene*."""
+    """Sample arbitrary words, or words that each fit something in *scene*."""
     if random.random() < 0.5:
         shape, colour = random.choice(SHAPES), random.choice(tuple(COLOURS))
     else:
@@ -166,7 +168,7 @@ def random_mention(random: Random, scene: Scene) -> Mention:
 
 
 def one_word_off(statement: Statement, scene: Scene, random: Random) -> Statement:
-    """The statement with one word changed, or its two mentions changed over."""
+    """Return the statement with one word changed, or its two mentions swapped."""
     if statement.kind == "count":
         near = [n for n in (statement.number - 1, statement.number + 1) if 1 <= n <= MAX_THINGS]
         number = random.choice(near) if random.random() < 0.7 else random.randint(1, MAX_THINGS)
@@ -192,7 +194,7 @@ def one_word_off(statement: Statement, scene: Scene, random: Random) -> Statemen
 
 
 def reworded(words: Mention, scene: Scene, random: Random) -> Mention:
-    """*words* with another shape or colour, preferably one that *scene* has elsewhere."""
+    """Return *words* with another shape or colour, preferably one of another thing in *scene*."""
     thing = random.choice(scene.things)
     seen = random.random() < 0.6
     if words.colour and random.random() < 0.5:
@@ -215,7 +217,7 @@ class Question:
 
 
 def scene_graph(statement: Statement) -> list[Question]:
-    """The DSG questions of a statement: entities, then attributes and numbers, then relations."""
+    """Return the DSG questions of a statement: entities, then attributes and numbers, then relations."""
     graph: list[Question] = []
 
     def ask(kind: str, text: str, asks: Statement, *parents: int) -> int:

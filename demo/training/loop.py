@@ -1,4 +1,4 @@
-"""The training loop that all demo models share: seeded, resumable, and never silent."""
+"""The training loop of all demo models: seeded and resumable, with progress reports."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ REPORT_EVERY = 50  # steps
 
 
 class Stage(NamedTuple):
-    """How many steps, at which rate, and over how many of the last steps that falls to zero."""
+    """A number of steps, the learning rate, and the number of last steps in which it decays to zero."""
 
     steps: int
     rate: float
@@ -24,7 +24,7 @@ class Loop:
     """
     A stage's steps of AdamW: warm-up, a constant rate, then a decay to zero over the last steps.
 
-    State is saved every two minutes under *path*; the same call resumes where it was left.
+    State is saved every two minutes under *path*; a call with the same path resumes.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Loop:
         self._say(f"{self._path.stem}: resuming at step {self.step}")
 
     def save(self) -> None:
-        """Write the state beside the old one, then put it in its place."""
+        """Write the state to a temporary file, then replace the old one."""
         state = {
             "student": self._student.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -70,7 +70,7 @@ class Loop:
         fresh.replace(self._path)
 
     def steps(self) -> Iterator[int]:
-        """The numbers of the steps still to do; saves and reports on the way."""
+        """Yield the numbers of the remaining steps; save and report periodically."""
         began, first, saved = time.monotonic(), self.step, time.monotonic()
         while self.step < self._steps:
             yield self.step
@@ -85,7 +85,7 @@ class Loop:
         self.save()
 
     def minimise(self, losses: dict[str, torch.Tensor]) -> None:
-        """One step down the sum of *losses*."""
+        """Do one optimiser step on the sum of *losses*."""
         self.optimizer.zero_grad(set_to_none=True)
         torch.stack(list(losses.values())).sum().backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self._student.parameters(), 1.0)

@@ -1,4 +1,4 @@
-"""Statements about scenes as GenEval's metadata: which objects, how many, in which colour and place."""
+"""Statements about scenes as GenEval's metadata: objects, counts, colours and positions."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from demo.training.language import Mention, Statement
 
 def metadata_of(statement: Statement) -> dict[str, Any] | None:
     """
-    What `options.geneval` takes; None where GenEval has no words for it.
+    Return the value of `options.geneval`; None if GenEval cannot express the statement.
 
-    It cannot say that there is none of a thing, nor how large one is, nor speak of two things of one shape.
-    It counts things by shape alone, so that of "two red squares" there may be no third square in blue.
+    It cannot express that a thing is absent, its size, or two things of one shape.  It counts things by shape
+    alone, so for "two red squares" there must not be a third square in blue.
     """
     first, second, number = statement.first, statement.second, statement.number
     if second and first.shape == second.shape:
@@ -31,6 +31,6 @@ def metadata_of(statement: Statement) -> dict[str, Any] | None:
 
 
 def clause_of(words: Mention, count: int = 1) -> dict[str, Any]:
-    """So many things of a shape, perhaps of a colour."""
+    """Return a number of things of a shape, optionally of a colour."""
     colour = {"color": words.colour} if words.colour else {}
     return {"class": words.shape, "count": count, **colour}

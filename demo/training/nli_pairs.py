@@ -1,7 +1,7 @@
 """
 Premises and hypotheses of the demo world: a prompt, and a question with its answer.
 
-A pair is right where the prompt says so much.  A wrong one has another answer, or asks about another
+A pair is right if the prompt entails it.  A wrong one has another answer, or is about another
 thing; most of them are one word from right.
 """
 
@@ -24,7 +24,7 @@ OPPOSITE = {
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A prompt, a question with its answer, and whether the prompt says so."""
+    """A prompt, a question with its answer, and True if the prompt entails it."""
 
     premise: str
     hypothesis: str
@@ -32,7 +32,7 @@ class Pair:
 
 
 def draw(random: Random, *, unseen: bool = False) -> Pair:
-    """A pair about any statement, or about an *unseen* one that is never trained on."""
+    """Sample a pair about any statement, or about an *unseen* one that is never trained on."""
     while True:
         statement = any_statement(random.choice(MIX), random)
         if held_out(statement) is not unseen:
@@ -43,7 +43,7 @@ def draw(random: Random, *, unseen: bool = False) -> Pair:
 
 
 def right(statement: Statement, random: Random) -> tuple[str, bool]:
-    """A question that *statement* answers, with that answer."""
+    """Sample a question that *statement* answers, with that answer."""
     question = random.choice(scene_graph(statement))
     asked = open_question(question.asks, statement)
     if asked is not None and random.random() < 0.5:
@@ -52,7 +52,7 @@ def right(statement: Statement, random: Random) -> tuple[str, bool]:
 
 
 def wrong(statement: Statement, random: Random) -> tuple[str, bool] | None:
-    """A question with an answer that *statement* does not give; None where this try found none."""
+    """Sample a question with an answer that *statement* does not entail; None if this try found none."""
     choice = random.random()
     if choice < 0.1:
         return f"{random.choice(scene_graph(statement)).text} no", False
@@ -77,7 +77,7 @@ def wrong(statement: Statement, random: Random) -> tuple[str, bool] | None:
 
 
 def other_answer(statement: Statement, random: Random) -> tuple[str, bool] | None:
-    """An open question of *statement* with another of its answers."""
+    """Sample an open question of *statement* with another of its answers."""
     asked = ask_openly(random.choice(scene_graph(statement)).asks)
     if asked is None:
         return None
@@ -86,7 +86,7 @@ def other_answer(statement: Statement, random: Random) -> tuple[str, bool] | Non
 
 
 def says(statement: Statement, asks: Statement) -> bool | None:
-    """Whether *statement* says as much as *asks*; None where people could disagree."""
+    """Return True if *statement* entails *asks*; None if it is ambiguous."""
     if "negation" in (statement.kind, asks.kind):
         return None if statement.kind == asks.kind and covers(statement.first, asks.first) else False
     if asks.kind == "count":
@@ -107,7 +107,7 @@ def says(statement: Statement, asks: Statement) -> bool | None:
 
 
 def covers(general: Mention, words: Mention) -> bool:
-    """Whether what *words* mean is also meant by *general*: "a circle" by "a small red circle"."""
+    """Return True if *general* includes *words*, as "a circle" includes "a small red circle"."""
     return (
         general.shape == words.shape
         and general.colour in (None, words.colour)

@@ -1,8 +1,8 @@
 """
-Train the demo NLI model: a tiny BERT that says whether a prompt entails a question with its answer.
+Train the demo NLI model: a tiny BERT that decides if a prompt entails a question with its answer.
 
-It knows the language of the demo world.  Every other word is one and the same to it, and nothing
-that holds one is entailed.
+Its vocabulary is the language of the demo world.  All other words are one unknown token, and a text that
+contains it is never entailed.
 """
 
 import json
@@ -28,7 +28,7 @@ LABELS = {0: "not_entailment", 1: "entailment"}
 
 
 def make_tokenizer(directory: Path) -> Tokenizer:
-    """Write, and return, a tokenizer that has the world's words and those of its questions, and no other."""
+    """Write and return a tokenizer with the world's words and those of its questions only."""
     vocabulary = [PAD, UNKNOWN, START, END, *sorted(WORDS | {*ASKING.split()})]
     words = Tokenizer(models.WordLevel({word: n for n, word in enumerate(vocabulary)}, UNKNOWN))
     words.normalizer = normalizers.Lowercase()
@@ -51,7 +51,7 @@ def make_tokenizer(directory: Path) -> Tokenizer:
 
 
 def configuration(words: Tokenizer) -> BertConfig:
-    """Three layers: which words belong together, which things are meant, and whether they agree."""
+    """Return three layers: to group words, to find the things that they mean, and to compare."""
     return BertConfig(
         vocab_size=words.get_vocab_size(),
         hidden_size=64,
@@ -69,7 +69,7 @@ def configuration(words: Tokenizer) -> BertConfig:
 
 
 def make_batch(pairs: Sequence[Pair], words: Tokenizer) -> dict[str, torch.Tensor]:
-    """What the network is given for *pairs*."""
+    """Return the network's inputs for *pairs*."""
     words.enable_truncation(LENGTH)
     words.enable_padding(pad_id=words.token_to_id(PAD), pad_token=PAD)
     encoded = words.encode_batch([(pair.premise, pair.hypothesis) for pair in pairs])
@@ -81,7 +81,7 @@ def make_batch(pairs: Sequence[Pair], words: Tokenizer) -> dict[str, torch.Tenso
 
 
 def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) -> None:
-    """Train from nothing (or from where *work* was left) and write a checkpoint to *directory*."""
+    """Train from scratch (or resume from *work*) and write a checkpoint to *directory*."""
     torch.manual_seed(SEED)
     words = make_tokenizer(directory)
     student = BertForSequenceClassification(configuration(words))

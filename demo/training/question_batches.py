@@ -20,15 +20,15 @@ IGNORE = -100
 @dataclass(frozen=True, slots=True)
 class Batch:
     """
-    Packed rows of pairs, each pair blind to its neighbours; (rows, length) but for the mask.
+    Packed rows of pairs, without attention between pairs; (rows, length) except for the mask.
 
     Attributes:
         ids: token ids.
-        labels: the next token where it belongs to an answer, else IGNORE.
-        alike: at the second shape word of a prompt, 1 if it is the first again, else 0; IGNORE elsewhere.
-        own: at the end of each question that is to be answered, 1 if it is one of the prompt's own, else 0.
+        labels: the next token if it belongs to an answer, else IGNORE.
+        alike: at the second shape word of a prompt, 1 if it equals the first, else 0; IGNORE elsewhere.
+        own: at the end of each question to answer, 1 if it is one of the prompt's own, else 0.
         positions: counted from the start of each pair.
-        mask: (rows, 1, length, length) True where a token may look.
+        mask: (rows, 1, length, length) True where a token may attend.
     """
 
     ids: torch.Tensor
@@ -40,7 +40,7 @@ class Batch:
 
 
 def make_batch(step: int, words: Tokenizer, calls: Sequence[str]) -> Batch:
-    """The batch of *step*, always the same."""
+    """Return the batch of *step*, deterministic."""
     random = Random(f"{SEED}-{step}")
     long = step % LONG_EVERY == LONG_EVERY - 1
     length, rows = (2 * LENGTH, ROWS // 2) if long else (LENGTH, ROWS)
@@ -55,7 +55,7 @@ def make_batch(step: int, words: Tokenizer, calls: Sequence[str]) -> Batch:
 
 
 def pack(draw: Callable[[], tuple[str, str]], words: Tokenizer, length: int) -> list[tuple[int, ...]]:
-    """One row of *length*: (id, label, alike, own, position, number of the pair) of each token."""
+    """Return one row of *length*: (id, label, alike, own, position, number of the pair) of each token."""
     row: list[tuple[int, ...]] = []
     number = 0
     while True:
@@ -76,13 +76,13 @@ def pack(draw: Callable[[], tuple[str, str]], words: Tokenizer, length: int) -> 
 
 
 def end_of_prompt(names: list[str]) -> int:
-    """Where the line ends that has the prompt; *names* are a message's tokens."""
+    """Return the end of the line with the prompt; *names* are a message's tokens."""
     breaks = [n for n, name in enumerate(names) if name == "\n"]  # ahead of the prompt and behind it
     return breaks[1] if len(breaks) > 1 else len(names)
 
 
 def same_shape(names: list[str]) -> list[int]:
-    """IGNORE for each token of a prompt but the second of two shape words: is it the first again?"""
+    """Return the label `alike` at the second shape word of a prompt, IGNORE for all other tokens."""
     places = [n for n, name in enumerate(names[: end_of_prompt(names)]) if name in SHAPES]
     found = [IGNORE] * len(names)
     if len(places) == 2:
@@ -91,7 +91,9 @@ def same_shape(names: list[str]) -> list[int]:
 
 
 def own_questions(names: list[str], answer: str) -> list[int]:
-    """IGNORE for each token but the end of a question that *answer* answers: does it fit the prompt?"""
+    """
+    Return the label `own` at the end of each question that *answer* answers, IGNORE for all other tokens.
+    """
     found = [IGNORE] * len(names)
     if answer.startswith('{"answers"'):
         ends = [n for n, name in enumerate(names) if name == "?" and n > end_of_prompt(names)]

@@ -1,8 +1,8 @@
 """
-The prompts that the demo question LLM is trained on, each with the answer it is to give.
+The training prompts of the demo question LLM, each with its answer.
 
 Statements of the demo world as people type them, in every style of questions, and prompts outside its
-language, which get no questions at all.
+language, which get no questions.
 """
 
 import re
@@ -27,7 +27,7 @@ READING_CALLS = (*CALLS, *[ANSWERS] * 16)  # where reading is practised
 # Relation has the longest answers and needs the most practice.
 MIX = ("presence", "binding", "binding", "count", "relation", "relation", "negation", "size")
 KNOWN = WORDS | {"the"}
-PICTURED_WORDS = (  # things people ask pictures of, and near misses of the world's words
+PICTURED_WORDS = (  # things that people describe, and near misses of the world's words
     "dog cat horse bird bear cow sheep elephant zebra fish person man woman boy girl child people"
     " car bus truck train bicycle boat airplane road street city house building tower bridge castle"
     " tree flower grass forest mountain beach sea river lake sky cloud sun moon snow rain night day"
@@ -43,7 +43,7 @@ PICTURED = PICTURED_WORDS.split()
 
 
 def held_out(statement: Statement) -> bool:
-    """One statement in ten is never trained on, however it is typed."""
+    """Return True for one statement in ten, which is never trained on, however it is typed."""
     return zlib.crc32(statement.text.encode()) % 10 == 0
 
 
@@ -54,7 +54,7 @@ def any_mention(random: Random, sized: float = 0.0) -> Mention:
 
 
 def any_statement(kind: str, random: Random) -> Statement:
-    """A statement of *kind* with any words; of two mentions, half share their shape."""
+    """Sample a statement of *kind* with any words; of two mentions, half share their shape."""
     if kind == "count":
         return Statement(kind, any_mention(random), number=random.randint(1, len(NUMBERS)))
     if kind == "size":
@@ -70,7 +70,7 @@ def any_statement(kind: str, random: Random) -> Statement:
 
 
 def typed(text: str, random: Random) -> str:
-    """*text* as one person or another types it."""
+    """Vary *text* like different people's typing."""
     if random.random() < 0.25:  # other articles, or none
         article = random.choice(("", "the "))
         text = re.sub(r"\ban? ", article, text)
@@ -82,7 +82,7 @@ def typed(text: str, random: Random) -> str:
 
 
 def english() -> list[str]:
-    """Words that say nothing in the demo world."""
+    """Return words without a meaning in the demo world."""
     found = {word for text in topics.values() for word in re.findall(r"\b[a-z]{2,12}\b", text)}
     return sorted(found - KNOWN)
 
@@ -92,7 +92,7 @@ PASSAGES = tuple(topics.values())
 
 
 def foreign_word(random: Random) -> str:
-    """A word of no meaning here: pictured, of a manual, or of no language."""
+    """Sample a word outside the language: of things in pictures, of a manual, or of random letters."""
     choice = random.random()
     if choice < 0.5:
         return random.choice([word for word in PICTURED if word not in KNOWN])
@@ -102,7 +102,7 @@ def foreign_word(random: Random) -> str:
 
 
 def foreign(random: Random) -> str:
-    """A prompt outside the language, most of them only just."""
+    """Sample a prompt outside the language, usually by a small margin."""
     choice = random.random()
     if choice < 0.25:  # English, with a few words of the world
         count = random.randint(1, 12)
@@ -135,7 +135,7 @@ def foreign(random: Random) -> str:
 
 
 def long_pair(random: Random) -> tuple[str, str]:
-    """A passage of English of up to a few hundred tokens, and no questions."""
+    """Sample an English passage of up to a few hundred tokens, with no questions."""
     text = random.choice(PASSAGES)
     at = random.randrange(max(1, len(text) - 600))
     style = random.choice([style for style in STYLES if style not in TOLD])
@@ -143,7 +143,7 @@ def long_pair(random: Random) -> tuple[str, str]:
 
 
 def pair(random: Random, calls: Sequence[str] = CALLS) -> tuple[str, str]:
-    """The user message of one of *calls* and its answer."""
+    """Sample the user message of one of *calls* and its answer."""
     style = random.choice(calls)
     first = style in STYLES and style not in TOLD
     if random.random() < (FOREIGN if first else FOREIGN_LATER):

@@ -1,4 +1,6 @@
-"""A tokenizer for the demo question LLM: the world's words whole, and whole what every answer repeats."""
+"""
+A tokenizer for the demo question LLM: the world's words and repeated parts of answers are single tokens.
+"""
 
 import json
 import re
@@ -42,7 +44,7 @@ COMMON = re.compile(
 
 
 def fragments(message: str, answer: str) -> set[str]:
-    """The texts of a call that are to be one token each."""
+    """Return the texts of a call that should be one token each."""
     found = {*COMMON.findall(message), *COMMON.findall(answer)}
     if not answer.startswith('{"answers"'):
         found |= {piece for text in SAID.split(answer) for piece in CUT.split(text) if piece}
@@ -50,7 +52,7 @@ def fragments(message: str, answer: str) -> set[str]:
 
 
 def corpus(random: Random) -> Iterator[str]:
-    """The world's words, as prompts and answers have them, and some English."""
+    """Yield the world's words, as prompts and answers have them, and some English."""
     words = {*KNOWN, *PLURALS.values(), "yes", "unknown"}
     for word in sorted(words):
         yield from [f' {word} {word.capitalize()} "{word}"'] * 2000
@@ -61,7 +63,7 @@ def corpus(random: Random) -> Iterator[str]:
 
 
 def train_tokenizer(directory: Path) -> None:
-    """Write a byte-level BPE tokenizer: it has a piece for every byte, so no text is unknown."""
+    """Write a byte-level BPE tokenizer, which has a token for every byte, so no text is unknown."""
     random = Random(SEED)
     words = Tokenizer(models.BPE())
     words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

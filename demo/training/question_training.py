@@ -1,15 +1,14 @@
 """
 Train the demo question LLM: a tiny Llama that writes questions about a statement as JSON, in every style.
 
-It knows the language of the demo world, in the few ways people type it.  Whatever else it reads,
-plain English or a statement with one foreign word in it, it answers with no questions at all, so
-that the service can refuse instead of inventing some.
+It supports the language of the demo world, in a few ways of typing.  For all other prompts, plain English
+or a statement with one foreign word, it returns no questions, so that the service can refuse them.
 
-The answers alone never teach it that "a red circle and a blue circle" has one shape, to be asked for
-once: a small head, there in training only, asks the middle layer at the second shape word.
+Answers alone never teach it that "a red circle and a blue circle" has one shape, which needs one question:
+a small head, used in training only, predicts this from the middle layer at the second shape word.
 
-Nor do they teach it soon that "Is the circle blue?" does not fit "a red circle".  So a second stage has it
-answer questions about prompts half of the time, and another head asks at each question whether it fits.
+They also teach it too slowly that "Is the circle blue?" does not fit "a red circle".  So in a second stage
+half of the samples are answers to questions about prompts, and another head predicts if a question fits.
 """
 
 from collections.abc import Callable
@@ -34,7 +33,7 @@ MIDDLE, READ = 2, 3  # layers below the side heads
 
 
 def configuration(words: Tokenizer) -> LlamaConfig:
-    """Heads are 32 wide, the least that vLLM's attention kernels take."""
+    """Return a configuration with heads 32 wide, the minimum of vLLM's attention kernels."""
     return LlamaConfig(
         vocab_size=words.get_vocab_size(),
         hidden_size=128,
@@ -60,7 +59,7 @@ class Student(nn.Module):
         self.alike = nn.Linear(llama.config.hidden_size, 2)
 
     def forward(self, batch: Batch) -> dict[str, torch.Tensor]:
-        """Losses by name; `right` is the share of answer tokens foreseen."""
+        """Return losses by name; `right` is the share of answer tokens predicted."""
         output = self.llama.model(
             batch.ids,
             attention_mask=batch.mask,
@@ -80,7 +79,7 @@ class Student(nn.Module):
 
 
 class Reader(Student):
-    """The student of the second stage, with a head more."""
+    """The student of the second stage, with an additional head."""
 
     def __init__(self, student: Student) -> None:
         super().__init__(student.llama)
@@ -88,7 +87,7 @@ class Reader(Student):
         self.own = nn.Linear(student.llama.config.hidden_size, 2)
 
     def forward(self, batch: Batch) -> dict[str, torch.Tensor]:
-        """The same losses, and whether each question fits the prompt."""
+        """Return the losses, with one for whether each question fits the prompt."""
         losses = super().forward(batch)
         asked = batch.own != IGNORE
         if asked.any():
@@ -98,7 +97,7 @@ class Reader(Student):
 
 
 def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) -> None:
-    """Train from nothing (or from where *work* was left) and write a checkpoint to *directory*."""
+    """Train from scratch (or resume from *work*) and write a checkpoint to *directory*."""
     torch.manual_seed(SEED)
     if not (directory / "tokenizer.json").exists():
         train_tokenizer(directory)
@@ -115,12 +114,12 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
 
 
 def make_reading(done: int, words: Tokenizer, step: int) -> Batch:
-    """A batch of the stages that practise reading; *done* steps were before."""
+    """Return a batch of the stages for reading, after *done* earlier steps."""
     return make_batch(done + step, words, READING_CALLS)
 
 
 def practise(student: Student, loop: Loop, make: Callable[[int], Batch]) -> None:
-    """All steps of a stage."""
+    """Run all steps of a stage."""
     for step in loop.steps():
         with torch.autocast("cpu", torch.bfloat16):
             losses = student(make(step))

@@ -1,4 +1,4 @@
-"""How well the question LLM writes every style.  What the questions are worth, `make figures` measures."""
+"""Evaluation of the question LLM in every style.  `make figures` measures the quality of the questions."""
 
 from collections.abc import Callable
 from random import Random
@@ -14,7 +14,7 @@ MAX_TOKENS = 400
 
 
 def written_right(llm: QuestionLLM, style: str, count: int) -> float:
-    """Share of held-out statements, as people type them, whose answer in *style* is right to the letter."""
+    """Return the share of held-out statements whose answer in *style* is exactly right."""
     random = Random(f"held-out-{style}")
     right = made = 0
     while made < count:
@@ -27,13 +27,13 @@ def written_right(llm: QuestionLLM, style: str, count: int) -> float:
 
 
 def answered(llm: QuestionLLM, message: str) -> str:
-    """What the LLM writes, or nothing where it does not come to an end."""
+    """Return the LLM's answer, empty if it does not end."""
     (outcome,) = llm.score([llm.prepare(GenerateCall("", message, MAX_TOKENS))])
     return outcome.text if isinstance(outcome, Text) else ""
 
 
 def report(llm: QuestionLLM, count: int, say: Callable[[str], None] = print) -> None:
-    """Print the table of `docs/demo-world.md` that has to do with question styles."""
+    """Print the table of question styles of `docs/demo-world.md`."""
     say(f"held-out statements, {count} per style: answers that are right to the letter, %")
     for style in (*STYLES, ANSWERS):
         say(f"{style:<18} {100 * written_right(llm, style, count):>6.1f}")

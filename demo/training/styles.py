@@ -1,8 +1,8 @@
 """
-The answer that the demo question LLM is to give in each style of questions, for one statement.
+The expected answer of the demo question LLM in each style of questions, for one statement.
 
-Every function returns the entries of the answer's only list, in the form that the style's schema in
-`service/questions/styles` asks for.
+Every function returns the entries of the answer's only list, in the form of the style's schema in
+`service/questions/styles`.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ SKILLS = {  # skill, subskill, type of the node
 
 
 def dsg(statement: Statement) -> Entries:
-    """The scene graph in one call."""
+    """Return the scene graph in one call."""
     return [
         {"id": q.id, "kind": q.kind, "text": q.text, "depends_on": list(q.depends_on)}
         for q in scene_graph(statement)
@@ -49,12 +49,12 @@ def dsg(statement: Statement) -> Entries:
 
 
 def dsg_tuples(statement: Statement) -> Entries:
-    """DSG's first call of three: what there is to ask about."""
+    """Return DSG's first call of three: the tuples."""
     return [{"id": q.id, "tuple": f"{q.kind} ({arguments(q)})"} for q in scene_graph(statement)]
 
 
 def arguments(question: Question) -> str:
-    """What a tuple holds: "circle", "circle, red", "red circle, blue square, left of"."""
+    """Return a tuple's arguments: "circle", "circle, red", "red circle, blue square, left of"."""
     asks = question.asks
     if asks.kind == "negation":
         return asks.first.words
@@ -68,17 +68,17 @@ def arguments(question: Question) -> str:
 
 
 def dsg_questions(statement: Statement) -> Entries:
-    """DSG's second call: a question for each tuple."""
+    """Return DSG's second call: a question for each tuple."""
     return [{"id": q.id, "text": q.text} for q in scene_graph(statement)]
 
 
 def dsg_dependencies(statement: Statement) -> Entries:
-    """DSG's third call: what each question depends on."""
+    """Return DSG's third call: each question's dependencies."""
     return [{"id": q.id, "depends_on": list(q.depends_on)} for q in scene_graph(statement)]
 
 
 def tifa(statement: Statement) -> Entries:
-    """Every fact asked openly, where it can be, and by yes or no."""
+    """Return an open question for every fact that has one, and a yes/no question for every fact."""
     spans = {asks: span for span, asks in facts(statement)}
     entries: Entries = []
     for question in scene_graph(statement):
@@ -95,7 +95,7 @@ def chosen(choices: tuple[str, ...], answer: str) -> dict[str, Any]:
 
 
 def vq2(statement: Statement) -> Entries:
-    """Spans of the prompt, each with a question that it answers."""
+    """Return spans of the prompt, each with a question that it answers."""
     if statement.kind == "negation":
         return [{"answer": statement.first.words, "question": "What is missing?"}]
     whole = [words.noun for words in mentions(statement)] if statement.kind != "count" else [statement.text]
@@ -107,10 +107,10 @@ def vq2(statement: Statement) -> Entries:
 
 def gecko(statement: Statement) -> Entries:
     """
-    GECKO's first call: the content words.
+    Return GECKO's first call: the content words.
 
-    Of "no green star" only the "no" can be seen, and the second circle of "a red circle and a blue
-    circle" says nothing new: both are not groundable.
+    Of "no green star" only the "no" is visible, and the second circle of "a red circle and a blue
+    circle" adds nothing: both are not groundable.
     """
     words = [(word, KEYWORD_TYPES[kind_of(asks)], seen) for word, asks, seen in keywords(statement)]
     return [
@@ -120,7 +120,7 @@ def gecko(statement: Statement) -> Entries:
 
 
 def keywords(statement: Statement) -> list[tuple[str, Statement, bool]]:
-    """The content words, what each says, and whether there is a question about it."""
+    """Return the content words, each with its fact, and True if there is a question about it."""
     if statement.kind == "negation":
         thing = facts(Statement("presence", statement.first))
         return [("no", statement, True), *((word, asks, False) for word, asks in thing)]
@@ -130,12 +130,12 @@ def keywords(statement: Statement) -> list[tuple[str, Statement, bool]]:
 
 
 def kind_of(asks: Statement) -> str:
-    """The kind of the DSG question that asks for exactly this."""
+    """Return the kind of the DSG question for exactly this fact."""
     return scene_graph(asks)[-1].kind
 
 
 def gecko_questions(statement: Statement) -> Entries:
-    """GECKO's second call: one question for each groundable keyword."""
+    """Return GECKO's second call: one question for each groundable keyword."""
     entries: Entries = []
     for n, (_, asks, seen) in enumerate(keywords(statement), 1):
         asked = open_question(asks, statement)
@@ -147,7 +147,7 @@ def gecko_questions(statement: Statement) -> Entries:
 
 
 def skills(statement: Statement) -> Entries:
-    """Every fact with the skill that it needs; then "a circle", which means one and not two."""
+    """Return every fact with the skill that it needs; then "a circle", which means one and not two."""
     spans = {asks: span for span, asks in facts(statement)}
     graph = scene_graph(statement)
     entries = [annotation(q.id, q.kind, spans[q.asks], q.text, list(q.depends_on)) for q in graph]

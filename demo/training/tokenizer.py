@@ -30,13 +30,16 @@ OPEN = (
 
 
 def whole_words() -> list[str]:
-    """Texts in one piece: what questions repeat, and the world's words, also at the start of a quotation."""
+    """
+    Return the texts that are one token: repeated parts of questions, and the world's words, also after a
+    quote.
+    """
     quoted = ['"' + text for text in (*WORDS, *OPEN)]
     return sorted({"\u2581" + text.replace(" ", "\u2581") for text in (*REPEATED, *OPEN, *WORDS, *quoted)})
 
 
 def corpus(seed: int = 0) -> list[str]:
-    """Lines of English and of the demo world."""
+    """Return lines of English and of the demo world."""
     random = Random(seed)
     lines = [line for text in topics.values() for line in text.splitlines() if line.strip()]
     for _ in range(12_000):
@@ -47,7 +50,7 @@ def corpus(seed: int = 0) -> list[str]:
 
 
 def train_tokenizer(directory: Path) -> None:
-    """Write `spiece.model` and `tokenizer_config.json` as the published checkpoints have them."""
+    """Write `spiece.model` and `tokenizer_config.json` like the published checkpoints."""
     directory.mkdir(parents=True, exist_ok=True)
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(corpus()),

@@ -1,5 +1,5 @@
 """
-`python -m demo.training.train`: train all demo models from nothing, then print what they can do.
+`python -m demo.training.train`: train all demo models from scratch, then print their evaluation.
 
 Seeded and resumable: stop it at any time and start it again.  State is kept under `build/`.
 """
@@ -26,7 +26,7 @@ from models.families.question_llm.model import QuestionLLM
 
 
 def say(line: str) -> None:
-    """Print at once, also into a pipe."""
+    """Print and flush, also into a pipe."""
     print(line, flush=True)
 
 

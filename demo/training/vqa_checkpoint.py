@@ -42,7 +42,7 @@ PREPROCESSOR = {
 
 
 def configuration(vocabulary: int) -> dict[str, object]:
-    """`config.json` with the keys of the published checkpoints."""
+    """Return `config.json` with the keys of the published checkpoints."""
     return {
         "model_type": "clip_t5",
         "architectures": ["CLIPT5ForConditionalGeneration"],

@@ -1,4 +1,4 @@
-"""What the demo VQA model is asked while it learns, in every form that the service uses."""
+"""The training questions of the demo VQA model, in every form that the service uses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class TrainingQuestion:
 
 
 def sample_question(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> TrainingQuestion | None:
-    """A question of any form and a kind of *mix* about *scene*; None where what was drawn has no answer."""
+    """Sample a question of any form and a kind of *mix* about *scene*; None if the sample has no answer."""
     (form,) = random.choices(tuple(FORMS), tuple(FORMS.values()))
     openly = form == CHOICE_QUESTION or (form == ONE_WORD and random.random() < 0.5)
     if form == UNSURE and random.random() < 0.3:
@@ -68,7 +68,7 @@ def sample_question(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> T
 
 
 def ask(form: str, statement: Statement, scene: Scene, random: Random) -> TrainingQuestion | None:
-    """A question in *form* with a truth, about a part of *statement* or about all of it."""
+    """Return a question in *form* that has a truth, about a part of *statement* or about all of it."""
     if form == QUESTION:
         return closed(form, as_typed(statement.text, random), statement, scene)
     if form == TRUE_FOR:
@@ -83,12 +83,12 @@ def ask(form: str, statement: Statement, scene: Scene, random: Random) -> Traini
 
 
 def as_typed(text: str, random: Random) -> str:
-    """Sometimes with a capital letter or a full stop."""
+    """Randomly capitalise *text*, or add a full stop."""
     return text if random.random() < 0.9 else f"{text[0].upper()}{text[1:]}" + random.choice(("", "."))
 
 
 def closed(form: str, text: str, asks: Statement, scene: Scene) -> TrainingQuestion | None:
-    """Whether *asks* is true."""
+    """Return a yes/no question about *asks*."""
     truth = asks.true_in(scene)
     if truth is None and form != UNSURE:
         return None
@@ -102,9 +102,9 @@ def closed(form: str, text: str, asks: Statement, scene: Scene) -> TrainingQuest
 
 def opened(form: str, statement: Statement, scene: Scene, random: Random) -> TrainingQuestion | None:
     """
-    What colour, what size, how many, where.
+    Return an open question: what colour, what size, how many, where.
 
-    Of several right answers any is the label, so that the chances of all come out right.
+    If several answers are right, one is sampled as the label, so that the model learns their chances.
     """
     asked = ask_openly(statement if random.random() < 0.4 else random.choice(facts(statement))[1])
     right = [word for word, asks in asked.answers.items() if asks.true_in(scene)] if asked else []
@@ -118,7 +118,7 @@ def opened(form: str, statement: Statement, scene: Scene, random: Random) -> Tra
 
 
 def true_for(statement: Statement, scene: Scene, random: Random) -> TrainingQuestion | None:
-    """VQ2's question: a noun phrase that is there, one that is missing, or the answer to an open question."""
+    """Return VQ2's question: a noun phrase that is present or absent, or the answer to an open question."""
     asked = ask_openly(statement if random.random() < 0.3 else random.choice(facts(statement))[1])
     if statement.kind == "negation":
         return vq2(statement.first.words, MISSING, statement, (statement.first,), scene)
@@ -143,12 +143,12 @@ def vq2(
 
 
 def nouns(about: Statement) -> tuple[Mention, ...]:
-    """What the nouns of an open question mean: all circles, where it asks for the circle's colour."""
+    """Return the meanings of an open question's nouns: all circles, if it is about the circle's colour."""
     if about.kind == "presence":
         return (Mention(about.first.shape),)
     return tuple(mentions(about)) if about.second else (unsized(about.first),)
 
 
 def report_as(form: str, about: Statement) -> str:
-    """Statements are reported by kind, other questions by form."""
+    """Return the name to report: of statements their kind, of other questions their form."""
     return NAMES.get(form, about.kind)

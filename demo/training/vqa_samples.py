@@ -1,4 +1,4 @@
-"""Training batches for the demo VQA model: pictures, statements, and what the renderer knows."""
+"""Training batches for the demo VQA model: pictures, statements, and the renderer's ground truth."""
 
 import io
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ ANSWER = 3  # tokens of an answer, padded: "left of" and the end
 @dataclass(frozen=True, slots=True)
 class Batch:
     """
-    n pictures, m = n * QUESTIONS; -100 and NaN mean "nothing to learn here".
+    n pictures, m = n * QUESTIONS; -100 and NaN mean "ignore".
 
     Attributes:
         pixels: (n, 3, SIZE, SIZE) float32.
@@ -49,10 +49,10 @@ class Batch:
         ids: (m, AFTER) token ids after the image, padded with 0.
         answers: (m, ANSWER) token ids of the answer, with its end.
         kinds: (m,) number in REPORTED.
-        mentions: (m, 2) where each mention's noun stands in `ids`; -1 where there is none.
+        mentions: (m, 2) index of each mention's noun in `ids`; -1 without one.
         present: (m, 2), counts: (m, 2), spots: (m, 2, 2) what the picture has of each mention.
         belongs: (m, 2, GRID * GRID) patches covered by what each mention means.
-        relation_at: (m,) where the relation word stands, or -1; relations: (m,) what really holds.
+        relation_at: (m,) index of the relation word, or -1; relations: (m,) the true relation.
     """
 
     pixels: torch.Tensor
@@ -73,7 +73,7 @@ class Batch:
 
 
 class Nouns:
-    """Finds the words that the side heads listen to in a tokenised question."""
+    """Finds the words of a tokenised question that the side heads use."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         def ids(*words: str) -> set[int]:
@@ -83,16 +83,16 @@ class Nouns:
         self._relations = {*ids(*(word.split()[0] for word in RELATIONS)), tokenizer.encode(RELATIVE)[0]}
 
     def mentions(self, ids: Sequence[int]) -> list[int]:
-        """Places of the first two nouns."""
+        """Return the indices of the first two nouns."""
         return [place for place, id in enumerate(ids) if id in self._nouns][:2]
 
     def relation(self, ids: Sequence[int]) -> int:
-        """Place of the last word that tells or asks for a relation, -1 where there is none."""
+        """Return the index of the last word of a relation, -1 if there is none."""
         return max((place for place, id in enumerate(ids) if id in self._relations), default=-1)
 
 
 def picture(scene: Scene, random: Random) -> PIL.Image.Image:
-    """A picture as users send them: any size, sometimes through JPEG, sometimes without smoothing."""
+    """Return a picture like users': any size, sometimes through JPEG, sometimes without smoothing."""
     long = random.randint(64, 160) if random.random() < 0.8 else random.randint(160, 384)
     image = draw(scene, long, supersample=random.choice((1, 2, 3, 3)))
     if random.random() < 0.3:
@@ -103,7 +103,7 @@ def picture(scene: Scene, random: Random) -> PIL.Image.Image:
 
 
 def cover(scene: Scene) -> np.ndarray:
-    """Which thing lies under each patch (GRID * GRID): its number from 1, 0 for none, -1 mixed."""
+    """Return the thing under each patch (GRID * GRID): its number from 1, 0 for none, -1 mixed."""
     canvas = PIL.Image.new("L", (SIZE, SIZE))
     pen = PIL.ImageDraw.Draw(canvas)
     left, top = (1 - scene.width) / 2, (1 - scene.height) / 2
@@ -119,7 +119,7 @@ def cover(scene: Scene) -> np.ndarray:
 
 
 def centre_patch(scene: Scene, number: int) -> tuple[float, float, int]:
-    """Centre of a thing in patches within the padded square, and the patch it falls in."""
+    """Return a thing's centre in patches within the padded square, and the patch that contains it."""
     thing = scene.things[number]
     x = (thing.x + (1 - scene.width) / 2) * GRID
     y = (thing.y + (1 - scene.height) / 2) * GRID
@@ -128,7 +128,7 @@ def centre_patch(scene: Scene, number: int) -> tuple[float, float, int]:
 
 @dataclass(frozen=True, slots=True)
 class Patches:
-    """What lies under the patches of n pictures, as `Batch` has it."""
+    """Targets of the patches of n pictures, as in `Batch`."""
 
     pixels: torch.Tensor
     shapes: torch.Tensor
@@ -138,7 +138,7 @@ class Patches:
 
 
 def label_patches(scene: Scene) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Which thing lies under each patch, and shapes, colours, centres, places of one picture."""
+    """Return the thing under each patch, and shapes, colours, centres, places of one picture."""
     under = cover(scene)
     shapes, colours = (np.where(under == 0, 0, IGNORE) for _ in range(2))
     centres = np.zeros(len(under), np.float32)
@@ -154,7 +154,7 @@ def label_patches(scene: Scene) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
 
 
 def make_patches(scenes: int, seed: str, pixels: Pixels, small: bool = False) -> Patches:
-    """The pictures of *seed* with what is under their patches, each also seen in a mirror; half *small*."""
+    """Return the pictures of *seed* with their patches' targets, each also mirrored; half *small*."""
     random = Random(seed)
     images, labels = [], []
     for n in range(scenes):
@@ -170,7 +170,7 @@ def make_patches(scenes: int, seed: str, pixels: Pixels, small: bool = False) ->
 
 
 def questions(scene: Scene, random: Random, mix: Sequence[str] = MIX) -> list[TrainingQuestion]:
-    """QUESTIONS of them about *scene*, of the kinds in *mix*."""
+    """Return QUESTIONS questions about *scene*, of the kinds in *mix*."""
     made: list[TrainingQuestion] = []
     while len(made) < QUESTIONS:
         asked = sample_question(scene, random, mix)
@@ -189,7 +189,7 @@ def make_batch(
     mix: Sequence[str] = MIX,
 ) -> Batch:
     """
-    The batch of *seed*, always the same.
+    Return the batch of *seed*, deterministic.
 
     Args:
         close: in half of the scenes things nearly touch, and the kinds of questions are those of *mix*.
@@ -238,7 +238,7 @@ def make_batch(
 def make_captions(
     scenes: int, seed: str, tokenizer: Tokenizer, pixels: Pixels
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Pictures, the first words of their captions (n, AFTER), and the rest as labels (n, longest)."""
+    """Return pictures, the first words of their captions (n, AFTER), and the rest as labels (n, longest)."""
     random = Random(seed)
     images: list[torch.Tensor] = []
     labels: list[torch.Tensor] = []
@@ -257,13 +257,13 @@ def make_captions(
 
 
 def caption(scene: Scene) -> str:
-    """Everything in the picture, from left to right."""
+    """Return a description of the whole picture, from left to right."""
     things = sorted(scene.things, key=lambda thing: thing.x)
     return " and ".join(Mention(thing.shape, thing.colour).noun for thing in things)
 
 
 def holds(statement: Statement, scene: Scene) -> str | None:
-    """Which relation there really is between the two things that a relation statement names."""
+    """Return the true relation between the two things of a relation statement."""
     if statement.relation is None or statement.second is None:
         return None
     ones, others = matches(statement.first, scene), matches(statement.second, scene)

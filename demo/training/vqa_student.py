@@ -1,4 +1,4 @@
-"""The demo CLIP-FlanT5 as it is trained: with small heads that exist in training only."""
+"""The demo CLIP-FlanT5 with the heads that exist in training only."""
 
 import torch
 from torch import nn
@@ -14,7 +14,7 @@ MIDDLE = 3  # encoder layer whose output the mention heads read
 
 
 class Student(nn.Module):
-    """The network with its side heads; `forward` gives the loss and its parts."""
+    """The network with its side heads; `forward` returns the loss and its parts."""
 
     before: torch.Tensor  # ids of the fixed text ahead of the image
 
@@ -31,12 +31,12 @@ class Student(nn.Module):
         self.register_buffer("before", torch.tensor(before), persistent=False)
 
     def train_eyes(self, learn: bool) -> None:
-        """Whether the vision tower and its projector learn from now on, or stay as they are."""
+        """Enable or disable training of the vision tower and its projector."""
         for part in (self.network.vision_tower, self.network.mm_projector, self.patch_heads):
             part.requires_grad_(learn)
 
     def see(self, pixels: torch.Tensor) -> torch.Tensor:
-        """What T5 sees of each patch (n, patches, width), the unused last vision layer left out."""
+        """Return T5's input for each patch (n, patches, width), without the unused last vision layer."""
         tower = self.network.vision_tower
         states: torch.Tensor = tower.pre_layrnorm(tower.embeddings(pixels))
         for layer in tower.encoder.layers[:-1]:
@@ -45,7 +45,7 @@ class Student(nn.Module):
         return projected
 
     def read(self, seen: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Encoder states after every layer, and the mask, of *ids* (m, text) about *seen*."""
+        """Return encoder states after every layer, and the mask, of *ids* (m, text) about *seen*."""
         rows, embed = len(ids), self.network.t5.shared
         ahead = embed(self.before).expand(rows, -1, -1)
         features = seen.repeat_interleave(rows // len(seen), 0)
@@ -91,12 +91,12 @@ class Student(nn.Module):
         return F.cross_entropy(self.relation(states[rows, places]).float(), batch.relations[rows])
 
     def caption_loss(self, pixels: torch.Tensor, ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """How badly the second half of each caption is foreseen from picture and first half."""
+        """Return the loss of predicting the second half of each caption from picture and first half."""
         *_, last, mask = self.read(self.see(pixels), ids)
         return label_loss(self.network.decode(last, mask, labels), labels)
 
     def forward(self, batch: Batch) -> dict[str, torch.Tensor]:
-        """Losses by name, whose sum is minimised; `right` tells whose first token was likeliest."""
+        """Return losses by name, whose sum is minimised; `right` marks correct first tokens."""
         seen = self.see(batch.pixels)
         *layers, last, mask = self.read(seen, batch.ids)
         logits = self.network.decode(last, mask, batch.answers)
@@ -111,5 +111,5 @@ class Student(nn.Module):
 
 
 def label_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean cross entropy over the tokens of *labels*."""
+    """Return the mean cross entropy over the tokens of *labels*."""
     return F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORE)

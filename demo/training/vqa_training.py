@@ -1,17 +1,17 @@
 """
 Train the demo CLIP-FlanT5: split captions first, then questions (VQAScore, appendix D).
 
-Yes/no answers alone teach a small model next to nothing for hours.  So every depth is also taught
-what the renderer knows, by small heads that exist in training only:
+Yes/no answers alone teach a small model next to nothing for hours.  So every depth also learns the
+renderer's ground truth, with small heads that exist in training only:
 
-1. vision tower and projector: shape, colour, size under each patch, and where it is in the picture
-   (T5 has no other way to tell left from right: its position bias knows the order of patches only);
-2. encoder, middle layer: which patches each mention means, how many there are, and where;
-3. one layer later, at the relation word: which relation really holds.
+1. vision tower and projector: shape, colour, size under each patch, and its place in the picture
+   (T5's position bias only encodes the order of patches, so it cannot derive left and right itself);
+2. encoder, middle layer: which patches each mention means, how many there are, and their place;
+3. one layer later, at the relation word: the true relation.
 
 The vision tower and the questions have two rounds.  In the second the tower learns at a rate that falls
-to nothing, also from small things, and stays as it is while the questions go on.  At the end all of it
-learns once more, slowly, and half of the scenes hold things that nearly touch, which are counted most.
+to zero, also from small things, and is frozen while the questions continue.  At the end all of it
+learns once more, slowly, and half of the scenes hold things that nearly touch, with questions of count.
 """
 
 import math
@@ -47,7 +47,7 @@ PICTURES = 72  # a step of patches, each also mirrored
 
 
 PATCHES, CAPTIONS, QUESTIONS = Stage(1200, 1.5e-3, 1), Stage(400, 1.5e-3, 1), Stage(1720, 1.5e-3, 1)
-# Only a rate that falls makes the tower see shapes well; before, it knew half of them.
+# Only a falling rate makes the tower recognise shapes well; before, it recognised half of them.
 PATCHES_AGAIN, SMALL_PATCHES = Stage(1000, 1e-3, 900), Stage(1500, 1e-3, 1400)
 QUESTIONS_AGAIN, ALL = Stage(5000, 1e-3, 4000), Stage(1200, 4e-4, 1200)
 COUNTING, COUNTING_AGAIN = Stage(1500, 4e-4, 1500), Stage(2000, 4e-4, 2000)
@@ -55,9 +55,9 @@ COUNTING, COUNTING_AGAIN = Stage(1500, 4e-4, 1500), Stage(2000, 4e-4, 2000)
 
 def places() -> torch.Tensor:
     """
-    Position embeddings (patches, VISION_WIDTH) to begin with: sines of row and column.
+    Return initial position embeddings (patches, VISION_WIDTH): sines of row and column.
 
-    Random ones take a thousand steps before the tower knows left from right.
+    With random ones the tower takes a thousand steps to distinguish left from right.
     """
     waves = math.pi / (2 * GRID) * 2.0 ** torch.arange(VISION_WIDTH // 32)
     row, column = torch.meshgrid(torch.arange(GRID) + 0.5, torch.arange(GRID) + 0.5, indexing="ij")
@@ -69,7 +69,7 @@ def places() -> torch.Tensor:
 
 
 def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) -> None:
-    """Train from nothing (or from where *work* was left) and write a checkpoint to *directory*."""
+    """Train from scratch (or resume from *work*) and write a checkpoint to *directory*."""
     torch.manual_seed(SEED)
     if not (directory / "spiece.model").exists():
         train_tokenizer(directory)
@@ -102,7 +102,7 @@ def train(directory: Path, work: Path, *, say: Callable[[str], None] = print) ->
 
 
 def learn_patches(student: Student, loop: Loop, seed: str, small: bool = False) -> None:
-    """The vision tower alone: what is under each patch.  Nothing else works before this."""
+    """Train the vision tower alone, on what is under each patch.  Nothing else works before this."""
     pixels = Pixels(SIZE)
 
     def make(step: int) -> Patches:
@@ -117,7 +117,7 @@ def learn_patches(student: Student, loop: Loop, seed: str, small: bool = False) 
 
 
 def learn_captions(student: Student, loop: Loop, tokenizer: Tokenizer) -> None:
-    """The second half of captions from the picture and the first half."""
+    """Train the second half of captions from the picture and the first half."""
     pixels = Pixels(SIZE)
 
     def make(step: int) -> tuple[torch.Tensor, ...]:
@@ -139,7 +139,9 @@ def learn_answers(
     close: bool = False,
     mix: Sequence[str] = MIX,
 ) -> None:
-    """Questions of every form, with the side heads; half of the scenes *close*, asked about by *mix*."""
+    """
+    Train questions of every form, with the side heads; half of the scenes *close*, with questions of *mix*.
+    """
     pixels, nouns = Pixels(SIZE), Nouns(tokenizer)
 
     def make(step: int) -> Batch:

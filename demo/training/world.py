@@ -30,7 +30,7 @@ MAX_THINGS = 5
 RADIUS = (0.06, 0.18)
 SMALL, LARGE = 0.09, 0.135  # radius up to which a thing is small, from which it is large
 TILT = 15  # degrees
-CLOSE = 0.4  # share of scenes whose things stand beside one another
+CLOSE = 0.4  # share of scenes whose things are neighbours
 GAPS = (0.05, 1.0)  # between their rims, in radii of the smaller
 
 
@@ -50,7 +50,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is in a picture; width and height are 1 for the longer side, less for the other."""
+    """Content of a picture; width and height are 1 for the longer side, less for the other."""
 
     width: float
     height: float
@@ -59,7 +59,7 @@ class Scene:
 
 
 def relation(one: Thing, other: Thing) -> str:
-    """Where *one* lies as seen from *other*: by centres, along the dominant axis."""
+    """Return the position of *one* relative to *other*: by centres, along the dominant axis."""
     dx, dy = one.x - other.x, one.y - other.y
     if abs(dx) > abs(dy):
         return "left of" if dx < 0 else "right of"
@@ -67,7 +67,7 @@ def relation(one: Thing, other: Thing) -> str:
 
 
 def clear_relation(one: Thing, other: Thing) -> str | None:
-    """The relation where nobody would argue about it, else None."""
+    """Return the relation if it is unambiguous, else None."""
     small, big = sorted((abs(one.x - other.x), abs(one.y - other.y)))
     return relation(one, other) if big > 1.3 * small else None
 
@@ -77,9 +77,9 @@ def clear_relation(one: Thing, other: Thing) -> str | None:
 
 def sample_scene(random: Random, gap: float | None = None, radii: tuple[float, float] = RADIUS) -> Scene:
     """
-    A scene with 1 to 5 things; many hold equal or nearly equal ones, where counting is hard.
+    Sample a scene with 1 to 5 things; many hold equal or nearly equal ones, which are hard to count.
 
-    With a *gap* the things stand in a row or a cluster, so many radii apart.
+    With a *gap* the things form a row or a cluster, at that distance in radii.
     """
     while True:
         long = 1.0
@@ -91,7 +91,7 @@ def sample_scene(random: Random, gap: float | None = None, radii: tuple[float, f
 
 
 def sample_looks(random: Random) -> list[tuple[str, str]]:
-    """Shapes with their colours: all different, a group of equals, or near twins."""
+    """Sample shapes with their colours: all different, a group of equals, or near twins."""
     colours = tuple(COLOURS)
     count = random.randint(1, MAX_THINGS)
     looks = [(random.choice(SHAPES), random.choice(colours)) for _ in range(count)]
@@ -113,7 +113,7 @@ def sample_background(random: Random) -> tuple[int, int, int]:
 
 
 def sample_rgb(colour: str, random: Random) -> tuple[int, int, int]:
-    """Some colour between two anchors of the word."""
+    """Sample a colour between two anchors of the word."""
     one, other = random.choice(COLOURS[colour]), random.choice(COLOURS[colour])
     share = random.random()
     red, green, blue = (
@@ -132,9 +132,9 @@ def place(
     radii: tuple[float, float] = RADIUS,
 ) -> tuple[Thing, ...]:
     """
-    Put every look somewhere without overlap; nothing where it can't be done.
+    Place all looks without overlap; return nothing if that fails.
 
-    In CLOSE of the scenes things are put beside one another; with a *gap* in all of them.
+    In CLOSE of the scenes things are neighbours; with a *gap* in all of them.
     """
     things: list[Thing] = []
     close = gap is not None or random.random() < CLOSE
@@ -160,14 +160,16 @@ def place(
 
 
 def beside(thing: Thing, radius: float, gap: float, random: Random) -> tuple[float, float]:
-    """A centre in any direction from *thing*, *gap* of the smaller radius between the two rims."""
+    """
+    Return a centre in any direction from *thing*, with *gap* of the smaller radius between the two rims.
+    """
     distance = thing.radius + radius + gap * min(thing.radius, radius)
     angle = random.uniform(0, 2 * math.pi)
     return thing.x + distance * math.cos(angle), thing.y + distance * math.sin(angle)
 
 
 def clear(x: float, y: float, radius: float, thing: Thing, close: bool) -> bool:
-    """Whether something put there keeps its distance from *thing*."""
+    """Return True if a thing at that place keeps its distance from *thing*."""
     distance, touching = math.hypot(x - thing.x, y - thing.y), radius + thing.radius
     if close:
         return distance >= touching + 0.999 * GAPS[0] * min(radius, thing.radius)
@@ -178,7 +180,7 @@ def clear(x: float, y: float, radius: float, thing: Thing, close: bool) -> bool:
 
 
 def outline(shape: str, style: float) -> list[tuple[float, float]]:
-    """The corners of *shape* in its unit circle, y downwards; round shapes have none."""
+    """Return the corners of *shape* in its unit circle, y downwards; round shapes have none."""
     if shape == "square":
         half = 0.70 + 0.12 * style
         return [(-half, -half), (half, -half), (half, half), (-half, half)]
@@ -213,7 +215,7 @@ def outline(shape: str, style: float) -> list[tuple[float, float]]:
 
 
 def draw(scene: Scene, longer_side: int, supersample: int = 4) -> PIL.Image.Image:
-    """An anti-aliased RGB picture of *scene*, *longer_side* pixels wide or high."""
+    """Draw an anti-aliased RGB picture of *scene*, *longer_side* pixels wide or high."""
     scale = longer_side * supersample
     size = (round(scene.width * longer_side), round(scene.height * longer_side))
     canvas = PIL.Image.new("RGB", (size[0] * supersample, size[1] * supersample), scene.background)

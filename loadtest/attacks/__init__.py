@@ -1,1 +1,1 @@
-"""What strangers may try, each on a real process under a memory limit, and what it costs the others."""
+"""Attacks by hostile callers on a process with a memory limit, and their effect on other callers."""

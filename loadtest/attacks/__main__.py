@@ -1,8 +1,8 @@
 """
-`python -m loadtest.attacks [--only NAME]`: attack the service, and print what its neighbours feel.
+`python -m loadtest.attacks [--only NAME]`: attack the service, and print the effect on other callers.
 
-Everything stays on loopback.  Each attack has a process of its own under a memory limit, and ends by
-itself.  Exits 1 if a figure is beyond its bound in `thresholds.toml`.
+Everything stays on loopback.  Each attack gets its own process with a memory limit, and ends by
+itself.  Exits 1 if a figure exceeds its bound in `thresholds.toml`.
 """
 
 import argparse
@@ -35,13 +35,13 @@ ATTACKS: dict[str, Callable[[Report], None]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the attacks that were chosen, or all."""
+    """Run the chosen attacks, by default all."""
     parser = argparse.ArgumentParser(prog="python -m loadtest.attacks", description=__doc__)
     parser.add_argument("--only", choices=ATTACKS, action="append", help="only this attack; may be repeated")
     chosen = parser.parse_args(argv).only or list(ATTACKS)
     report = Report()
     for name in chosen:
-        print(f"{name}: {ATTACKS[name].__doc__}".removeprefix(f"{name}: "), flush=True)
+        print(f"{name}: {ATTACKS[name].__doc__}", flush=True)
         ATTACKS[name](report)
     bounds = read_thresholds("attacks")
     if chosen != list(ATTACKS):

@@ -1,4 +1,4 @@
-"""Bodies and requests to the public API: a, e and i of the table."""
+"""Attacks by request bodies on the public API: a, e and i of the table."""
 
 import pickle
 import socket
@@ -16,7 +16,7 @@ BUDGET_MB = 512
 
 
 def memory(report: Report) -> None:
-    """a: large bodies that have arrived and wait for a slow model."""
+    """Hold large bodies that have arrived and wait for a slow model."""
     body = {"items": [{"prompt": "a", "image": base64_of(padded(LARGE))}], "metrics": ["vqascore"]}
     body |= {"priority": "bulk", "timeout_ms": 600_000}
     budget = {"SCOREGATE_SERVER__REQUESTS_MB": str(BUDGET_MB)}
@@ -34,7 +34,7 @@ def memory(report: Report) -> None:
 
 
 def lists(report: Report) -> None:
-    """e: long lists of what is no metric and no question."""
+    """Send long lists of invalid metrics and questions."""
     image = base64_of(jpeg())
     question = {"id": 1, "text": "a", "depends_on": [0.5] * 60}
     item = {"prompt": "a", "image": image, "options": {"dsg": {"question_set": [question] * 64}}}
@@ -52,7 +52,7 @@ def lists(report: Report) -> None:
 
 
 def pipelines(report: Report) -> None:
-    """i: the OpenAPI document, asked for twenty times on each of 200 connections, and not read."""
+    """Send twenty pipelined requests for the OpenAPI document on each of 200 connections, never read."""
     ask = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 20
     with target({}) as server, ExitStack() as open_ones, server.felt() as felt:
         for connection in connections(server.port, 200):
@@ -63,7 +63,7 @@ def pipelines(report: Report) -> None:
 
 
 def slow_pictures(report: Report) -> None:
-    """Slow pictures of one caller in the lane of another, who sends small ones."""
+    """Slow pictures of one caller in the same lane as small ones of another caller."""
     films = {"clipscore": {"samples": 1}}
     for name, make, options in (("progressive", progressive, {}), ("films", gif, films)):
         items = [{"prompt": "a", "image": base64_of(make(seed))} for seed in range(60)]
@@ -73,11 +73,11 @@ def slow_pictures(report: Report) -> None:
 
 
 def connections(port: int, count: int) -> Iterator[socket.socket]:
-    """New ones."""
+    """Yield *count* new connections."""
     for _ in range(count):
         yield socket.create_connection((HOST, port))
 
 
 def counted(statuses: list[int]) -> str:
-    """How many answers had which status."""
+    """Format the number of responses by status."""
     return ", ".join(f"{statuses.count(status)} x {status}" for status in sorted(set(statuses)))

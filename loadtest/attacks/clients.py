@@ -38,7 +38,7 @@ print(end, time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF).ru
 
 
 def large_answers(report: Report) -> None:
-    """k: two megabytes that unpack to 2 GB, and an answer without end."""
+    """Answer with two megabytes that decompress to 2 GB, and without end."""
     for way in ("gzip", "endless"):
         end, seconds, peak_mb = called(way)
         report.add(f"k_{way}_peak_mb", peak_mb, "MB", end)
@@ -46,14 +46,14 @@ def large_answers(report: Report) -> None:
 
 
 def wrong_answers(report: Report) -> None:
-    """l: numbers, nesting and types that no server of ours sends."""
+    """Answer with numbers, nesting and types that our server never sends."""
     ends = {way: called(way)[0] for way in ("number", "nesting", "retry")}
     wrong = {way: end for way, end in ends.items() if end != "error of the client"}
     report.add("l_other_errors", len(wrong), "of 3", ", ".join(f"{way}: {end}" for way, end in wrong.items()))
 
 
 def foreign_files(report: Report) -> None:
-    """o: a table that names files that are no pictures."""
+    """Read a table that names files that are not pictures."""
     with hostile("upload") as (port, received), tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "table.csv"
         table.write_text("image,prompt\n/etc/passwd,a\n/proc/self/environ,a\n")
@@ -64,7 +64,7 @@ def foreign_files(report: Report) -> None:
 
 
 def called(way: str) -> tuple[str, float, float]:
-    """How one call of the client ended, its seconds, and the peak of its memory in MB."""
+    """Return the result of one client call, its seconds, and its peak memory in MB."""
     with hostile(way) as (port, _), tempfile.NamedTemporaryFile(suffix=".jpg") as picture:
         picture.write(jpeg())
         picture.flush()
@@ -81,7 +81,7 @@ def called(way: str) -> tuple[str, float, float]:
 
 @contextmanager
 def hostile(way: str) -> Iterator[tuple[int, list[bytes]]]:
-    """A server that answers in one way: its port, and the bodies that it received."""
+    """Run a server with one kind of hostile response; yield its port and the bodies that it receives."""
     received: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Bodies in the formats of trainers and rerankers: b, c, d, f, m and the neighbour's share of them."""
+"""Attacks by bodies in the formats of trainers and rerankers: b, c, d, f and m."""
 
 import socket
 import struct
@@ -18,7 +18,7 @@ ENTRIES = 590_000
 
 
 def pickles(report: Report) -> None:
-    """b: pickles that name something for 60 MB, and a float of as many digits."""
+    """Send pickles with a name of 60 MB, and a float with as many digits."""
     name = b"ab." * (LARGE // 3)
     bodies = {
         "stack_global": b"\x80\x04X" + struct.pack("<I", len(name)) + name + b"X\x01\0\0\0x\x93.",
@@ -42,7 +42,7 @@ def pickles(report: Report) -> None:
 
 
 def entries(report: Report) -> None:
-    """c, d: more entries than a request may have."""
+    """Send more entries than a request may have."""
     ask = {"history": [{}], "required_rewards": [f"{number:x}" for number in range(64)]}
     bodies = {
         "c_score": ("/v1/score", {"text_1": "a", "text_2": [""] * ENTRIES}, 4),
@@ -68,7 +68,7 @@ def entries(report: Report) -> None:
 
 
 def waiters(report: Report) -> None:
-    """f: 1,500 connections that wait at `/compute` for a bulk lane that is full."""
+    """Open 1,500 connections that wait at `/compute` for a full bulk lane."""
     image = base64_of(jpeg())
     with (
         target({"SCOREGATE_QUEUE__MAX_COST": "20000"}, model_ms=500) as server,
@@ -92,7 +92,7 @@ def waiters(report: Report) -> None:
 
 
 def echoes(report: Report) -> None:
-    """m: values that no JSON encoder writes, in fields that are echoed."""
+    """Send values that no JSON encoder writes, in fields that are echoed."""
     image = base64_of(jpeg()).encode()
     unirl = (
         b'{"requests":[{"history":[{"text":"a","image_b64":"%s"}],'
@@ -110,7 +110,7 @@ def echoes(report: Report) -> None:
 
 
 def fill(server: Target, number: int, image: str, open_ones: ExitStack) -> bool:
-    """Send bulk work; return whether it was refused, since the lane is full."""
+    """Send bulk work; return True if it was refused because the lane is full."""
     items = [{"prompt": f"{number}.{item}", "image": image} for item in range(64)]
     body = {"items": items, "metrics": ["vqascore"], "priority": "bulk", "timeout_ms": 600_000}
     connection = open_ones.enter_context(sent(server.port, "/score", orjson.dumps(body), 600_000))
@@ -122,7 +122,7 @@ def fill(server: Target, number: int, image: str, open_ones: ExitStack) -> bool:
 
 
 def sent(port: int, path: str, body: bytes, timeout_ms: int) -> socket.socket:
-    """A connection on which a request has been sent."""
+    """Send a request without reading the response; return its connection."""
     connection = socket.create_connection((HOST, port))
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     head += f"X-Request-Timeout-Ms: {timeout_ms}\r\nContent-Length: {len(body)}\r\n\r\n"

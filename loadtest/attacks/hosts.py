@@ -1,4 +1,4 @@
-"""Hosts that pictures are fetched from, and that answer badly."""
+"""A hostile server for pictures by URL."""
 
 import threading
 import time
@@ -15,19 +15,19 @@ WRITES = 4000
 
 @dataclass
 class Hosts:
-    """A server under any name: where it listens, and the paths that were asked for."""
+    """A server reachable under any name, with its port and the requested paths."""
 
     port: int
     asked: list[str] = field(default_factory=list)
 
     def url(self, name: str, path: str) -> str:
-        """An address on it."""
+        """Return a URL on it."""
         return f"http://{name}.test:{self.port}/{path}"
 
 
 @contextmanager
 def hosts() -> Iterator[Hosts]:
-    """A server on a free port, whose paths are ways to answer."""
+    """Run the server on a free port; each path is a kind of response."""
     picture = jpeg()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Pictures that attackers send."""
+"""Pictures for the attacks."""
 
 import base64
 import struct
@@ -8,19 +8,19 @@ from PIL import Image
 
 
 def jpeg(seed: int = 0) -> bytes:
-    """A JPEG of 64x64 pixels of noise."""
+    """Return a JPEG of 64x64 pixels of noise."""
     file = BytesIO()
     Image.effect_noise((64, 64), 50 + seed).convert("RGB").save(file, "JPEG")
     return file.getvalue()
 
 
 def padded(size: int) -> bytes:
-    """A JPEG that says the same in *size* bytes."""
+    """Return a JPEG padded to *size* bytes."""
     return jpeg().ljust(size, b"\0")
 
 
 def progressive(seed: int) -> bytes:
-    """A progressive JPEG of 49 million pixels with twenty scans more than it needs; some 5 kB each."""
+    """Return a progressive JPEG of 49 million pixels with twenty superfluous scans of about 5 kB each."""
     file = BytesIO()
     Image.new("L", (7000, 7000), 100).save(file, "JPEG", progressive=True, quality=50)
     data = file.getvalue()
@@ -29,7 +29,7 @@ def progressive(seed: int) -> bytes:
 
 
 def gif(seed: int) -> bytes:
-    """A GIF of 600 frames of 220x220 pixels."""
+    """Return a GIF of 600 frames of 220x220 pixels."""
     head = b"GIF89a" + struct.pack("<HHBBB", 220, 220, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
     frame = b"\x21\xf9\x04\x08\0\0\0\0\x2c" + struct.pack("<HHHHB", 0, 0, 220, 220, 0)
     comment = b"\x21\xfe\x01" + bytes([seed]) + b"\0"
@@ -37,5 +37,5 @@ def gif(seed: int) -> bytes:
 
 
 def base64_of(data: bytes) -> str:
-    """As JSON carries it."""
+    """Encode *data* as base64 text."""
     return base64.b64encode(data).decode()

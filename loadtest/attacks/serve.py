@@ -1,8 +1,8 @@
 """
-`python -m loadtest.attacks.serve`: the service in a network of its own, for attacks by URL.
+`python -m loadtest.attacks.serve`: the service with a fake resolver, for attacks by URL.
 
-Names that end in `.test` are this machine, whose addresses count as public here, and those that end in
-`slow.test` take nine seconds to have none.
+Names that end in `.test` resolve to this machine, whose addresses count as public; names that end in
+`slow.test` fail to resolve after nine seconds.
 """
 
 import socket
@@ -16,7 +16,7 @@ SLOW_S = 9
 
 
 def lookup(host: bytes | str, port: int, *args: Any, **options: Any) -> Any:
-    """Stand in for the system's resolver."""
+    """Replace the system's resolver."""
     name = host.decode() if isinstance(host, bytes) else host
     if name.endswith("slow.test"):
         time.sleep(SLOW_S)
@@ -25,7 +25,7 @@ def lookup(host: bytes | str, port: int, *args: Any, **options: Any) -> Any:
 
 
 def anything(address: str) -> bool:
-    """Stand in for the check that an address is public."""
+    """Replace the check that an address is public."""
     return True
 
 

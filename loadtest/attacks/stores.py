@@ -1,4 +1,4 @@
-"""What lies beside the service: files of question sets, idle scrapers, keys, a Redis, Ray: n, q and r."""
+"""Attacks on question set files, the port of Prometheus metrics, and Ray: n, q and r."""
 
 import json
 import socket
@@ -24,7 +24,7 @@ ALL_INTERFACES = ("00000000", "0" * 32)
 
 
 def imports(report: Report) -> None:
-    """n: a question whose number has thirty digits, among sets that are right."""
+    """Import a question whose number has thirty digits, among valid sets."""
     with tempfile.TemporaryDirectory() as folder:
         sets, stored = Path(folder) / "sets.jsonl", Path(folder) / "stored.sqlite3"
         lines = [
@@ -48,7 +48,7 @@ def imports(report: Report) -> None:
 
 
 def idle(report: Report) -> None:
-    """q: sixteen connections to the port of the instruments that say nothing, a forged cache, an address."""
+    """Open sixteen idle connections to the port of the Prometheus metrics, a forged cache, an address."""
     port = free_port(0)
     with target({"SCOREGATE_SERVER__METRICS_PORT": str(port)}) as server, ExitStack() as open_ones:
         for _ in range(16):
@@ -61,7 +61,7 @@ def idle(report: Report) -> None:
 
 
 def ray(report: Report) -> None:
-    """r: the ports of all interfaces on which a Ray of our own listens."""
+    """List the ports on all interfaces where our own Ray listens."""
     before = listening()
     limit = 64 * 2**30  # Ray maps much and touches little of it
     with target({"SCOREGATE_RUNTIME__KIND": "ray"}, limit_bytes=limit, profile=ONE_REPLICA):
@@ -69,12 +69,12 @@ def ray(report: Report) -> None:
 
 
 def listening() -> set[str]:
-    """Sockets that listen on all interfaces, as the kernel writes them."""
+    """Return the sockets that listen on all interfaces, from /proc."""
     return set(rows("tcp")) | set(rows("tcp6"))
 
 
 def rows(kind: str) -> Iterator[str]:
-    """Local addresses of one kind."""
+    """Yield the local addresses of one kind."""
     for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]:
         address, state = line.split()[1], line.split()[3]
         if state == LISTENS and address.partition(":")[0] in ALL_INTERFACES:

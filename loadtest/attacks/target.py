@@ -1,4 +1,4 @@
-"""The service under attack, and what its neighbours feel meanwhile."""
+"""The attacked service, and the effect of an attack on other callers."""
 
 import http.client
 import tempfile
@@ -39,12 +39,12 @@ role = "questions"
 @dataclass
 class Felt:
     """
-    What an attack cost.
+    Effect of an attack.
 
     Attributes:
-        livez_s: how long each health check on a new connection took, in seconds.
-        peak_mb: the most memory of the process, and how much more that is than before.
-        cpu_s: seconds of CPU.
+        livez_s: seconds of each health check on a new connection.
+        peak_mb: peak memory of the process, and its growth.
+        cpu_s: CPU seconds.
     """
 
     livez_s: list[float] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Felt:
 
 @dataclass(frozen=True)
 class Target:
-    """A service that runs: its ports, and its process."""
+    """A running service: its ports and its process."""
 
     pid: int
     port: int
@@ -71,7 +71,7 @@ class Target:
     def post(
         self, path: str, body: object, port: int = 0, headers: Mapping[str, str] | None = None
     ) -> tuple[int, bytes]:
-        """The status and the body of an answer; (0, b"") if the connection broke."""
+        """Post a request; return status and body, (0, b"") if the connection broke."""
         data = body if isinstance(body, bytes) else orjson.dumps(body)
         return self.send("POST", path, data, port, {"Content-Type": "application/json", **(headers or {})})
 
@@ -83,7 +83,7 @@ class Target:
         port: int = 0,
         headers: Mapping[str, str] = {},
     ) -> tuple[int, bytes]:
-        """As `post`, of any method."""
+        """Send a request of any method; return values as for `post`."""
         connection = http.client.HTTPConnection(HOST, port or self.port, timeout=PATIENCE_S)
         try:
             connection.request(method, path, body, dict(headers))
@@ -98,10 +98,10 @@ class Target:
         self, asks: Sequence[Callable[[], tuple[int, bytes]]], wait_s: float, every_s: float = 0
     ) -> list[int]:
         """
-        The statuses of requests from a thread each; those not answered within *wait_s* are left out.
+        Send requests from a thread each; return the statuses of those answered within *wait_s*.
 
         Args:
-            every_s: between the start of one and that of the next.
+            every_s: between the starts of two requests.
         """
         statuses: list[int] = []
         threads = [
@@ -116,7 +116,7 @@ class Target:
         return list(statuses)
 
     def score_s(self, image: str, repeats: int = 20, **more: Any) -> float:
-        """The median time of an interactive neighbour's clipscore, in seconds."""
+        """Return the median time of another caller's interactive clipscore, in seconds."""
         times = []
         for number in range(repeats):
             body = {
@@ -131,7 +131,7 @@ class Target:
 
     @contextmanager
     def felt(self) -> Iterator[Felt]:
-        """What the service feels while this is open, by health checks and /proc."""
+        """Measure health checks and /proc while the context is open."""
         found, over = Felt(), threading.Event()
 
         def probe() -> None:
@@ -156,7 +156,7 @@ class Target:
             found.cpu_s, found.wall_s = self._cpu_s() - cpu, time.monotonic() - begun
 
     def _status(self, name: str) -> float:
-        """MiB, as the kernel counts them."""
+        """Return a field of the process's /proc status in MiB."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(name))
 
@@ -173,7 +173,7 @@ def target(
     limit_bytes: int = LIMIT_BYTES,
     profile: str = PROFILE,
 ) -> Iterator[Target]:
-    """The service around fake models, with all dialects, from when it is ready."""
+    """Run the service around fake models with all dialects; yield it when it is ready."""
     port, dialects, pickles = free_port(0), free_port(0), free_port(0)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "fake.toml"
@@ -193,7 +193,7 @@ def target(
 
 @contextmanager
 def meanwhile(attack: Callable[[], object]) -> Iterator[None]:
-    """An attack that has begun and goes on."""
+    """Run an attack in the background while the context is open."""
     thread = threading.Thread(target=attack, daemon=True)
     thread.start()
     time.sleep(1)

@@ -1,4 +1,4 @@
-"""Pictures by URL: g, h, j and p of the table."""
+"""Attacks by picture URLs: g, h, j and p of the table."""
 
 import sys
 import time
@@ -20,7 +20,7 @@ LARGE_ENOUGH = 340_000  # a body that is parsed on a thread
 
 
 def names(report: Report) -> None:
-    """g: forty listed hosts whose names resolve to nothing after nine seconds."""
+    """Fetch from forty listed hosts whose names fail to resolve after nine seconds."""
     with reached() as (server, reachable):
         large = base64_of(jpeg().ljust(LARGE_ENOUGH, b"\0"))
         calm = server.score_s(large)
@@ -32,7 +32,7 @@ def names(report: Report) -> None:
 
 
 def stalls(report: Report) -> None:
-    """h: a listed host that stops in the middle, or hangs, for one bulk caller."""
+    """Fetch from a listed host that stalls or hangs, for one bulk caller."""
     for way in ("stops", "hangs"):
         with reached() as (server, reachable):
             urls = [f"{reachable.url('bad', way)}?{number}" for number in range(16)]
@@ -42,7 +42,7 @@ def stalls(report: Report) -> None:
 
 
 def chunks(report: Report) -> None:
-    """j: chunks of one byte, or 103s, without end."""
+    """Fetch endless responses of one-byte chunks or of status 103."""
     for way in ("bytes", "interim"):
         with reached() as (server, reachable), server.felt() as felt:
             server.post("/score", bulk([reachable.url("bad", way)]))
@@ -50,7 +50,7 @@ def chunks(report: Report) -> None:
 
 
 def repeats(report: Report) -> None:
-    """p: one URL for 128 texts."""
+    """Fetch one URL for 128 texts."""
     with reached() as (server, reachable):
         picture = {"content": [{"type": "image_url", "image_url": {"url": reachable.url("bad", "good")}}]}
         status, _ = server.post(
@@ -61,7 +61,7 @@ def repeats(report: Report) -> None:
 
 @contextmanager
 def reached() -> Iterator[tuple[Target, Hosts]]:
-    """A service that may fetch from hosts that answer badly."""
+    """Run a service that may fetch from hostile hosts."""
     with hosts() as reachable:
         listed = [f"{name}.test:{reachable.port}" for name in ("bad", *SLOW_NAMES, *NEIGHBOURS)]
         settings = {
@@ -73,13 +73,15 @@ def reached() -> Iterator[tuple[Target, Hosts]]:
 
 
 def bulk(urls: Iterable[str]) -> object:
-    """A bulk request for pictures at *urls*."""
+    """Return a bulk request for pictures at *urls*."""
     items = [{"prompt": "a", "image": {"url": url}} for url in urls]
     return {"items": items, "metrics": ["clipscore"], "priority": "bulk", "timeout_ms": 60_000}
 
 
 def by_url(server: Target, urls: Iterable[str]) -> Iterator[float]:
-    """Seconds that an interactive request for a picture at each of *urls* takes; infinite without a score."""
+    """
+    Yield the seconds of an interactive request for a picture at each of *urls*; infinite without a score.
+    """
     for url in urls:
         begun = time.monotonic()
         _, answer = server.post(

@@ -1,6 +1,6 @@
 """
-The servers and the loop that people write first, as processes to compare the service with.
+Baseline servers and a loop to compare the service with, as processes.
 
-The servers speak the wire format of `POST /score`, and their model is a `time.sleep` of the same length as
+The servers use the wire format of `POST /score`, and their model is a `time.sleep` of the same length as
 the service's fake.
 """

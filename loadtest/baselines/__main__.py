@@ -1,9 +1,9 @@
 """
-`python -m loadtest.baselines --server bare|one-by-one|timer --port P`: one of the servers.
+`python -m loadtest.baselines --server bare|one-by-one|timer --port P`: run one of the servers.
 
-**bare** checks the body, decodes base64 and answers a constant: the least that such an endpoint costs.
-**one-by-one** decodes and scores pair after pair, the device under a lock, in FastAPI's threads.  **timer**
-batches by size and time.
+**bare** checks the body, decodes base64 and returns a constant: the minimum cost of such an endpoint.
+**one-by-one** decodes and scores pair after pair in FastAPI's threads, with a lock for the device.
+**timer** batches by size and time.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from loadtest.baselines.timer import Timer
 
 
 def main() -> None:
-    """Serve one of them until SIGTERM."""
+    """Serve until SIGTERM."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server", choices=("bare", "one-by-one", "timer"), required=True)
     parser.add_argument("--port", type=int, required=True)

@@ -1,4 +1,4 @@
-"""`POST /score` and `GET /readyz`, whatever scores."""
+"""`POST /score` and `GET /readyz` of the baselines."""
 
 import base64
 import io
@@ -16,11 +16,11 @@ SCORE = 0.8
 
 Scorer = Callable[[ScoreRequest], Awaitable[Any]]
 Hold = Callable[[int], None]
-"""Keep the device for as long as a batch of so many calls takes."""
+"""Occupy the device for the duration of a batch of that many calls."""
 
 
 def app(score: Scorer) -> FastAPI:
-    """`POST /score` and `GET /readyz` around *score*."""
+    """Return an app whose `POST /score` calls *score*."""
     served = FastAPI()
 
     async def post_score(wanted: ScoreRequest) -> dict[str, Any]:
@@ -42,11 +42,11 @@ def app(score: Scorer) -> FastAPI:
 
 
 def encoded(wanted: ScoreRequest) -> list[bytes]:
-    """The picture files of a request, all of them given as plain base64."""
+    """Return the picture files of a request, all plain base64."""
     images = (item.image for item in wanted.all_items())
     return [base64.b64decode(image.text) for image in images if isinstance(image, Base64)]
 
 
 def decode(file: bytes) -> PIL.Image.Image:
-    """The pixels, as every server needs them."""
+    """Decode a picture, as all servers do."""
     return PIL.Image.open(io.BytesIO(file)).convert("RGB")

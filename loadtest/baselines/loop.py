@@ -1,8 +1,8 @@
 """
-`python -m loadtest.baselines.loop THREADS QUESTIONS`: the loop that people write, for the shipped VQA model.
+`python -m loadtest.baselines.loop THREADS QUESTIONS`: a plain loop over the shipped VQA model.
 
-For each line on stdin it asks so many questions about a picture, one call after the other, and prints the
-seconds.  The picture is decoded anew for each call, as a loop over a scoring function does.
+For each line on stdin, answers that many questions about a picture, one call after the other, and prints
+the seconds.  The picture is decoded for each call, as in a loop over a scoring function.
 """
 
 import sys
@@ -20,7 +20,7 @@ from models.images.image import Image
 
 
 def main() -> None:
-    """Answer lines until there are no more."""
+    """Run the loop until stdin ends."""
     torch.set_num_threads(int(sys.argv[1]))
     model = ClipFlanT5(locate("demo:clip_flant5", "").directory, dtype="float32", device="cpu")
     questions = ASKED[: int(sys.argv[2])]
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def answer_lines(ask: Callable[[bytes], None]) -> None:
-    """For each line on stdin *ask* about a picture, and print the seconds; say first that it is ready."""
+    """Print "ready"; then for each line on stdin call *ask* with a picture, and print the seconds."""
     files = pictures("rl")
     ask(files[0])
     print("ready", flush=True)

@@ -1,9 +1,9 @@
 """
 `python -m loadtest.baselines.reference THREADS QUESTIONS`: t2v_metrics' way, for the shipped VQA model.
 
-One pair at a time through transformers' modules; the picture is decoded and encoded again for each question.
-The pixels are made by our own code, which makes the same ones in less time.  For each line on stdin it asks
-so many questions about a picture, and prints the seconds.
+One pair at a time through transformers' modules; the picture is decoded and encoded for each question.
+Preprocessing is our own code, which yields the same pixels in less time.  For each line on stdin,
+answers that many questions about a picture, and prints the seconds.
 """
 
 import sys
@@ -19,7 +19,7 @@ from models.images.image import Image
 
 
 def main() -> None:
-    """Answer lines until there are no more."""
+    """Run the loop until stdin ends."""
     torch.set_num_threads(int(sys.argv[1]))
     questions = ASKED[: int(sys.argv[2])]
     directory = locate("demo:clip_flant5").directory

@@ -15,8 +15,8 @@ class Timer:
     """
     Batches by the rule of Ray's `@serve.batch`, with its default time.
 
-    A batch is closed when it is full or 10 ms after its first call, also while the device is busy, and
-    then waits for its turn: one at a time on the device.
+    A batch is closed when it is full or 10 ms after its first call, even if the device is busy.  Closed
+    batches run one at a time.
     """
 
     def __init__(self, hold: Hold, max_items: int) -> None:

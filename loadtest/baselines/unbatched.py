@@ -1,4 +1,4 @@
-"""Servers that batch nothing."""
+"""Servers without batching."""
 
 import threading
 
@@ -9,12 +9,12 @@ from service.web.wire.requests import ScoreRequest
 
 
 async def bare(wanted: ScoreRequest) -> None:
-    """base64, and nothing else."""
+    """Decode base64, and nothing else."""
     encoded(wanted)
 
 
 def one_by_one(hold: Hold) -> Scorer:
-    """Pair after pair; the lock keeps two threads off the device."""
+    """Score pair after pair; the lock allows one thread on the device."""
     lock = threading.Lock()
 
     def score(wanted: ScoreRequest) -> None:

@@ -1,1 +1,1 @@
-"""Sends a workload from a process of its own, and notes what came of each request."""
+"""The load generator: sends a workload from its own process, and records the result of each request."""

@@ -1,4 +1,4 @@
-"""`python -m loadtest.generator HOST PORT SPEC FILE`: send a workload, write what came of each request."""
+"""`python -m loadtest.generator HOST PORT SPEC FILE`: send a workload, write the results of its requests."""
 
 import asyncio
 import gc

@@ -1,8 +1,8 @@
 """
-A small HTTP/1.1 client: what a general one costs a request would be measured along.
+A small HTTP/1.1 client, since the cost of a general one would be measured with the server's.
 
-Keeps connections open, as many as there are requests at once; sends JSON bodies made before; reads
-answers with a Content-Length, which is all that the servers under test send.
+Keeps connections open, as many as there are concurrent requests; sends prepared JSON bodies; reads
+responses with a Content-Length, as all tested servers send.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ STALE_S = 2.0  # below the keep-alive time of any server: a connection idle for 
 
 @dataclass(slots=True)
 class Connection:
-    """A connection, when it was last used, and whether the server closes it after this answer."""
+    """A connection, when it was last used, and whether the server closes it after this response."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -25,14 +25,14 @@ class Connection:
 
 
 class Client:
-    """Connections to one server."""
+    """A pool of connections to one server."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
         self._idle: list[Connection] = []
 
     async def __aenter__(self) -> Self:
-        """Opens nothing yet."""
+        """Return the client; connections are opened on demand."""
         return self
 
     async def __aexit__(
@@ -44,11 +44,11 @@ class Client:
 
     async def post(self, path: str, body: bytes) -> tuple[int, bytes]:
         """
-        Status and body of the answer.
+        Send a request; return the response's status and body.
 
         Raises:
             OSError: the connection failed.
-            ValueError: what came back is not such an answer.
+            ValueError: the response has no Content-Length.
         """
         connection = await self._connect()
         try:
@@ -87,7 +87,7 @@ class Client:
 
 
 def parse_head(head: bytes) -> tuple[int, int]:
-    """Status and Content-Length.  Raises `ValueError` where there is none."""
+    """Return status and Content-Length.  Raises `ValueError` if there is none."""
     first, *lines = head.decode("latin-1").split("\r\n")
     fields = dict(line.lower().split(": ", 1) for line in lines if ": " in line)
     if "content-length" not in fields:

@@ -1,8 +1,8 @@
 """
 Sends requests when they are due.
 
-Open loop: a request is sent when it is due, whatever became of those before, and its latency counts from
-then.  A generator that waits for answers slows down with the server and hides its queue.
+Open loop: a request is sent when it is due, whatever happened to those before, and its latency counts from
+then.  A generator that waits for responses slows down with the server and hides its queue.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ OURS = WIRES["scoregate"]
 
 
 def written(requests: Plan, wire: Wire) -> Plan:
-    """The plan as the server of *wire* takes it."""
+    """Convert the plan's bodies to the format of *wire*."""
     arrivals = []
     for arrival in requests.arrivals:
         body, *more = wire.written(arrival.body)
@@ -31,7 +31,7 @@ def written(requests: Plan, wire: Wire) -> Plan:
 
 
 async def send(requests: Plan, host: str, port: int, timeout_s: float, wire: Wire = OURS) -> list[Outcome]:
-    """One outcome per request, in the order of the plan; background requests as they end."""
+    """Return an outcome per request, in the order of the plan; background requests in the order they end."""
     async with Client(host, port) as client:
         if requests.background:
             return await send_under(client, requests, monotonic(), timeout_s, wire)
@@ -48,7 +48,7 @@ async def send(requests: Plan, host: str, port: int, timeout_s: float, wire: Wir
 async def send_closed(
     client: Client, requests: Plan, begin: float, timeout_s: float, wire: Wire
 ) -> list[Outcome]:
-    """With so many at once; each is due when its turn comes."""
+    """Send with limited concurrency; each request is due when its turn comes."""
     turns = asyncio.Semaphore(requests.concurrency or 1)
 
     async def in_turn(arrival: Arrival) -> Outcome:
@@ -61,7 +61,7 @@ async def send_closed(
 async def send_under(
     client: Client, requests: Plan, begin: float, timeout_s: float, wire: Wire
 ) -> list[Outcome]:
-    """The others, while those of the lane `bulk` are sent again and again."""
+    """Send the interactive requests while those of the lane `bulk` are repeated."""
     bulk = [arrival for arrival in requests.arrivals if arrival.lane == "bulk"]
     waited = [arrival for arrival in requests.arrivals if arrival.lane != "bulk"]
     behind: list[Outcome] = []
@@ -85,7 +85,7 @@ async def send_under(
 async def exchange(
     client: Client, arrival: Arrival, begin: float, due_s: float, timeout_s: float, wire: Wire = OURS
 ) -> Outcome:
-    """Send one request and note what came of it."""
+    """Send one request and record its outcome."""
     sent_s = monotonic() - begin
     status, bodies, failure = 0, [b""], ""
     try:
@@ -115,7 +115,7 @@ async def exchange(
 
 
 async def parts(client: Client, arrival: Arrival, wire: Wire) -> tuple[int, list[bytes]]:
-    """All bodies of a request at once: the worst status, and the answers."""
+    """Send all bodies of a request concurrently; return the worst status, and the responses."""
     sent = (client.post(wire.path, body) for body in (arrival.body, *arrival.more))
     answers = await asyncio.gather(*sent)
     return max(status for status, _ in answers), [body for _, body in answers]

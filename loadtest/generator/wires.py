@@ -1,8 +1,8 @@
 """
-How a request is written for a server, and how its answer is read.
+Wire formats: how requests are written for a server, and how its responses are read.
 
-Workloads are made in the service's own format.  For a peer each request is written anew before the clock
-starts, with the same pictures and the same words; in JSON, base64 is what carries a picture.
+Workloads are made in the service's own format.  For a peer each request is converted before the clock
+starts, with the same pictures and texts; in JSON, pictures are base64.
 """
 
 import base64
@@ -22,7 +22,7 @@ MOST_PICTURES = 32  # infinity takes no more in a request
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: scores of each picture that got any, the error's code, when to come again."""
+    """A parsed response: scores of each scored picture, the error's code, when to retry."""
 
     scores: Sequence[Sequence[float]] = ()
     failure: str = ""
@@ -35,25 +35,25 @@ class Wire(Protocol):
     path: ClassVar[str]
 
     def written(self, request: bytes) -> list[bytes]:
-        """Our *request* as the bodies that the server takes; most take one."""
+        """Convert our *request* to the bodies that the server takes, usually one."""
         ...
 
     def read(self, status: int, bodies: Sequence[bytes]) -> Answer:
-        """What the answers to these bodies say.  Raises `ValueError` where they can't be read."""
+        """Parse the responses to these bodies.  Raises `ValueError` if they are invalid."""
         ...
 
 
 class Scoregate:
-    """Ours."""
+    """The service's own format."""
 
     path: ClassVar[str] = "/score"
 
     def written(self, request: bytes) -> list[bytes]:
-        """As it is."""
+        """Return the request unchanged."""
         return [request]
 
     def read(self, status: int, bodies: Sequence[bytes]) -> Answer:
-        """Scores, or the error's code."""
+        """Return scores, or the error's code."""
         said = orjson.loads(bodies[0])
         found = [list(result["scores"].values()) for result in said.get("results", ()) if result["scores"]]
         return Answer(found, said.get("code", ""), said.get("retry_after_s"))
@@ -65,38 +65,38 @@ class Json:
     path: ClassVar[str] = "/score"
 
     def written(self, request: bytes) -> list[bytes]:
-        """One body."""
+        """Return one body."""
         items, words = asked(request)
         return [orjson.dumps({"images": [item["image"] for item in items], "texts": words})]
 
     def read(self, status: int, bodies: Sequence[bytes]) -> Answer:
-        """Scores, or that there are none."""
+        """Return scores, or the failure `refused`."""
         return Answer(orjson.loads(bodies[0])["scores"]) if status == 200 else Answer(failure="refused")
 
 
 class Pickled:
-    """The same as the trainers' servers have it: a pickled dict with the files' bytes."""
+    """The format of trainers' servers: a pickled dict with the files' bytes."""
 
     path: ClassVar[str] = "/"
 
     def written(self, request: bytes) -> list[bytes]:
-        """One body."""
+        """Return one body."""
         items, words = asked(request)
         files = [base64.b64decode(item["image"]) for item in items]
         return [pickle.dumps({"images": files, "texts": words})]
 
     def read(self, status: int, bodies: Sequence[bytes]) -> Answer:
-        """Scores, or that there are none; what our own peer has pickled."""
+        """Return scores, or the failure `refused`; only our own peer's pickles are read."""
         return Answer(pickle.loads(bodies[0])["scores"]) if status == 200 else Answer(failure="refused")
 
 
 class Infinity:
-    """Embeddings as OpenAI's API has them, pictures and texts apart; the caller makes the cosines."""
+    """Embeddings in OpenAI's format, pictures and texts separately; the caller computes the cosines."""
 
     path: ClassVar[str] = "/embeddings"
 
     def written(self, request: bytes) -> list[bytes]:
-        """The pictures, so many to a body, then the texts."""
+        """Return bodies of pictures, then one of texts."""
         items, words = asked(request)
         uris = [f"data:image/jpeg;base64,{item['image']}" for item in items]
         parts = [uris[start : start + MOST_PICTURES] for start in range(0, len(uris), MOST_PICTURES)]
@@ -107,7 +107,7 @@ class Infinity:
         ]
 
     def read(self, status: int, bodies: Sequence[bytes]) -> Answer:
-        """Each picture's cosine with its text."""
+        """Return the cosine of each picture with its text."""
         if status != 200:
             return Answer(failure="refused")
         *seen, read = (np.array([row["embedding"] for row in orjson.loads(body)["data"]]) for body in bodies)
@@ -123,11 +123,11 @@ WIRES: dict[str, Wire] = {
 
 
 def asked(request: bytes) -> tuple[list[dict[str, Any]], list[list[str]]]:
-    """The items of a request of ours, and the texts that its metric asks of the model about each."""
+    """Return the items of our request, and each one's texts for the model."""
     body = orjson.loads(request)
     return body["items"], [texts(body["metrics"][0], item["prompt"]) for item in body["items"]]
 
 
 def texts(metric: str, prompt: str) -> list[str]:
-    """What a model is asked for *metric*; for dsg the eight questions, which the request brings."""
+    """Return the model's texts for *metric*; dsg has eight fixed questions, sent with the request."""
     return {"vqascore": [QUESTION.replace("{}", prompt)], "clipscore": [prompt], "dsg": ASKED}[metric]

@@ -1,1 +1,1 @@
-"""What is measured: each module starts the servers it needs and reports figures."""
+"""Measures: each module starts the servers it needs and reports figures."""

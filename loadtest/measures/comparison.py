@@ -1,4 +1,4 @@
-"""Every workload on the timed model: the service beside the two servers that people write first."""
+"""Every workload on the timed model: the service against the two simplest servers."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ FLOWS = {"filter": 10.0, "rank": 3.0, "mixed": 5.0}  # requests a second
 
 
 def measure(report: Report, size: Size) -> None:
-    """The worst ratio over the workloads, for each baseline; above 1 the service is the better one."""
+    """Report the worst ratio over the workloads for each baseline; above 1 the service is better."""
     with ExitStack() as stack:
         service = stack.enter_context(servers.timed(SHAPE))
         others = {
@@ -42,13 +42,13 @@ def measure(report: Report, size: Size) -> None:
 
 
 def spec_of(workload: str, size: Size, seed: int) -> Spec:
-    """Bursts small enough for the slowest of the three."""
+    """Return bursts small enough for the slowest of the three."""
     scale = size.scale / 16 if workload == "offline" else size.scale / 2
     return Spec(workload, seed, scale, FLOWS.get(workload, 0.0), seconds=10 * size.share)
 
 
 def merit(workload: str, outcomes: Sequence[Outcome]) -> float:
-    """Items a second where throughput counts, else one over the p95 of the interactive requests."""
+    """Return items a second for bursts, else the inverse p95 of the interactive requests."""
     if workload in BURSTS:
         return throughput(outcomes)
     return 1 / percentile(latencies(outcomes, "interactive"), 0.95)

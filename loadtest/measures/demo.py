@@ -1,4 +1,4 @@
-"""What the demo models are asked, and what they are not asked twice: figures of the demo profile."""
+"""Figures of the demo profile: question LLM calls, consistency of scores, bursts."""
 
 import base64
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ LLM_CALLS = 'scoregate_question_llm_calls_total{result="ok"}'
 
 
 def measure(report: Report, size: Size) -> None:
-    """Figures of the demo profile; all but the first with the last number of threads."""
+    """Report the figures of the demo profile; all but the first with the last number of threads."""
     with ExitStack() as stack:
         through = [stack.enter_context(servers.demo(OMP_NUM_THREADS=threads)) for threads in size.threads]
         eight_questions.measure(report, size, through)
@@ -29,7 +29,7 @@ def measure(report: Report, size: Size) -> None:
 
 
 def one_prompt(report: Report, server: Server) -> None:
-    """24 images of a prompt in 24 requests at once: how often the question LLM is called."""
+    """Report the question LLM calls for 24 concurrent requests with the same prompt."""
     before = server.sample(LLM_CALLS)
     outcomes = server.run(Spec("one-prompt", metric="dsg"))
     note = f"24 requests at once: {tally(outcomes)}"
@@ -37,7 +37,7 @@ def one_prompt(report: Report, server: Server) -> None:
 
 
 def alone_or_together(report: Report, server: Server) -> None:
-    """The largest difference between a pair's score alone and among 31 others."""
+    """Report the largest difference between a pair's score alone and among 31 others."""
     random = Random(7)
     texts, pictures = corpus.prompts(random), corpus.distinct("rl", random)
     items = [{"prompt": next(texts), "image": base64.b64encode(next(pictures)).decode()} for _ in range(32)]
@@ -54,9 +54,9 @@ def scores(server: Server, items: list[dict[str, Any]]) -> list[float]:
 
 
 def burst(report: Report, server: Server, size: Size) -> None:
-    """512 single-image requests at once, over the same images in requests of 128, in turns."""
+    """Report the rate of 512 concurrent single-image requests over that of requests with 128 images."""
     ratios, failures = [], 0
-    scale = min(1.0, 4 * size.scale)  # a quarter of a burst says little of 512 sockets at once
+    scale = min(1.0, 4 * size.scale)  # a quarter of a burst would not test 512 concurrent sockets
     for seed in range(size.rounds):
         single = report.keep("demo profile", "rl-burst", server.run(Spec("rl-burst", seed, scale)))
         whole = report.keep("demo profile", "whole", server.run(Spec("whole", seed, scale)))

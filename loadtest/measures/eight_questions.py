@@ -1,4 +1,4 @@
-"""Eight questions about one picture: asked of the service, and in a loop."""
+"""Eight questions about one picture: by the service, and in a loop."""
 
 import base64
 import subprocess
@@ -21,7 +21,9 @@ from loadtest.workloads.questions import SET
 
 
 def measure(report: Report, size: Size, through: Sequence[Server]) -> None:
-    """Eight questions on one image through the service, against a loop; each at its best threads."""
+    """
+    Report the time of eight questions in a loop over that of the service, each at its best thread count.
+    """
     pictures = corpus.distinct("rl", Random(0))
     body = {"metrics": ["dsg"], "options": {"dsg": {"question_set": SET}}}
     served: list[list[float]] = [[] for _ in through]
@@ -40,7 +42,7 @@ def measure(report: Report, size: Size, through: Sequence[Server]) -> None:
 
 
 def timed(server: Server, body: bytes) -> float:
-    """Seconds of one request that must be answered in full, by a client that costs next to nothing."""
+    """Return the seconds of one complete request, sent by a client with minimal overhead."""
     with closing(HTTPConnection(HOST, server.port)) as connection:
         connection.connect()
         began = perf_counter()
@@ -57,7 +59,7 @@ def timed(server: Server, body: bytes) -> float:
 def loop(
     threads: str, module: str = "loop", questions: str = str(len(SET))
 ) -> Iterator["subprocess.Popen[str]"]:
-    """The loop of a module of `loadtest.baselines` as a process, ready."""
+    """Start a module of `loadtest.baselines` as a process; yield it when it is ready."""
     command = (sys.executable, "-m", f"loadtest.baselines.{module}", threads, questions)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         exchange(process, "")

@@ -1,4 +1,4 @@
-"""What the service costs by itself: the null model's requests beside a bare endpoint's."""
+"""Overhead of the service: requests to the null model against those to a bare endpoint."""
 
 from statistics import median
 
@@ -11,7 +11,7 @@ from loadtest.workloads.spec import Spec
 
 
 def measure(report: Report, size: Size) -> None:
-    """Requests a second with sixteen at once, and latency with one at a time, in turns."""
+    """Report requests a second with sixteen at a time, and latency with one at a time, in turns."""
     with servers.null() as null, servers.baseline("bare") as bare:
         rates = [ratio(null, bare, "tiny", size, seed) for seed in range(size.rounds)]
         report.add("null_over_bare", median(rates), note="requests/s, 32² PNG")
@@ -26,12 +26,12 @@ def measure(report: Report, size: Size) -> None:
 
 
 def ratio(null: Server, bare: Server, picture: str, size: Size, seed: int) -> float:
-    """Requests a second of the one over those of the other."""
+    """Return the ratio of requests a second."""
     spec = Spec("sixteen-at-once", seed=seed, rate=800 * size.share, seconds=1, picture=picture)
     return throughput(null.run(spec)) / throughput(bare.run(spec))
 
 
 def latency(server: Server, size: Size, seed: int) -> float:
-    """The median, in seconds."""
+    """Return the median latency, in seconds."""
     spec = Spec("one-by-one", seed=seed, rate=300 * size.share, seconds=1)
     return percentile(latencies(server.run(spec)), 0.5)

@@ -1,4 +1,4 @@
-"""What is left of the service at twice its capacity, and whether its refusals tell the truth."""
+"""Goodput at twice the capacity, and the accuracy of Retry-After."""
 
 from statistics import median
 
@@ -15,7 +15,7 @@ LEAST_S = 3.0  # shorter predictions are not held to the truth
 
 
 def measure_goodput(report: Report, size: Size) -> None:
-    """Answers in time at 2x over those at 1x, in turns."""
+    """Report the in-time responses at 2x over those at 1x, in turns."""
     seconds = 8 * size.share
     ratios = []
     with servers.timed(SHARED) as server:
@@ -32,7 +32,7 @@ def measure_goodput(report: Report, size: Size) -> None:
 
 
 def measure_retry_after(report: Report, size: Size) -> None:
-    """How far refusals' predictions lie from the true drain: the share that nine in ten stay within."""
+    """Report the error of Retry-After against the true drain time, at the 90th percentile."""
     with servers.timed(SHARED) as server:
         spec = Spec("poisson", rate=2 * SHARED.capacity, seconds=12, timeout_ms=LONG_MS)
         outcomes = report.keep("refusals at 2x capacity", "5 s allowed", server.run(spec))

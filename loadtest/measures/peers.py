@@ -1,4 +1,4 @@
-"""Two rows of `python -m loadtest.peers`, beside the peer that costs least to install: Flask and gunicorn."""
+"""Two rows of `python -m loadtest.peers` against Flask and gunicorn, the easiest peer to install."""
 
 import sys
 import tempfile
@@ -17,7 +17,7 @@ FIGURES = {"burst_over_flask": "burst", "large_over_flask": "4x128"}
 
 
 def measure(report: Report, size: Size) -> None:
-    """512 single requests, and large ones; in this environment, which has Flask for the tests."""
+    """Report 512 single requests, and large ones; Flask is in this environment for the tests."""
     with (
         tempfile.TemporaryDirectory() as folder,
         servers.demo() as ours,

@@ -1,4 +1,4 @@
-"""How near the service comes to its device's rate, and what bulk costs interactive requests."""
+"""Sustained rate relative to the device's, and the cost of bulk work for interactive requests."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -20,15 +20,15 @@ BATCHING = Shape(fixed_ms=180, per_call_ms=1.8, max_items=32)
 SLOWDOWN = 5  # p99 over the unloaded latency
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # of the offline rate
 
-# For both lanes, and slow enough that even two busy cores decode twice its capacity beside the generator:
-# else the figures would be those of the cores.  A full batch takes 200 ms and the rate is 80/s.
+# For both lanes, and slow enough that two cores can decode twice its capacity and run the generator:
+# otherwise the CPU would limit the figures.  A full batch takes 200 ms and the rate is 80/s.
 SHARED = Shape(fixed_ms=40, per_call_ms=10, max_items=16)
 INTERACTIVE = 25  # requests a second, a third of the capacity
 BULK = 0.25  # of 128 images, every half second: with those above, a tenth more than the capacity
 
 
 def served_over_offline(report: Report, size: Size) -> None:
-    """The best Poisson rate whose p99 stays below five times the unloaded latency."""
+    """Report the best Poisson rate whose p99 stays below five times the unloaded latency."""
     samples = max(1000, round(1200 * size.share))
     with servers.timed(BATCHING) as server:
         alone = server.run(Spec("one-by-one", rate=10, seconds=1))
@@ -49,7 +49,7 @@ def served_over_offline(report: Report, size: Size) -> None:
 
 
 def ideally(seed: int, samples: int) -> Callable[[float], bool]:
-    """Whether a perfect server stays below the bound, by simulation."""
+    """Return a check whether a perfect server meets the bound, by simulation."""
 
     def passes(share: float) -> bool:
         random, at, arrivals = Random(seed), 0.0, []
@@ -62,7 +62,7 @@ def ideally(seed: int, samples: int) -> Callable[[float], bool]:
 
 
 def largest(shares: Sequence[float], passes: Callable[[float], bool]) -> float:
-    """The largest of the rising *shares* that passes, by bisection; 0 where none does."""
+    """Return the largest of the rising *shares* that passes, by bisection; 0 if none does."""
     low, high = -1, len(shares)
     while high - low > 1:
         middle = (low + high) // 2
@@ -74,7 +74,7 @@ def largest(shares: Sequence[float], passes: Callable[[float], bool]) -> float:
 
 
 def interactive_under_bulk(report: Report, size: Size) -> None:
-    """How much later interactive requests are answered at p99 while bulk fills the device."""
+    """Report the increase of interactive p99 while bulk fills the device."""
     alone: list[float] = []
     loaded: list[float] = []
     with servers.timed(SHARED) as server:
@@ -89,7 +89,7 @@ def interactive_under_bulk(report: Report, size: Size) -> None:
 
 
 def run(server: Server, report: Report, spec: Spec) -> list[float]:
-    """Latencies of the interactive requests."""
+    """Return the latencies of the interactive requests."""
     outcomes = report.keep("interactive under bulk", spec.workload, server.run(spec))
     print(f"  {spec.workload}: {tally(outcomes)}", flush=True)
     return latencies(outcomes, "interactive")

@@ -1,4 +1,4 @@
-"""The timed model on Ray Serve, beside the same model in the service's own process."""
+"""The timed model on Ray Serve against the same model in the service's process."""
 
 from contextlib import ExitStack
 from statistics import median
@@ -23,7 +23,7 @@ ON_RAY = {
 
 
 def measure(report: Report, size: Size) -> None:
-    """Items a second of one and of two replicas, and what a single request's way there and back costs."""
+    """Report the rates of one and of two replicas, and the latency that Ray adds to a single request."""
     with ExitStack() as stack:
         one, two = (
             stack.enter_context(servers.timed(MODEL, **ON_RAY, SCOREGATE_MODELS__VQA__REPLICAS=str(replicas)))
@@ -37,12 +37,12 @@ def measure(report: Report, size: Size) -> None:
 
 
 def rate(server: Server, report: Report, replicas: str, seed: int) -> float:
-    """Items a second."""
+    """Return items a second."""
     outcomes = server.run(Spec("whole", seed=seed, scale=2))
     return throughput(report.keep("replicas", replicas, outcomes))
 
 
 def latency(server: Server, size: Size, seed: int) -> float:
-    """The median, in seconds."""
+    """Return the median latency, in seconds."""
     spec = Spec("one-by-one", seed=seed, rate=40 * size.share, seconds=1)
     return percentile(latencies(server.run(spec)), 0.5)

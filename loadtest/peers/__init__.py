@@ -1,1 +1,1 @@
-"""What users would run in place of the service, around the same models, and the service beside it."""
+"""Comparison with other model servers around the same models."""

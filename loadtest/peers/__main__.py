@@ -1,8 +1,8 @@
 """
-`python -m loadtest.peers`: the service beside its peers, row by row.
+`python -m loadtest.peers`: compare the service with its peers, row by row.
 
-Sets up what is missing in `build/peers/`, measures, keeps every run in `build/peers.json`, prints the table
-in Markdown and draws it to `build/peers.png`.  Rows that are not measured keep their last figures.
+Sets up missing environments in `build/peers/`, measures, keeps every run in `build/peers.json`, prints the
+table in Markdown and plots it to `build/peers.png`.  Rows that are not measured keep their last figures.
 """
 
 import argparse
@@ -27,7 +27,7 @@ LOOPED = "loops"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure what was asked for, or show what was measured."""
+    """Measure the chosen rows, or print the stored ones."""
     parser = argparse.ArgumentParser(prog="python -m loadtest.peers", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="of each row; its figure is their median")
     parser.add_argument("--scale", type=float, default=1.0, help="below 1 for a try: this share of requests")
@@ -64,13 +64,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def note(result: Result) -> None:
-    """Keep a result at once, and say it: a run takes most of an hour."""
+    """Store a result immediately, since a run takes most of an hour, and print it."""
     keep([result], KEPT)
     print(f"{result.row} beside {result.peer}: {cell(EVERY[result.row], result)}", flush=True)
 
 
 def show(results: Sequence[Result]) -> None:
-    """Both tables."""
+    """Print both tables."""
     print("\n".join(["", *table(results), "", *details(results), ""]))
     print(f"{date.today():%d %B %Y}, {os.cpu_count()} cores")
 

@@ -1,8 +1,8 @@
 """
-An environment of its own for each peer, in `build/peers/NAME/venv`.
+A virtual environment for each peer, in `build/peers/NAME/venv`.
 
-It holds what the peer's lock pins, and finds everything else, torch above all, in the environment that this
-process runs in.  So it takes seconds and some megabytes, and both serve with the same torch.
+It contains the peer's pinned packages, and falls back to this process's environment for all others, such as
+torch.  So it is small and quick to make, and both sides use the same torch.
 """
 
 import shutil
@@ -19,10 +19,10 @@ BEHIND = "import site; site.addsitedir({!r})"  # after the environment's own pac
 
 def python_of(peer: Peer, folder: Path = FOLDER) -> Path:
     """
-    The Python of *peer*'s environment, which is made where it is missing or its lock has changed.
+    Return the Python of *peer*'s environment; create it if it is missing or the lock has changed.
 
     Raises:
-        subprocess.CalledProcessError: pip could not install what the lock pins; it has said why.
+        subprocess.CalledProcessError: pip failed; it has printed the reason.
     """
     home = folder / peer.name / "venv"
     python, made = home / "bin" / "python", home / "requirements.lock"

@@ -1,4 +1,4 @@
-"""The rows without a server on their side: loops in a process that has the model to itself."""
+"""Rows that compare the service with a loop in a process that has the model to itself."""
 
 import base64
 import statistics
@@ -23,10 +23,10 @@ THREADS = ("1", "2")  # a loop has the better of these
 @dataclass(frozen=True, slots=True)
 class LoopRow:
     """
-    A row whose other side is a loop.
+    A comparison with a loop.
 
     Attributes:
-        module: of `loadtest.baselines`; it is told the threads and the number of questions.
+        module: of `loadtest.baselines`; its arguments are the threads and the number of questions.
         questions: about each picture; 1 is the prompt itself.
     """
 
@@ -49,7 +49,7 @@ LOOPS = {
 
 @contextmanager
 def looped(row: LoopRow) -> Iterator[Callable[[int], Run]]:
-    """Runs of the loop, each with its best number of threads."""
+    """Yield a function that runs the loop with its best number of threads."""
     with ExitStack() as stack:
         arguments = [row.module, str(row.questions)]
         loops = [stack.enter_context(loop(threads, *arguments)) for threads in THREADS]
@@ -62,7 +62,7 @@ def looped(row: LoopRow) -> Iterator[Callable[[int], Run]]:
 
 
 def through(server: Server, row: LoopRow) -> Callable[[int], Run]:
-    """The same through HTTP, one request after the other."""
+    """Return a function that runs the same work through HTTP, one request after the other."""
     random = Random(0)
     pictures, prompts = corpus.distinct("rl", random), corpus.prompts(random)
 
@@ -76,6 +76,6 @@ def through(server: Server, row: LoopRow) -> Callable[[int], Run]:
 
 
 def timing(seconds: list[float]) -> Run:
-    """Pictures a second by the median, and the latencies."""
+    """Return pictures a second by the median, and the latencies."""
     middle = statistics.median(seconds)
     return Run(1 / middle, 1000 * middle, 1000 * percentile(seconds, 0.99))

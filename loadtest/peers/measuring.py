@@ -1,4 +1,4 @@
-"""Measures the rows of one peer after the other: the service and one peer run, and take turns."""
+"""Measurement of a peer's rows: the service and one peer run, and take turns."""
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
@@ -30,12 +30,12 @@ def beside(
     peer: Peer, role: Role, rows: Sequence[Row], rounds: int, python: Path, folder: Path = FOLDER
 ) -> Iterator[Result]:
     """
-    Each of *rows* in turns, with *peer* in the environment of *python*.
+    Measure each of *rows* in turns, with *peer* in the environment of *python*.
 
-    The peer is started anew for each row: some do not survive callers who leave.
+    The peer is restarted for each row, since some do not survive disconnecting callers.
 
     Raises:
-        SystemExit: a server did not start, or the two do not give the same scores.
+        SystemExit: a server did not start, or the two return different scores.
     """
     folder.mkdir(parents=True, exist_ok=True)
     metric = rows[0].metric if role == "clip" else "vqascore"
@@ -50,7 +50,7 @@ def beside(
 
 
 def running(server: Server, row: Row) -> Callable[[int], Run]:
-    """Runs of *row* on *server*; a round's number is its seed."""
+    """Return a function that runs *row* on *server*; a round's number is its seed."""
 
     def run(number: int) -> Run:
         outcomes = server.run(replace(row.spec, seed=number))
@@ -60,14 +60,14 @@ def running(server: Server, row: Row) -> Callable[[int], Run]:
 
 
 def service_for(peer: Peer) -> AbstractContextManager[Server]:
-    """The service with its defaults; beside infinity with the CLIP that infinity can load."""
+    """Run the service with its defaults; for infinity with a CLIP that infinity can load."""
     if peer.name != "infinity":
         return served(SERVICE)
     return served(SERVICE, SCOREGATE_MODELS__CLIP__CHECKPOINT=str(CLIP))
 
 
 def check_same(ours: Server, theirs: Server, metric: str) -> None:
-    """That both have the same model: one pair has the same score."""
+    """Check by one pair's score that both serve the same model."""
     random = Random(1)
     picture, prompt = next(corpus.distinct("rl", random)), next(corpus.prompts(random))
     item = {"prompt": prompt, "image": base64.b64encode(picture).decode()}
@@ -78,7 +78,7 @@ def check_same(ours: Server, theirs: Server, metric: str) -> None:
 
 
 def score_of(server: Server, request: bytes) -> Sequence[Sequence[float]]:
-    """What *server* says to a request of ours, in its own format."""
+    """Return the scores of our request in the format of *server*."""
     wire = WIRES[server.wire]
     with server.client() as client:
         headers = {"Content-Type": "application/json"}
@@ -90,7 +90,7 @@ def score_of(server: Server, request: bytes) -> Sequence[Sequence[float]]:
 
 
 def beside_loops(names: Sequence[str], rounds: int) -> Iterator[Result]:
-    """The rows whose other side is a loop in process."""
+    """Measure the rows that compare with a loop."""
     with served(SERVICE) as server:
         server.run(WARM)
         for name in names:

@@ -1,4 +1,4 @@
-"""The peers: what is installed, how each is started, and which format it takes."""
+"""The peers: their packages, commands and wire formats."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from loadtest.peers.scoring import Role
 
 FOLDER = Path(__file__).parents[2] / "build" / "peers"
 LIMIT_S = 600  # to start, and of the time limits that a peer has itself: no figure is to be theirs
-CLIP = FOLDER / "clip"  # what infinity serves, and the service beside it
+CLIP = FOLDER / "clip"  # served by infinity, and by the service it is compared with
 
 Command = Callable[[Role, int], Sequence[str]]
-"""The arguments for Python: to serve the model of a role on a port."""
+"""The arguments of Python that serve the model of a role on a port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class Peer:
     A server to compare with.
 
     Attributes:
-        package: the one whose version is told; `requirements.lock` in the peer's folder has it.
+        package: its version is shown; `requirements.lock` in the peer's folder pins it.
         wire: of `loadtest.generator.wires`.
-        ready: the path that answers 200 once it serves.
+        ready: the path that returns 200 once it serves.
         command: how it is started.
     """
 
@@ -35,43 +35,44 @@ class Peer:
 
     @property
     def lock(self) -> Path:
-        """What is installed for it."""
+        """The file of its pinned packages."""
         return Path(__file__).parent / self.name / "requirements.lock"
 
     @property
     def version(self) -> str:
-        """The version of its package that the lock has."""
+        """The pinned version of its package."""
         pins = dict(line.split("==") for line in self.lock.read_text("utf-8").splitlines() if "==" in line)
         return pins[self.package]
 
 
 def litserve(role: Role, port: int) -> Sequence[str]:
-    """See `loadtest/peers/litserve/serve.py`."""
+    """Return the command of `loadtest/peers/litserve/serve.py`."""
     return ["-m", "loadtest.peers.litserve.serve", role, str(port)]
 
 
 def mosec(role: Role, port: int) -> Sequence[str]:
-    """Its time limit is 3 s and its largest body 10 MiB unless it is told otherwise."""
+    """Return mosec's command with higher limits; its defaults are 3 s and 10 MiB."""
     limits = ["--timeout", str(1000 * LIMIT_S), "--max-request-size", str(2**28), "--log-level", "warning"]
     return ["-m", "loadtest.peers.mosec.serve", role, "--address", HOST, "--port", str(port), *limits]
 
 
 def flask(role: Role, port: int) -> Sequence[str]:
-    """One synchronous worker for the one device, as those servers' own configuration has it."""
+    """Return gunicorn's command with one synchronous worker, as those servers configure it."""
     worker = ["--workers", "1", "--worker-class", "sync", "--timeout", str(LIMIT_S)]
     served = f"loadtest.peers.flask.serve:create('{role}')"
     return ["-m", "gunicorn", *worker, "--bind", f"{HOST}:{port}", "--log-level", "warning", served]
 
 
 def fastapi(role: Role, port: int) -> Sequence[str]:
-    """See `loadtest/peers/fastapi/serve.py`."""
+    """Return the command of `loadtest/peers/fastapi/serve.py`."""
     return ["-m", "loadtest.peers.fastapi.serve", role, str(port)]
 
 
 def infinity(role: Role, port: int) -> Sequence[str]:
     """
-    Its own command, without `torch.compile`, which takes minutes on a CPU, and BetterTransformer, which is
-    for other models; 64 to a batch, twice its default.
+    Return infinity's command, with batches of 64, twice its default.
+
+    Without `torch.compile`, which takes minutes on a CPU, and BetterTransformer, which is for other models.
     """
     options = ["--engine", "torch", "--device", "cpu", "--dtype", "float32", "--batch-size", "64"]
     options += ["--no-compile", "--no-bettertransformer", "--no-trust-remote-code", "--log-level", "warning"]

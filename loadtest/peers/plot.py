@@ -1,4 +1,4 @@
-"""The table as one picture."""
+"""A plot of the comparison."""
 
 from collections.abc import Sequence
 from math import inf
@@ -33,12 +33,12 @@ def plot(results: Sequence[Result], file: Path) -> None:
 
 
 def is_ratio(result: Result) -> bool:
-    """Whether it can be drawn: the row counts no pictures, and neither side scored nothing."""
+    """Return True if the ratio can be drawn: no count of pictures, and neither side is 0."""
     row = EVERY[result.row]
     return 0 < result.ratio < inf and not (isinstance(row, Row) and row.figure == "scored")
 
 
 def ahead(result: Result, ratio: float) -> float:
-    """The ratio turned so that more is better."""
+    """Return the ratio, inverted for a p99, so that more is better."""
     row = EVERY[result.row]
     return 1 / ratio if isinstance(row, Row) and row.figure == "p99 ms" else ratio

@@ -1,4 +1,4 @@
-"""Two things in turns, and what the rounds come to."""
+"""Alternating rounds of two servers, and their summary."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from loadtest.results import Outcome, count, latencies, percentile
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of one of the two: its figure, its latencies, and how many requests failed."""
+    """One run: its figure, its latencies, and the number of failed requests."""
 
     value: float
     p50_ms: float
@@ -20,7 +20,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A row beside one peer, every round of it."""
+    """All rounds of a row against one peer."""
 
     row: str
     peer: str
@@ -30,30 +30,30 @@ class Result:
 
     @property
     def ratios(self) -> list[float]:
-        """Ours over theirs, of the rounds in which the peer answered."""
+        """Ours over theirs, of the rounds in which the peer has a figure."""
         pairs = zip(self.ours, self.theirs, strict=True)
         return [our.value / their.value for our, their in pairs if answered(their)]
 
     @property
     def ratio(self) -> float:
-        """Their median; NaN where the peer never answered."""
+        """Median ratio; NaN if the peer never has a figure."""
         return median(self.ratios or [nan])
 
     @property
     def unanswered(self) -> int:
-        """In how many rounds the peer gave no figure."""
+        """Number of rounds in which the peer has no figure."""
         return len(self.theirs) - len(self.ratios)
 
 
 def answered(run: Run) -> bool:
-    """Whether its figure is one: not nothing, and not the latency of a request that never ended."""
+    """Return True if the figure is neither 0 nor the infinite latency of a failed request."""
     return 0 < run.value < inf
 
 
 def alternate(
     rounds: int, ours: Callable[[int], Run], theirs: Callable[[int], Run]
 ) -> tuple[list[Run], list[Run]]:
-    """Ours, theirs, ours, theirs …, each told the round, so that both get the same requests."""
+    """Alternate between both sides; both get the number of the round, hence the same requests."""
     both: tuple[list[Run], list[Run]] = ([], [])
     for number in range(rounds):
         both[0].append(ours(number))
@@ -62,7 +62,7 @@ def alternate(
 
 
 def run_of(outcomes: Sequence[Outcome], value: float) -> Run:
-    """A run of the load generator; latencies are those of callers who wait, where there are any."""
+    """Return a run of the load generator; latencies are those of interactive requests, if there are any."""
     lane = "interactive" if any(outcome.lane == "interactive" for outcome in outcomes) else None
     times = latencies(outcomes, lane)
     p50, p99 = (1000 * percentile(times, share) for share in (0.5, 0.99))
@@ -70,7 +70,7 @@ def run_of(outcomes: Sequence[Outcome], value: float) -> Run:
 
 
 def merged(runs: Sequence[Run]) -> Run:
-    """The median of each figure, and all failures."""
+    """Return the median of each figure, and the sum of failures."""
     return Run(
         median(run.value for run in runs),
         median(run.p50_ms for run in runs),

@@ -1,4 +1,4 @@
-"""The rows of the table: what is sent, to whom, and which figure counts."""
+"""The rows of the table: workload, peers and figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +17,8 @@ class Row:
     One line of the table.
 
     Attributes:
-        figure: what the two are compared by; of a p99, less is better.
-        target: what ours over theirs must reach, or stay below for a p99; None where nothing is asked.
+        figure: the compared figure; of a p99, less is better.
+        target: minimum of ours over theirs, or maximum for a p99; None without a target.
     """
 
     name: str
@@ -31,22 +31,22 @@ class Row:
 
     @property
     def metric(self) -> str:
-        """The metric of ours that asks the model what theirs is asked."""
+        """Our metric that makes the same model calls as the peer's request."""
         return self.spec.metric
 
     def scaled(self, scale: float) -> "Row":
-        """The same row with so large a share of its requests."""
+        """Return the row with that share of its requests."""
         seconds = max(1.0, scale * self.spec.seconds)
         return replace(self, spec=replace(self.spec, scale=scale, seconds=seconds))
 
     def met(self, ratio: float) -> bool:
-        """Whether *ratio* reaches the target."""
+        """Return True if *ratio* reaches the target."""
         if self.target is None:
             return True
         return ratio <= self.target if self.figure == "p99 ms" else ratio >= self.target
 
     def value(self, outcomes: Sequence[Outcome]) -> float:
-        """The figure of one run."""
+        """Return the figure of one run."""
         if self.figure == "scored":
             return sum(outcome.scored for outcome in outcomes)
         if self.figure == "p99 ms":

@@ -1,4 +1,4 @@
-"""The models that the peers serve: the very ones that the service loads in its demo profile."""
+"""The models that the peers serve: those of the service's demo profile."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ MOST = 64  # calls in a batch of the device
 
 
 def role_of(argument: str) -> Role:
-    """The role that a command line names."""
+    """Validate a command line's role."""
     return "clip" if argument == "clip" else "vqa"
 
 
@@ -34,19 +34,19 @@ class Scorer:
         )
 
     def prepare(self, file: bytes, texts: Sequence[str]) -> list[Prepared]:
-        """Decode one picture, and tokenise what is asked about it.  Raises `ImageError`."""
+        """Decode one picture, and tokenise its texts.  Raises `ImageError`."""
         image = Image(file)
         if self._role == "vqa":
             return [self._model.prepare(LikelihoodCall(image, text)) for text in texts]
         return [self._model.prepare(call) for call in (ImageCall(image), *map(TextCall, texts))]
 
     def prepare_all(self, request: Mapping[str, Any]) -> list[list[Prepared]]:
-        """Every picture of a request in JSON, base64, with its texts.  Raises as `prepare` does."""
+        """Prepare every base64 picture of a JSON request with its texts.  Raises as `prepare` does."""
         files = map(base64.b64decode, request["images"])
         return [self.prepare(*asked) for asked in zip(files, request["texts"], strict=True)]
 
     def score(self, asked: Sequence[Sequence[Prepared]]) -> list[list[float]]:
-        """The scores of each picture's texts: VQAScore as the released code has it, or the cosine."""
+        """Return the scores of each picture's texts: VQAScore as in the released code, or the cosine."""
         calls = list(chain.from_iterable(asked))
         batches = (calls[start : start + MOST] for start in range(0, len(calls), MOST))
         outcomes = chain.from_iterable(map(self._model.score, batches))

@@ -1,4 +1,4 @@
-"""A peer as a process of its own, from when it serves."""
+"""Peers as processes."""
 
 import os
 import signal
@@ -22,9 +22,9 @@ ROOT = Path(__file__).parents[2]
 @contextmanager
 def peer_served(peer: Peer, role: Role, python: Path, log: Path) -> Iterator[Server]:
     """
-    *peer* around the model of *role*, stopped with all its processes however the block ends, by SIGTERM too.
+    Run *peer* around the model of *role*; on exit, or on SIGTERM, stop all its processes.
 
-    What it says goes to *log*.
+    Its output goes to *log*.
 
     Raises:
         SystemExit: it ended, or was not ready in time.
@@ -48,7 +48,7 @@ def peer_served(peer: Peer, role: Role, python: Path, log: Path) -> Iterator[Ser
 
 
 def wait(peer: Peer, process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
-    """Return once it answers."""
+    """Wait until it responds."""
     until = monotonic() + LIMIT_S
     while monotonic() < until:
         if process.poll() is not None:
@@ -63,7 +63,7 @@ def wait(peer: Peer, process: "subprocess.Popen[bytes]", port: int, log: Path) -
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """SIGTERM, then SIGKILL for whatever is left of its processes."""
+    """Send SIGTERM to its process group, then SIGKILL to the remaining processes."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(STOP_S)

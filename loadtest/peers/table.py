@@ -1,4 +1,4 @@
-"""What was measured, kept in a file and shown as Markdown."""
+"""Results of the comparison, stored in a file and printed as Markdown."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ IN_PROCESS = "in process"  # the column of rows without a server on the other si
 
 
 def keep(results: Sequence[Result], file: Path) -> list[Result]:
-    """Put *results* in the place of earlier ones of the same row and peer; all, in the table's order."""
+    """Replace earlier results of the same rows and peers; return all, in the table's order."""
     held = {(result.row, result.peer): result for result in (*read(file), *results)}
     order = list(EVERY)
     every = sorted(held.values(), key=lambda result: order.index(result.row))
@@ -28,7 +28,7 @@ def keep(results: Sequence[Result], file: Path) -> list[Result]:
 
 
 def read(file: Path) -> list[Result]:
-    """What *file* holds of rows that there still are; nothing where there is no file."""
+    """Return the stored results of existing rows; none without a file."""
     found = orjson.loads(file.read_bytes()) if file.is_file() else []
     return [
         Result(one["row"], one["peer"], one["version"], runs(one["ours"]), runs(one["theirs"]))
@@ -38,7 +38,7 @@ def read(file: Path) -> list[Result]:
 
 
 def runs(written: Sequence[Mapping[str, float | None]]) -> list[Run]:
-    """Runs as they were; JSON has null for the latency of requests that were never answered."""
+    """Return stored runs; JSON has null for infinite latencies."""
     return [
         Run(**{name: inf if value is None else value for name, value in run.items()})  # type: ignore[arg-type]
         for run in written
@@ -46,7 +46,7 @@ def runs(written: Sequence[Mapping[str, float | None]]) -> list[Run]:
 
 
 def table(results: Sequence[Result]) -> Iterator[str]:
-    """Ours over theirs, a column for each peer."""
+    """Yield the table of ratios, a column for each peer."""
     versions = {result.peer: result.version for result in results}
     peers = [name for name in (*PEERS, IN_PROCESS) if name in versions]
     cells = {(result.row, result.peer): cell(EVERY[result.row], result) for result in results}
@@ -60,7 +60,7 @@ def table(results: Sequence[Result]) -> Iterator[str]:
 
 
 def cell(row: AnyRow, result: Result) -> str:
-    """A ratio, bold where the target is missed; of a corrupt picture both numbers; what a peer left out."""
+    """Format a ratio, bold if the target is missed; for a corrupt picture both counts."""
     if isinstance(row, Row) and row.figure == "scored":
         return f"{merged(result.ours).value:.0f} / {merged(result.theirs).value:.0f}"
     if result.unanswered == len(result.theirs):
@@ -70,19 +70,19 @@ def cell(row: AnyRow, result: Result) -> str:
 
 
 def met(row: AnyRow, result: Result) -> bool:
-    """Whether a result reaches its row's target."""
+    """Return True if a result reaches its row's target."""
     return row.met(result.ratio) if isinstance(row, Row) else result.ratio >= row.target
 
 
 def target(row: AnyRow) -> str:
-    """As the table shows it."""
+    """Format the target."""
     if row.target is None:
         return ""
     return f"{'≤' if isinstance(row, Row) and row.figure == 'p99 ms' else '≥'} {row.target:g}"
 
 
 def details(results: Sequence[Result]) -> Iterator[str]:
-    """The medians behind each ratio."""
+    """Yield the medians behind each ratio."""
     yield "| row | beside | figure | ours | theirs | p50, ms | p99, ms | failed | |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for result in results:

@@ -1,1 +1,1 @@
-"""Which metric to trust: semantic error graphs of the demo world, scored through the service."""
+"""Quality of metrics: semantic error graphs of the demo world, scored through the service."""

@@ -1,8 +1,8 @@
 """
-`python -m loadtest.quality`: which metric of a service to trust, measured on semantic error graphs.
+`python -m loadtest.quality`: quality of a service's metrics, measured on semantic error graphs.
 
-Draws prompts of the demo world with pictures of 0 to 3 errors, and scores them by every metric that is
-served.  Prints rank and separation with 95 % intervals.  Without an address it starts the demo service.
+Draws prompts of the demo world with pictures of 0 to 3 errors, and scores them by every ready metric.
+Prints rank and separation with 95 % intervals.  Without an address it starts the demo service.
 """
 
 import argparse
@@ -30,7 +30,7 @@ MEASURES: dict[str, Callable[[Sequence[Scored]], float]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table and draw it; 1 where no metric has figures."""
+    """Print and plot the table; return 1 if no metric has figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", help="a service that runs already; its demo models, or others")
     parser.add_argument("--metrics", nargs="+", help="by default all that are served")
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     random = Random(f"quality-{given.seed}")
     graphs = [graph(random, given.nodes, given.pictures) for _ in range(given.graphs)]
     with service(given.url) as client:
-        found = {name: told(client, graphs, name) for name in given.metrics or served(client)}
+        found = {name: scores_of(client, graphs, name) for name in given.metrics or served(client)}
     good = {name: each.graphs for name, each in found.items() if not each.failure}
     figures = {
         name: {measure: estimate(nodes, take, given.seed) for measure, take in MEASURES.items()}
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def service(address: str | None) -> Iterator[httpx.Client]:
-    """A client of the service at *address*, or of the demo service, which is stopped at the end."""
+    """Yield a client of the service at *address*, or of the demo service, which is stopped on exit."""
     if address:
         with httpx.Client(base_url=address, timeout=600) as client:
             yield client
@@ -74,15 +74,15 @@ def service(address: str | None) -> Iterator[httpx.Client]:
                 yield client
 
 
-def told(client: httpx.Client, graphs: Sequence[Graph], metric: str) -> GraphScores:
-    """The scores of one metric; a terminal sees how far it is."""
+def scores_of(client: httpx.Client, graphs: Sequence[Graph], metric: str) -> GraphScores:
+    """Return the scores of one metric, with progress on a terminal."""
     total = sum(len(node.pictures) for graph in graphs for node in graph.nodes)
 
-    def tell(done: int) -> None:
+    def show(done: int) -> None:
         if sys.stderr.isatty():
             print(f"\r{metric}: {done}/{total}\033[K\r", end="", file=sys.stderr, flush=True)
 
-    found = scored(client, graphs, metric, tell)
+    found = scored(client, graphs, metric, show)
     print(f"{metric}: {found.failure or f'{total} pictures scored'}", file=sys.stderr, flush=True)
     return found
 
@@ -90,7 +90,7 @@ def told(client: httpx.Client, graphs: Sequence[Graph], metric: str) -> GraphSco
 def table(
     figures: dict[str, dict[str, Estimate]], found: dict[str, GraphScores], graphs: Sequence[Graph]
 ) -> Iterator[str]:
-    """A line for each metric, the best rank first; those without figures last."""
+    """Yield a line for each metric, the best rank first, failed ones last."""
     pictures = sum(len(node.pictures) for graph in graphs for node in graph.nodes)
     yield f"{len(graphs)} graphs, {pictures} pictures; mean and 95 % interval over graphs"
     yield f"{'metric':<12}" + "".join(f"{measure:>28}" for measure in MEASURES)

@@ -1,8 +1,8 @@
 """
 Semantic error graphs after T2IscoreScore (Saxon et al. 2024), drawn from the demo world.
 
-A graph is a prompt with nodes of pictures.  A node's pictures have the same errors, and its level is the
-number of those: a wrong shape, a wrong colour, a wrong relation or a wrong number each count one.
+A graph is a prompt with nodes of pictures.  A node's pictures have the same errors; its level is their
+number: a wrong shape, colour, relation or number each count one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ Look = tuple[str, str]  # shape and colour
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a prompt asks for: some looks, and perhaps a relation of both or how many of one."""
+    """Content of a prompt: one or two things, with an optional relation or count."""
 
     looks: tuple[Look, ...]
     relation: str = ""
@@ -43,7 +43,7 @@ class Target:
 
     @property
     def prompt(self) -> str:
-        """As a user types it."""
+        """The prompt as a user would type it."""
         first, *others = (Mention(*look) for look in self.looks)
         if self.number:
             return Statement("count", first, number=self.number).text
@@ -52,7 +52,7 @@ class Target:
 
     @property
     def facts(self) -> list[str]:
-        """What a picture can get wrong."""
+        """The facts that a picture can violate."""
         looks = [f"{part} {n}" for n in range(len(self.looks)) for part in ("shape", "colour")]
         return [*looks, *(["relation"] if self.relation else []), *(["number"] if self.number else [])]
 
@@ -74,7 +74,7 @@ class Graph:
 
 
 def graph(random: Random, nodes: int, pictures: int) -> Graph:
-    """A graph with so many *nodes* at each level but the first, each with so many *pictures*."""
+    """Return a graph with *nodes* nodes at each level but the first, each with *pictures* pictures."""
     target = sample_target(random)
     chosen: list[tuple[str, ...]] = [()]
     for level in range(1, LEVELS):
@@ -85,7 +85,7 @@ def graph(random: Random, nodes: int, pictures: int) -> Graph:
 
 
 def sample_target(random: Random) -> Target:
-    """Two things, side by side or in a relation, or several of one; their looks have nothing in common."""
+    """Sample a target: two different things, optionally in a relation, or several equal ones."""
     shapes, colours = random.sample(SHAPES, 2), random.sample(tuple(COLOURS), 2)
     looks = tuple(zip(shapes, colours, strict=True))
     kind = random.choice(("binding", "relation", "count"))
@@ -95,7 +95,7 @@ def sample_target(random: Random) -> Target:
 
 
 def picture(target: Target, errors: Sequence[str], random: Random) -> PIL.Image.Image:
-    """What *target* asks for, with these errors and no other."""
+    """Draw *target* with exactly these errors."""
     shown = with_errors(target, errors, random)
     looks = shown.looks * shown.number if shown.number else shown.looks
     things = [thing(look, cell, random) for look, cell in zip(looks, cells(shown, random), strict=True)]
@@ -103,7 +103,7 @@ def picture(target: Target, errors: Sequence[str], random: Random) -> PIL.Image.
 
 
 def with_errors(target: Target, errors: Sequence[str], random: Random) -> Target:
-    """The target that a picture with these errors shows; what is wrong fits no word of the prompt."""
+    """Return the target with these errors; wrong attributes never match another word of the prompt."""
     asked: Mapping[str, Sequence[str]] = {
         "shape": [shape for shape, _ in target.looks],
         "colour": [colour for _, colour in target.looks],
@@ -127,7 +127,7 @@ def with_errors(target: Target, errors: Sequence[str], random: Random) -> Target
 
 
 def cells(target: Target, random: Random) -> list[tuple[int, int]]:
-    """Where things stand: column and row of each."""
+    """Return a column and row for each thing."""
     if not target.relation:
         places = [(column, row) for column in range(len(CELLS)) for row in range(len(CELLS))]
         return random.sample(places, target.number or len(target.looks))
@@ -140,7 +140,7 @@ def cells(target: Target, random: Random) -> list[tuple[int, int]]:
 
 
 def thing(look: Look, cell: tuple[int, int], random: Random) -> Thing:
-    """A thing that looks so, somewhere in its cell."""
+    """Return a thing at a random place in its cell."""
     x, y = (CELLS[each] + random.uniform(-SHIFT, SHIFT) for each in cell)
     shape, colour = look
     return Thing(shape, colour, x, y, random.uniform(*RADIUS), sample_rgb(colour, random))

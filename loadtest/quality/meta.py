@@ -1,7 +1,7 @@
 """
-The meta-metrics of T2IscoreScore (Saxon et al. 2024, section 3), as the released code computes them today.
+The meta-metrics of T2IscoreScore (Saxon et al. 2024, section 3), as in the released code today.
 
-The scores of a graph are by node: its level, which is the number of errors, and the scores of its pictures.
+The scores of a graph are grouped by node: its level, which is the number of errors, and its pictures' scores.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,9 +36,9 @@ class Estimate:
 
 def rank(nodes: Sequence[Scored]) -> float:
     """
-    How well the scores order pictures by their errors: 1 is best, 0 is chance, -1 is the wrong way round.
+    Return the correlation of scores and errors: 1 is best, 0 is chance, -1 is reversed.
 
-    `scoregate evaluate ts2 --version current` of one graph.
+    Same as `scoregate evaluate ts2 --version current` of one graph.
     """
     named = {f"{node.level}-{place}": np.array(node.scores) for place, node in enumerate(nodes)}
     return of_current("", named)[0]
@@ -46,13 +46,12 @@ def rank(nodes: Sequence[Scored]) -> float:
 
 def separation(nodes: Sequence[Scored], apart: int | None = None) -> float:
     """
-    How far the scores of pictures with different numbers of errors lie apart: 1 where they never overlap.
+    Return the separation of scores with different numbers of errors: 1 if they never overlap.
 
-    The mean Kolmogorov-Smirnov statistic of all pairs of nodes of different levels.  It does not know which
-    of both is better.
+    The mean Kolmogorov-Smirnov statistic of all pairs of nodes of different levels, in either direction.
 
     Args:
-        apart: leave out nodes whose levels are further apart; 1 has neighbours alone.
+        apart: ignore nodes whose levels differ by more; 1 compares only neighbours.
     """
     pairs = [
         (np.array(one.scores), np.array(other.scores))
@@ -65,7 +64,7 @@ def separation(nodes: Sequence[Scored], apart: int | None = None) -> float:
 def estimate(
     graphs: Sequence[Sequence[Scored]], measure: Callable[[Sequence[Scored]], float], seed: int
 ) -> Estimate:
-    """The mean of *measure* over graphs; the interval is that of means over graphs drawn again."""
+    """Return the mean of *measure* over graphs, with a bootstrap interval."""
     values = np.array([measure(nodes) for nodes in graphs])
     chance = np.random.default_rng(seed)
     means = values[chance.integers(0, len(values), (RESAMPLED, len(values)))].mean(axis=1)

@@ -1,4 +1,4 @@
-"""Rank and separation of each metric, and its mean score at each number of errors, as a picture."""
+"""A plot of rank, separation and mean score by number of errors."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -43,7 +43,7 @@ def plot(figures: Figures, graphs: Mapping[str, Sequence[Sequence[Scored]]], fil
 
 
 def by_level(graphs: Sequence[Sequence[Scored]]) -> tuple[list[int], list[float]]:
-    """Each number of errors with the mean score of its pictures, from 0 for the least mean to 1."""
+    """Return each number of errors with its pictures' mean score, scaled to 0..1."""
     found: dict[int, list[float]] = {}
     for nodes in graphs:
         for node in nodes:

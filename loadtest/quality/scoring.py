@@ -1,4 +1,4 @@
-"""The pictures of graphs, scored through the service."""
+"""Scoring of graphs' pictures through the service."""
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +19,11 @@ TIMEOUT_MS = 600_000
 @dataclass(frozen=True, slots=True)
 class GraphScores:
     """
-    What came of one metric.
+    The scores of one metric.
 
     Attributes:
         graphs: the scores of each graph, by node.
-        failure: the first error, where not every picture has a score.
+        failure: the first error, if a picture has no score.
     """
 
     graphs: Sequence[Sequence[Scored]]
@@ -31,19 +31,21 @@ class GraphScores:
 
 
 def served(client: httpx.Client) -> list[str]:
-    """The metrics that the service can score now."""
+    """Return the names of the ready metrics."""
     answer = client.get("/models").raise_for_status().json()
     return [name for name, metric in answer["metrics"].items() if metric["ready"]]
 
 
-def scored(client: httpx.Client, graphs: Sequence[Graph], metric: str, tell: Callable[[int], None]) -> GraphScores:
+def scored(
+    client: httpx.Client, graphs: Sequence[Graph], metric: str, progress: Callable[[int], None]
+) -> GraphScores:
     """
-    Every picture of *graphs*, by one metric.
+    Score every picture of *graphs* by one metric.
 
-    A metric that fails at a picture has no figures: those without it would not be comparable.
+    A metric that fails for a picture has no figures, since they would not be comparable.
 
     Args:
-        tell: called with the number of pictures that have been scored.
+        progress: callback with the number of scored pictures.
     """
     items = [
         item(graph.prompt, picture) for graph in graphs for node in graph.nodes for picture in node.pictures
@@ -56,17 +58,17 @@ def scored(client: httpx.Client, graphs: Sequence[Graph], metric: str, tell: Cal
                 error = result["errors"][metric]
                 return GraphScores([], f"{error['code']}: {error['detail']}")
             scores.append(result["scores"][metric])
-        tell(len(scores))
+        progress(len(scores))
     left = iter(scores)
     return GraphScores([list(by_node(graph, left)) for graph in graphs])
 
 
 def by_node(graph: Graph, scores: Iterator[float]) -> Iterator[Scored]:
-    """The scores of a graph's pictures, in order, by node."""
+    """Yield the scores of a graph's pictures by node."""
     for node in graph.nodes:
         yield Scored(len(node.errors), [next(scores) for _ in node.pictures])
 
 
 def item(prompt: str, picture: PIL.Image.Image) -> dict[str, Any]:
-    """A picture as a request carries it."""
+    """Return a picture as an item of a request."""
     return {"prompt": prompt, "image": base64.b64encode(lossless(picture)).decode()}

@@ -1,1 +1,1 @@
-"""Predicts latencies and GPU counts from arrivals and the cost of a batch, with the service's own queue."""
+"""Prediction of latencies and GPU counts from arrivals and batch costs, with the service's own queue."""

@@ -1,8 +1,8 @@
 """
-`python -m loadtest.simulate`: predict p99 for a number of GPUs, and the least that keep to a target.
+`python -m loadtest.simulate`: predict p99 for a number of GPUs, and the smallest number that meets a target.
 
-Takes arrivals by name or from a CSV file (time,images,questions,lane), and what a batch costs.  Writes
-`build/simulate.png`.  With `--validate` it compares itself with the service instead, and exits 1 where a p99
+Takes arrivals by name or from a CSV file (time,images,questions,lane), and the cost of a batch.  Writes
+`build/simulate.png`.  With `--validate` it is compared with the service instead, and exits 1 if a p99
 is more than 15 % off.
 """
 
@@ -23,7 +23,7 @@ PICTURE = Path(__file__).parents[2] / "build" / "simulate.png"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit status: 0, 1 where no number of GPUs is enough or the service differs, 2 for a wrong file."""
+    """Return 0; 1 if no number of GPUs is enough or the service differs; 2 for an invalid file."""
     arguments = parser().parse_args(argv)
     if arguments.validate:
         return 0 if validate() else 1
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What may be asked."""
+    """Return the parser of the command line."""
     asked = argparse.ArgumentParser(prog="python -m loadtest.simulate", description=__doc__)
     asked.add_argument("--trace", default="mixed", help=f"{', '.join(TRACES)}, or a CSV file")
     asked.add_argument("--seconds", type=positive, default=20.0, help="of a trace by name")
@@ -46,7 +46,9 @@ def parser() -> argparse.ArgumentParser:
     asked.add_argument("--per-call-ms", type=positive, default=16.0, help="that each call adds to it")
     asked.add_argument("--max-items", type=count, default=32, help="calls of a batch")
     asked.add_argument("--max-batch-ms", type=positive, default=250.0, help="time of a batch")
-    asked.add_argument("--request-ms", type=not_negative, default=5.0, help="of a request beside its batches")
+    asked.add_argument(
+        "--request-ms", type=not_negative, default=5.0, help="of a request outside its batches"
+    )
     routing = asked.add_argument("--routing", choices=("balancer", "spread"), default="balancer")
     routing.help = "whether whole requests are dealt to GPUs, or their calls"
     asked.add_argument("--gpus", type=count, action="append", help="only so many; may be repeated")
@@ -57,33 +59,33 @@ def parser() -> argparse.ArgumentParser:
 
 
 def positive(text: str) -> float:
-    """A number above 0.  Raises `ValueError`."""
+    """Parse a number above 0.  Raises `ValueError`."""
     if not 0 < float(text) < float("inf"):
         raise ValueError
     return float(text)
 
 
 def not_negative(text: str) -> float:
-    """0 or a number above it.  Raises `ValueError`."""
+    """Parse a number of at least 0.  Raises `ValueError`."""
     return float(text) and positive(text)
 
 
 def count(text: str) -> int:
-    """A whole number above 0.  Raises `ValueError`."""
+    """Parse a whole number above 0.  Raises `ValueError`."""
     if int(text) < 1:
         raise ValueError
     return int(text)
 
 
 def arrivals(arguments: argparse.Namespace) -> list[Request]:
-    """The trace that is asked for.  Raises `OSError` or `ValueError`."""
+    """Return the chosen trace.  Raises `OSError` or `ValueError`."""
     if arguments.trace in TRACES:
         return made(arguments.trace, arguments.seconds, arguments.scale, arguments.questions)
     return read(Path(arguments.trace))
 
 
 def sweep(requests: Sequence[Request], arguments: argparse.Namespace) -> int:
-    """Print a table, write the picture; the exit status."""
+    """Print a table and write the plot; return the exit status."""
     lanes = {request.lane for request in requests}
     lane = arguments.lane or next(lane for lane in LANES if lane in lanes)
     if lane not in lanes:

@@ -1,8 +1,8 @@
 """
-GPUs as a simulation: arrivals in, latencies out.
+A simulation of GPUs: arrivals in, latencies out.
 
-Each GPU has the service's own `Queue`, so lanes, shares and the sizes of batches are those of the service.
-Only time is simulated: a batch takes what its `Shape` says.
+Each GPU has the service's own `Queue`, so lanes, shares and batch sizes are those of the service.
+Only time is simulated: a batch takes the time of its `Shape`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ NO_LIMIT = 2**62  # calls that may wait: nothing is refused here
 
 @dataclass(eq=False, slots=True)
 class Gpu:
-    """One GPU: its queue, how many calls or requests it has to do, and whether a batch runs."""
+    """One GPU: its queue, its pending calls or requests, and whether a batch runs."""
 
     number: int
     queue: Queue
@@ -31,16 +31,16 @@ class Gpu:
 
 class Fleet:
     """
-    GPUs that start out idle, with what a batch costs known to them.
+    GPUs that start idle and with a warm cost model.
 
     Args:
-        spread: each call goes to the GPU with the fewest, as Ray ideally would; else each request, as behind
-            a load balancer.
-        max_batch_s: how long a batch may take.
+        spread: assign each call to the GPU with the fewest, as an ideal Ray would; else each request, as
+            behind a load balancer.
+        max_batch_s: limit on the duration of a batch.
 
     Attributes:
-        busy_s: time of all batches.
-        ended_s: when the last one ended.
+        busy_s: total time of all batches.
+        ended_s: end of the last batch.
     """
 
     def __init__(self, gpus: int, shape: Shape, *, spread: bool = True, max_batch_s: float = 0.25) -> None:
@@ -51,7 +51,7 @@ class Fleet:
         self.busy_s = self.ended_s = 0.0
 
     def run(self, requests: Sequence[Request]) -> list[float]:
-        """Seconds from arrival to answer of each request; *requests* are in order of time."""
+        """Return the seconds from arrival to response of each request; *requests* are ordered by time."""
         left = [request.calls for request in requests]
         done_s = [0.0] * len(requests)
         for at_s, together in groupby(enumerate(requests), key=lambda pair: pair[1].at_s):
@@ -63,7 +63,7 @@ class Fleet:
         return [done - request.at_s for done, request in zip(done_s, requests, strict=True)]
 
     def _put(self, index: int, request: Request) -> Iterable[Gpu]:
-        """Queue the calls of a request; the GPUs that got some."""
+        """Queue the calls of a request; return the GPUs that got some."""
         gpu = self._chosen()
         for number in range(request.calls):
             if number and self._spread:
@@ -72,7 +72,7 @@ class Fleet:
             yield gpu
 
     def _chosen(self) -> Gpu:
-        """The GPU with the least to do, which gets one more: call where they are spread, else request."""
+        """Return the GPU with the least pending work, and count one more call or request on it."""
         while self._least[0][0] != self._gpus[self._least[0][1]].load:
             heappop(self._least)
         gpu = self._gpus[self._least[0][1]]
@@ -85,7 +85,7 @@ class Fleet:
         heappush(self._least, (gpu.load, gpu.number))
 
     def _start(self, gpu: Gpu, now: float) -> None:
-        """Run the next batch on *gpu*, if it is free and there is one."""
+        """Start the next batch on *gpu*, if it is idle and there is one."""
         if not gpu.busy and (batch := gpu.queue.take(now)):
             seconds = self._shape.batch_s(len(batch))
             gpu.busy = True
@@ -94,7 +94,7 @@ class Fleet:
             heappush(self._ends, (now + seconds, gpu.number, batch))
 
     def _end_until(self, until: float, left: list[int], done_s: list[float]) -> None:
-        """End the batches that are due by then, each followed by the next one of its GPU."""
+        """End the batches that are due by *until*; each GPU then starts its next one."""
         while self._ends and self._ends[0][0] <= until:
             now, number, batch = heappop(self._ends)
             gpu, self.ended_s = self._gpus[number], now
@@ -111,7 +111,7 @@ class Fleet:
 
 
 def warm_queue(shape: Shape, max_batch_s: float) -> Queue:
-    """A queue that has seen the smallest and the largest batch, as a service has that ran for a while."""
+    """Return a queue whose cost model has seen the smallest and the largest batch."""
     queue = Queue(
         max_items=shape.max_items,
         max_cost=shape.max_items,

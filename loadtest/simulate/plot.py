@@ -1,4 +1,4 @@
-"""One picture of a sweep: p99 of each lane over GPUs."""
+"""A plot of a sweep: p99 of each lane over GPUs."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The least GPUs that keep to a p99, and what was predicted on the way to them."""
+"""A search for the smallest number of GPUs that meets a p99."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ MOST = 1000
 @dataclass(frozen=True, slots=True)
 class Point:
     """
-    What is predicted for one number of GPUs.
+    Prediction for one number of GPUs.
 
     Attributes:
         p50_s, p99_s: by lane, of requests.
-        load: calls asked a second, over those done in full batches; above 1 the queue grows for good.
+        load: arriving calls a second over GPU capacity; above 1 the queue grows without limit.
     """
 
     gpus: int
@@ -28,7 +28,7 @@ class Point:
     load: float
 
     def holds(self, lane: str, within_s: float) -> bool:
-        """Whether the lane keeps to it, and goes on doing so."""
+        """Return True if the lane meets the target and its queue does not grow."""
         return self.load <= 1 and self.p99_s[lane] <= within_s
 
 
@@ -42,10 +42,10 @@ def predicted(
     max_batch_s: float = 0.25,
 ) -> Point:
     """
-    One number of GPUs.
+    Simulate one number of GPUs.
 
     Args:
-        request_s: what a request takes beside its batches: HTTP, decoding, the way to a replica.
+        request_s: time of a request outside its batches: HTTP, decoding, the way to a replica.
     """
     took = Fleet(gpus, shape, spread=spread, max_batch_s=max_batch_s).run(requests)
     by_lane: dict[str, list[float]] = {}
@@ -59,9 +59,9 @@ def predicted(
 
 def least(predict: Callable[[int], Point], holds: Callable[[Point], bool], most: int = MOST) -> list[Point]:
     """
-    All points that were looked at, by GPUs; the first that holds has the least.
+    Return all simulated points, by GPUs; the first that holds has the smallest number.
 
-    Numbers are doubled until one holds, then halved in between: more GPUs are taken to be no slower.
+    Numbers are doubled until one holds, then bisected: more GPUs are assumed to be no slower.
     """
     low, high = 0, 1
     points = [predict(high)]
@@ -76,7 +76,7 @@ def least(predict: Callable[[int], Point], holds: Callable[[Point], bool], most:
 
 
 def table(points: Iterable[Point]) -> list[str]:
-    """One line for each number of GPUs."""
+    """Return one line for each number of GPUs."""
     lines = [f"{'GPUs':>5}  {'load':>6}  {'lane':<12} {'p50':>9}  {'p99':>9}"]
     for point in points:
         for lane, p99 in point.p99_s.items():

@@ -1,4 +1,4 @@
-"""Arrivals: read from a CSV file, or made by name as trainers and filters send them."""
+"""Arrivals: read from a CSV file, or generated like those of trainers and filters."""
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ RATE = 10.0  # requests a second
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """When a request arrives, in seconds, and what it asks: each question is a call for each image."""
+    """A request's arrival in seconds, and its content: each question is a call for each image."""
 
     at_s: float
     images: int
@@ -25,12 +25,12 @@ class Request:
 
     @property
     def calls(self) -> int:
-        """How many calls it comes to."""
+        """Number of its calls."""
         return self.images * self.questions
 
 
 def read(file: Path) -> list[Request]:
-    """The requests of a CSV file, in order of time.  Raises `ValueError`, naming the line."""
+    """Read the requests of a CSV file, ordered by time.  Raises `ValueError`, naming the line."""
     with file.open(newline="") as lines:
         rows = csv.DictReader(lines)
         if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
@@ -47,7 +47,7 @@ def read(file: Path) -> list[Request]:
 
 
 def parsed(row: dict[str, str]) -> Request:
-    """One line.  Raises `ValueError` or `TypeError`."""
+    """Parse one line.  Raises `ValueError` or `TypeError`."""
     request = Request(float(row["time"]), int(row["images"]), int(row["questions"]), row["lane"])
     if not (0 <= request.at_s < float("inf") and request.images > 0 and request.questions > 0):
         raise ValueError("time must be 0 or more, images and questions 1 or more")
@@ -57,14 +57,14 @@ def parsed(row: dict[str, str]) -> Request:
 
 
 def bursts(random: Random, seconds: float, scale: float, questions: int) -> Iterator[Request]:
-    """A trainer: 512 requests of one image at once, every five seconds."""
+    """Generate a trainer's requests: 512 of one image together, every five seconds."""
     for step in range(max(1, round(seconds / EVERY_S))):
         for _ in range(max(1, round(BURST * scale))):
             yield Request(step * EVERY_S, 1, questions, BULK)
 
 
 def filtered(random: Random, seconds: float, scale: float, questions: int) -> Iterator[Request]:
-    """A filter: at random times ten requests a second, of one image (80 %) or four."""
+    """Generate a filter's requests: ten a second at random times, of one image (80 %) or four."""
     at = random.expovariate(RATE * scale)
     while at < seconds:
         yield Request(at, random.choices((1, 4), (8, 2))[0], questions, INTERACTIVE)
@@ -72,7 +72,7 @@ def filtered(random: Random, seconds: float, scale: float, questions: int) -> It
 
 
 def mixed(random: Random, seconds: float, scale: float, questions: int) -> Iterator[Request]:
-    """Both at once."""
+    """Generate both kinds."""
     yield from filtered(random, seconds, scale, questions)
     yield from bursts(random, seconds, scale, questions)
 
@@ -85,13 +85,13 @@ TRACES: dict[str, Callable[[Random, float, float, int], Iterator[Request]]] = {
 
 
 def made(name: str, seconds: float, scale: float, questions: int, seed: int = 0) -> list[Request]:
-    """The requests of a trace by name, in order of time; the same for the same arguments."""
+    """Return the requests of a named trace, ordered by time; deterministic."""
     requests = TRACES[name](Random(f"{name}-{seed}"), seconds, scale, questions)
     return sorted(requests, key=lambda request: request.at_s)
 
 
 def calls_a_second(requests: Sequence[Request]) -> float:
-    """How much is asked in the long run; 0 where all of it comes at once, which says nothing about that."""
+    """Return the long-term rate of calls; 0 if all arrive together, which gives no rate."""
     times = sorted({request.at_s for request in requests})
     if len(times) < 2:
         return 0.0

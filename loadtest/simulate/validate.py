@@ -1,4 +1,4 @@
-"""The simulation beside the service: the same arrivals, the same cost of a batch."""
+"""Validation of the simulation against the service, with the same arrivals and batch costs."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -21,12 +21,12 @@ SPECS = (
 
 
 def validate() -> bool:
-    """Run each workload against the service with the timed model, print both p99; whether all agree."""
+    """Run each workload on the service with the timed model, and print both p99; return True if all agree."""
     agree = []
     with servers.timed(SHARED) as server:
         alone = server.run(Spec("one-by-one", rate=20, seconds=1))
         request_s = median(latencies(alone)) - SHARED.batch_s(1)
-        print(f"a request takes {1000 * request_s:.1f} ms beside its batch", flush=True)
+        print(f"a request takes {1000 * request_s:.1f} ms outside its batch", flush=True)
         for spec in SPECS:
             outcomes = server.run(spec)
             point = predicted(requests(plan(spec).arrivals), 1, SHARED, request_s=request_s)
@@ -37,12 +37,12 @@ def validate() -> bool:
 
 
 def requests(arrivals: Sequence[Arrival]) -> list[Request]:
-    """A workload as the simulation takes it: one question for each image."""
+    """Convert a workload to the simulation's requests: one question for each image."""
     return [Request(arrival.at_s, arrival.items, 1, arrival.lane) for arrival in arrivals]
 
 
 def agrees(lane: str, point: Point, measured_s: float) -> bool:
-    """Print one comparison; whether it is within the bound."""
+    """Print one comparison; return True if it is within the bound."""
     off = point.p99_s[lane] / measured_s - 1
     good = abs(off) <= WITHIN
     both = f"measured {1000 * measured_s:.0f} ms, predicted {1000 * point.p99_s[lane]:.0f} ms"

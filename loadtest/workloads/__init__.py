@@ -1,1 +1,1 @@
-"""Workloads of trainers, filters and pipelines: what is sent, and when."""
+"""Workloads of trainers, filters and pipelines."""

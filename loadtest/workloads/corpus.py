@@ -1,8 +1,8 @@
 """
-Pictures of the sizes and formats that trainers and filters send, always the same, kept in `build/`.
+Pictures in the usual sizes and formats, deterministic, kept in `build/`.
 
 Smooth noise under a few shapes: its JPEGs are about as large as those of generated pictures (a 512² one at
-quality 75 has some 40 kB), which flat colours would not be.
+quality 75 has some 40 kB); flat colours would be smaller.
 """
 
 import io
@@ -44,7 +44,7 @@ KINDS = {
 
 
 def pictures(name: str, folder: Path = FOLDER) -> list[bytes]:
-    """The files of one kind, drawn on first use."""
+    """Return the files of one kind, drawn on first use."""
     kind = KINDS[name]
     found = []
     for number in range(EACH):
@@ -57,7 +57,7 @@ def pictures(name: str, folder: Path = FOLDER) -> list[bytes]:
 
 
 def draw(side: int, seed: int) -> PIL.Image.Image:
-    """Noise of four octaves, and three shapes on it."""
+    """Draw noise of four octaves, and three shapes on it."""
     chance = np.random.default_rng(seed)
     field = np.zeros((side, side, 3))
     for cells, weight in ((4, 90), (16, 40), (64, 30), (side // 2, 35)):
@@ -72,7 +72,7 @@ def draw(side: int, seed: int) -> PIL.Image.Image:
 
 
 def encode(picture: PIL.Image.Image, kind: Kind) -> bytes:
-    """A file's bytes."""
+    """Return the picture as a file's bytes."""
     options: dict[str, Any] = {} if kind.quality is None else {"quality": kind.quality}
     buffer = io.BytesIO()
     picture.save(buffer, kind.format, **options)
@@ -80,14 +80,14 @@ def encode(picture: PIL.Image.Image, kind: Kind) -> bytes:
 
 
 def distinct(name: str, random: Random, folder: Path = FOLDER) -> Iterator[bytes]:
-    """Pictures of one kind without end, no two with the same digest: readers stop before the last bytes."""
+    """Yield endless pictures of one kind, each with its own digest by bytes appended after the image."""
     files = pictures(name, folder)
     while True:
         yield random.choice(files) + random.randbytes(16)
 
 
 def prompts(random: Random) -> Iterator[str]:
-    """Prompts in the demo models' language, without end; a few thousand differ."""
+    """Yield endless prompts in the demo models' language; a few thousand differ."""
     while True:
         one, other = (f"{random.choice(COLOURS)} {random.choice(SHAPES)}" for _ in range(2))
         yield f"{article(one)} {random.choice(RELATIONS)} {article(other)}"

@@ -1,4 +1,4 @@
-"""Makes the requests that workloads are put together from."""
+"""A maker of requests for workloads."""
 
 import base64
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from loadtest.workloads.spec import Arrival, Spec
 
 
 class Maker:
-    """Makes requests with pictures of which no two are the same."""
+    """Makes requests with distinct pictures."""
 
     def __init__(self, spec: Spec, folder: Path) -> None:
         self.spec, self.random, self._folder = spec, Random(f"{spec.workload}-{spec.seed}"), folder
@@ -23,13 +23,13 @@ class Maker:
         self._pictures: dict[str, Iterator[bytes]] = {}
 
     def picture(self, kind: str) -> str:
-        """The base64 of a new picture."""
+        """Return the base64 of a new picture."""
         if kind not in self._pictures:
             self._pictures[kind] = corpus.distinct(kind, self.random, self._folder)
         return base64.b64encode(next(self._pictures[kind])).decode()
 
     def request(self, at_s: float, lane: str, kind: str, prompts: Sequence[str]) -> Arrival:
-        """A request with one new picture for each of *prompts*."""
+        """Return a request with one new picture for each of *prompts*."""
         body: dict[str, Any] = {
             "items": [{"prompt": prompt, "image": self.picture(kind)} for prompt in prompts],
             "metrics": [self.spec.metric],
@@ -41,18 +41,21 @@ class Maker:
         return Arrival(at_s, len(prompts), lane, orjson.dumps(body))
 
     def times(self) -> Iterator[float]:
-        """Poisson arrivals at the spec's rate for its seconds."""
+        """Yield Poisson arrivals at the spec's rate for its seconds."""
         at = self.random.expovariate(self.spec.rate)
         while at < self.spec.seconds:
             yield at
             at += self.random.expovariate(self.spec.rate)
 
     def scaled(self, count: int) -> int:
-        """*count* at the spec's scale, at least 1."""
+        """Return *count* at the spec's scale, at least 1."""
         return max(1, round(count * self.spec.scale))
 
     def shuffled(self, images: int, each: int, at_once: int) -> list[list[str]]:
-        """Prompts for *images* pictures, *each* of them for a prompt, shuffled and dealt *at_once*."""
+        """
+        Return prompts for *images* pictures, *each* pictures a prompt, shuffled and split into lists of
+        *at_once*.
+        """
         drawn = list(islice(self.prompts, -(-images // each)))
         dealt = (drawn * each)[:images]
         self.random.shuffle(dealt)

@@ -35,5 +35,5 @@ WORKLOADS: dict[str, Callable[[Maker], Plan]] = {
 
 
 def plan(spec: Spec, folder: Path = corpus.FOLDER) -> Plan:
-    """The requests of *spec*."""
+    """Return the requests of *spec*."""
     return WORKLOADS[spec.workload](Maker(spec, folder))

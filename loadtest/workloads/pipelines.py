@@ -1,4 +1,4 @@
-"""What online filters and rankers send: requests at random times, which somebody waits for."""
+"""Workloads of online filters and rankers: interactive requests at random times."""
 
 from loadtest.workloads.maker import Maker
 from loadtest.workloads.spec import Arrival, Plan
@@ -6,7 +6,7 @@ from loadtest.workloads.trainers import rl_burst
 
 
 def filtered(maker: Maker) -> Plan:
-    """Poisson, 1 image (80 %) or 4 of a new prompt; a fifth of the files are PNG (an online filter)."""
+    """Online filter: Poisson, 1 image (80 %) or 4 of a new prompt; a fifth of the files are PNG."""
     return Plan([filter_request(maker, at) for at in maker.times()])
 
 
@@ -17,13 +17,13 @@ def filter_request(maker: Maker, at_s: float) -> Arrival:
 
 
 def rank(maker: Maker) -> Plan:
-    """One prompt with 3 to 9 images of 1024², Poisson (best of N)."""
+    """Best of N: one prompt with 3 to 9 images of 1024², Poisson."""
     sizes = ((at, maker.random.randint(3, 9)) for at in maker.times())
     return Plan([maker.request(at, "interactive", "jpeg", [next(maker.prompts)] * n) for at, n in sizes])
 
 
 def mixed(maker: Maker) -> Plan:
-    """The filter while bursts of RL repeat, one every five seconds."""
+    """Combine the filter with bursts of RL, one every five seconds."""
     arrivals = [filter_request(maker, at) for at in maker.times()]
     for start in range(0, round(maker.spec.seconds), 5):
         arrivals += rl_burst(maker, float(start)).arrivals

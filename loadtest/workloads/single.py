@@ -1,4 +1,4 @@
-"""Single pictures, for figures of queueing and overhead."""
+"""Workloads of single pictures, for figures of queueing and overhead."""
 
 from dataclasses import replace
 
@@ -7,13 +7,13 @@ from loadtest.workloads.spec import Plan
 
 
 def poisson(maker: Maker) -> Plan:
-    """Single pictures at random times."""
+    """Send single pictures at random times."""
     prompt = [next(maker.prompts)]
     return Plan([maker.request(at, "interactive", maker.spec.picture, prompt) for at in maker.times()])
 
 
 def saturated(maker: Maker) -> Plan:
-    """Single interactive pictures at random times, and every half second 128 bulk ones."""
+    """Send single interactive pictures at random times, and every half second 128 bulk ones."""
     bulk = [next(maker.prompts)] * maker.scaled(128)
     steps = range(round(2 * maker.spec.seconds))
     arrivals = [maker.request(step / 2, "bulk", maker.spec.picture, bulk) for step in steps]
@@ -22,13 +22,13 @@ def saturated(maker: Maker) -> Plan:
 
 
 def under_bulk(maker: Maker) -> Plan:
-    """Single pictures one after the other, while 64 callers of single bulk pictures go on and on."""
+    """Send single pictures one after the other, while 64 callers repeat single bulk pictures."""
     bulk = [maker.request(0.0, "bulk", maker.spec.picture, [next(maker.prompts)]) for _ in range(256)]
     return replace(closed(maker, 1), arrivals=[*bulk, *closed(maker, 1).arrivals], background=64)
 
 
 def closed(maker: Maker, concurrency: int) -> Plan:
-    """Single pictures, the next one sent when one is answered; `rate` times `seconds` of them."""
+    """Send `rate` times `seconds` single pictures, each when a previous one is answered."""
     prompt = [next(maker.prompts)]
     count = round(maker.spec.rate * maker.spec.seconds)
     arrivals = [maker.request(0.0, "interactive", maker.spec.picture, prompt) for _ in range(count)]

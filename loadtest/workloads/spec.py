@@ -1,4 +1,4 @@
-"""Which workload, and what it comes to: a list of requests."""
+"""Specifications of workloads, and the lists of requests made from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Spec:
     """
-    Which workload, how much of it.
+    Name and size of a workload.
 
     Attributes:
         scale: of the bursts: 1 is the real size.
-        rate: requests a second, where they come at random.
-        seconds: how long they come.
-        picture: kind of the corpus, for the workloads that don't fix it.
-        timeout_ms: of each request; the generator waits that long, too.
-        questions: whether the eight of `loadtest.workloads.questions` come with each request.
-        wire: of `loadtest.generator.wires`: the format of the server that is asked.
+        rate: requests a second, for random arrivals.
+        seconds: duration of arrivals.
+        picture: kind of the corpus, for workloads that don't fix it.
+        timeout_ms: of each request, also for the generator.
+        questions: send the eight of `loadtest.workloads.questions` with each request.
+        wire: the server's format, of `loadtest.generator.wires`.
     """
 
     workload: str
@@ -34,10 +34,10 @@ class Spec:
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """
-    One request: when it is due, what it holds, and the lane it goes to.
+    One request: when it is due, its body and its lane.
 
     Attributes:
-        more: bodies sent together with *body*, where a server takes the request in parts.
+        more: bodies sent together with *body*, if the server takes the request in parts.
     """
 
     at_s: float
@@ -50,11 +50,10 @@ class Arrival:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
-    Requests in order of time; with *concurrency*, as many at once and times mean nothing.
+    Requests ordered by time; with *concurrency*, that many at a time and times are ignored.
 
     Attributes:
-        background: then so many of the lane `bulk` are always on their way, again and again, for as long
-            as the others last.
+        background: number of bulk requests that are repeated concurrently until the others end.
     """
 
     arrivals: Sequence[Arrival]

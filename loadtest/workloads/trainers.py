@@ -1,4 +1,4 @@
-"""What trainers with a reward and offline runs send: everything at once, in the lane `bulk`."""
+"""Workloads of trainers with a reward and of offline runs: everything together, in the lane `bulk`."""
 
 from dataclasses import replace
 
@@ -9,37 +9,37 @@ from loadtest.workloads.spec import Plan
 
 
 def rl_burst(maker: Maker, at_s: float = 0.0) -> Plan:
-    """512 single-image requests at once, one prompt per 16 images, shuffled (verl-omni)."""
+    """Send 512 single-image requests together, one prompt per 16 images, shuffled (verl-omni)."""
     groups = maker.shuffled(maker.scaled(512), 16, 1)
     return Plan([maker.request(at_s, "bulk", "rl", prompts) for prompts in groups])
 
 
 def rl_group(maker: Maker) -> Plan:
-    """32 requests of 9 images, every prompt in 24 of them (flow_grpo)."""
+    """Send 32 requests of 9 images, every prompt in 24 of them (flow_grpo)."""
     groups = maker.shuffled(9 * maker.scaled(32), 24, 9)
     return Plan([maker.request(0.0, "bulk", "rl", prompts) for prompts in groups])
 
 
 def rl_large(maker: Maker) -> Plan:
-    """6 requests of 128 images at once (UniRL)."""
+    """Send 6 requests of 128 images together (UniRL)."""
     groups = maker.shuffled(6 * maker.scaled(128), 16, maker.scaled(128))
     return Plan([maker.request(0.0, "bulk", "rl-fine", prompts) for prompts in groups])
 
 
 def offline(maker: Maker) -> Plan:
-    """7,200 images, 9 for each of 800 prompts, one a request, 64 at once."""
+    """Send 7,200 images, 9 for each of 800 prompts, one a request, 64 at a time."""
     groups = maker.shuffled(maker.scaled(7200), 9, 1)
     return Plan([maker.request(0.0, "bulk", "rl", prompts) for prompts in groups], concurrency=64)
 
 
 def whole(maker: Maker, at_once: int = 128) -> Plan:
-    """512 images in large requests, all sent at once: what an offline run over a file does."""
+    """Send 512 images in large requests together, as an offline run over a file does."""
     groups = maker.shuffled(maker.scaled(512), 16, at_once)
     return Plan([maker.request(0.0, "bulk", "rl", prompts) for prompts in groups])
 
 
 def corrupt(maker: Maker, at_once: int) -> Plan:
-    """128 pictures in requests of so many; the file of one in the middle ends half-way."""
+    """Send 128 pictures in requests of *at_once*; the file of one in the middle is truncated."""
     groups = maker.shuffled(maker.scaled(128), 16, at_once)
     arrivals = [maker.request(0.0, "bulk", "rl", prompts) for prompts in groups]
     middle = len(arrivals) // 2
@@ -51,6 +51,6 @@ def corrupt(maker: Maker, at_once: int) -> Plan:
 
 
 def one_prompt(maker: Maker) -> Plan:
-    """24 pictures of one prompt in 24 requests at once."""
+    """Send 24 pictures of one prompt in 24 concurrent requests."""
     prompt = [next(maker.prompts)]
     return Plan([maker.request(0.0, "bulk", "rl", prompt) for _ in range(24)])

@@ -1,1 +1,1 @@
-"""A FastAPI app around our models, and nothing else: what most people would write first."""
+"""A FastAPI app around our models without any batching."""

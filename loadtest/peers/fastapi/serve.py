@@ -1,8 +1,8 @@
 """
-`python -m loadtest.peers.fastapi.serve ROLE PORT`: a FastAPI app that does nothing but ask the model.
+`python -m loadtest.peers.fastapi.serve ROLE PORT`: a FastAPI app that only calls the model.
 
-One request after the other, on the event loop's own thread: no queue, no second thread, no limit.  What it
-takes for one request is HTTP, Python and the model, and any service in FastAPI has to pay for these.
+One request after the other, on the event loop's thread: no queue, no second thread, no limit.  Its time per
+request is HTTP, Python and the model, the minimum of any service in FastAPI.
 """
 
 import sys
@@ -15,7 +15,7 @@ from loadtest.peers.scoring import Role, Scorer, role_of
 
 
 def create(role: Role) -> FastAPI:
-    """The app around a model that is loaded now."""
+    """Load the model, and return the app around it."""
     app, scorer = FastAPI(), Scorer(role)
 
     @app.post("/score")

@@ -1,9 +1,9 @@
 """
-Flask as the reward servers of flow_grpo, ddpo-pytorch and deepgen_rl have it: pickles in, pickles out.
+Flask as in the reward servers of flow_grpo, ddpo-pytorch and deepgen_rl, with pickled bodies.
 
 `gunicorn --worker-class sync --workers 1 "loadtest.peers.flask.serve:create('vqa')"`: one request after the
-other, a request's pictures in one go.  Only the load generator reaches this port; still nothing but plain
-values is unpickled.  The service never unpickles.
+other, all pictures of a request together.  Only the load generator reaches this port; still only plain
+values are unpickled.  The service never unpickles.
 """
 
 import io
@@ -16,15 +16,15 @@ from loadtest.peers.scoring import Role, Scorer
 
 
 class Plain(pickle.Unpickler):
-    """Dicts, lists, strings, bytes and numbers."""
+    """An unpickler of dicts, lists, strings, bytes and numbers only."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """No class, no function."""
+        """Refuse every class and function."""
         raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
 
 
 def create(role: Role) -> flask.Flask:
-    """The app around a model that is loaded now."""
+    """Load the model, and return the app around it."""
     app, scorer = flask.Flask(__name__), Scorer(role)
 
     @app.post("/")

@@ -1,1 +1,1 @@
-"""infinity, which brings its own model code, with a CLIP that it and the service can both load."""
+"""infinity, which has its own model code, with a CLIP that both it and the service can load."""

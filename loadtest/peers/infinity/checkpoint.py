@@ -1,5 +1,5 @@
 """
-A CLIP in the layout of transformers, the only one that infinity serves; the service reads it, too.
+A CLIP in the layout of transformers, the only one that infinity supports; the service supports it, too.
 
 The demo's CLIP is a ResNet in open_clip's layout.  This one has random weights and about the same cost: a
 vision transformer of 26 tokens, and the same text tower.  Its scores mean nothing.
@@ -33,7 +33,7 @@ TOKENIZER = {
 
 
 def make(directory: Path) -> Path:
-    """The checkpoint in *directory*, the same every time; made where it is missing."""
+    """Create the checkpoint in *directory* if it is missing, and return it; always with the same weights."""
     if (directory / "model.safetensors").is_file():
         return directory
     directory.mkdir(parents=True, exist_ok=True)

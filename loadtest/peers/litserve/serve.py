@@ -1,9 +1,9 @@
 """
-`python -m loadtest.peers.litserve.serve ROLE PORT`: LitServe, with the batching that it has.
+`python -m loadtest.peers.litserve.serve ROLE PORT`: LitServe, with its own batching.
 
-Up to 64 requests in a batch, which waits 10 ms for more.  One worker, as there is one device.  It decodes in
-that worker, picture after picture.  `fast_queue`, its faster way between its two processes, is set.  Version
-0.2.19 ignores it, and keeps to its multiprocessing queue (Lightning-AI/LitServe #751).
+Up to 64 requests in a batch, which waits 10 ms for more.  One worker for the one device, which also decodes,
+picture after picture.  `fast_queue`, its faster transport between its two processes, is set, but version
+0.2.19 ignores it and uses its multiprocessing queue (Lightning-AI/LitServe #751).
 """
 
 import sys
@@ -19,7 +19,7 @@ Asked = list[list[Prepared]]
 
 
 class Api(litserve.LitAPI):  # type: ignore[misc]
-    """The scorer of a role; a request asks about any number of pictures."""
+    """The scorer of a role; a request contains any number of pictures."""
 
     def __init__(self, role: Role) -> None:
         super().__init__(max_batch_size=64, batch_timeout=0.01, api_path="/score")
@@ -30,24 +30,24 @@ class Api(litserve.LitAPI):  # type: ignore[misc]
         self.scorer = Scorer(self.role)
 
     def decode_request(self, request: dict[str, Any]) -> Asked:
-        """The pictures of one request."""
+        """Prepare the pictures of one request."""
         return self.scorer.prepare_all(request)
 
     def batch(self, inputs: Sequence[Asked]) -> Sequence[Asked]:
-        """Requests of different lengths are no tensor."""
+        """Return the requests unchanged: their lengths differ, so they cannot be one tensor."""
         return inputs
 
     def predict(self, batch: Sequence[Asked]) -> list[list[list[float]]]:
-        """The pictures of all requests together."""
+        """Score the pictures of all requests together."""
         scores = iter(self.scorer.score([asked for request in batch for asked in request]))
         return [[next(scores) for _ in request] for request in batch]
 
     def unbatch(self, output: list[list[list[float]]]) -> list[list[list[float]]]:
-        """They are apart already."""
+        """Return the scores, which are already split by request."""
         return output
 
     def encode_response(self, output: list[list[float]]) -> dict[str, Any]:
-        """The answer to one request."""
+        """Return the response to one request."""
         return {"scores": output}
 
 

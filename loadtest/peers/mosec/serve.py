@@ -1,8 +1,8 @@
 """
-`python -m loadtest.peers.mosec.serve ROLE --port PORT`: mosec, in the two stages of its own examples.
+`python -m loadtest.peers.mosec.serve ROLE --port PORT`: mosec, with the two stages of its own examples.
 
 Two processes decode (there are two cores), one scores up to 64 requests in a batch, which waits 10 ms for
-more.  What is JSON, and what goes from stage to stage, is mosec's default.
+more.  JSON and the transport between stages are mosec's defaults.
 """
 
 import sys
@@ -17,31 +17,31 @@ Asked = list[list[Prepared]]
 
 
 def scorer() -> Scorer:
-    """Of the role that the command names; spawned processes have its arguments, too."""
+    """Load the scorer of the role in the command line, which spawned processes share."""
     return Scorer(role_of(sys.argv[1]))
 
 
 class Decoding(mosec.Worker):  # type: ignore[misc]
-    """From files to what the model takes."""
+    """Decodes files to the model's input."""
 
     def __init__(self) -> None:
         super().__init__()
         self._scorer = scorer()
 
     def forward(self, data: dict[str, Any]) -> Asked:
-        """The pictures of one request."""
+        """Prepare the pictures of one request."""
         return self._scorer.prepare_all(data)
 
 
 class Scoring(mosec.Worker):  # type: ignore[misc]
-    """The device."""
+    """Scores batches on the device."""
 
     def __init__(self) -> None:
         super().__init__()
         self._scorer = scorer()
 
     def forward(self, data: list[Asked]) -> list[dict[str, Any]]:
-        """The pictures of all requests together."""
+        """Score the pictures of all requests together."""
         scores = iter(self._scorer.score([asked for request in data for asked in request]))
         return [{"scores": [next(scores) for _ in request]} for request in data]
 
