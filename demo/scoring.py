@@ -25,12 +25,13 @@ def scored(client: httpx.Client) -> list[Pair]:
     results = posted(client, request_of(items, list(PROMPT_METRICS)), pictures)
     found = iter(posted(client, request_of(described, ["geneval"]), pictures))
     progress("")
-    results = iter(
+    judgements = iter(
         judged(item["prompt"], result, next(found) if "options" in item else {})
         for item, result in zip(items, results, strict=True)
     )
     return [
-        Pair(sample["file"], pictures[sample["file"]], next(results), next(results)) for sample in samples
+        Pair(sample["file"], pictures[sample["file"]], next(judgements), next(judgements))
+        for sample in samples
     ]
 
 

@@ -6,24 +6,23 @@ Prints each figure with its target; exits 1 if one is missed.  Absolute times de
 """
 
 import argparse
-import base64
-import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf, nan
 from operator import eq
-from pathlib import Path
 from statistics import fmean, median
 from time import monotonic
-from typing import Any
 
 import httpx
+import orjson
 
-from demo.process import free_port, running, url, wait_until_ready
 from demo.training.evaluation import Case, cases
 from demo.training.metadata import metadata_of
+from loadtest import servers
+from loadtest.items import TIMEOUT_MS, Item, item, results
+from loadtest.measures.eight_questions import timed
+from loadtest.servers import Server, memory_mb
 
 ITEMS = 64  # a request
 ROUNDS = 5
@@ -60,33 +59,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
     report = Report()
-    port = free_port(0)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = {
-            "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3",
-            "SCOREGATE_CACHE__SCORES": "off",  # a pair's second score would take no time at all
-        }
-        began = monotonic()
-        with running(port, log=Path(folder) / "log", **settings) as process:
-            wait_until_ready(process, port)
-            report.say("ready after", monotonic() - began, "s", most=15)
-            report.say("memory when idle", resident_mb(process.pid), "MB", most=2000)
-            with httpx.Client(base_url=url(port), timeout=600, trust_env=False) as client:
-                speed(client, report)
-                accuracy(client, report, arguments.cases, arguments.dsg_cases)
-                second_opinion(client, report, arguments.cases)
+    began = monotonic()
+    with servers.demo() as server, server.client() as client:
+        report.say("ready after", monotonic() - began, "s", most=15)
+        report.say("memory when idle", memory_mb(server.pid), "MB", most=2000)
+        speed(server, report)
+        accuracy(client, report, arguments.cases, arguments.dsg_cases)
+        second_opinion(client, report, arguments.cases)
     print("all targets met" if not report.missed else f"missed: {', '.join(report.missed)}")
     return 1 if report.missed else 0
 
 
-def speed(client: httpx.Client, report: Report) -> None:
+def speed(server: Server, report: Report) -> None:
     """Report the speed of single pairs and of 64 together, in five interleaved rounds with new pictures."""
     alone, together, apart = [], [], []
     for turn in range(ROUNDS + 1):
         held = list(cases("binding", ITEMS, seed=f"speed-{turn}"))
-        requests = [as_item(case, case.right) for case in held]
-        times = [timed(client, [request], ["vqascore"]) for request in requests]
-        whole = timed(client, requests, ["vqascore"])
+        items = [as_item(case, case.right) for case in held]
+        times = [timed(server, request_of([each])) for each in items]
+        whole = timed(server, request_of(items))
         if turn:  # the first round warms up
             alone += times
             apart.append(sum(times))
@@ -96,15 +87,9 @@ def speed(client: httpx.Client, report: Report) -> None:
     report.say(f"{ITEMS} pairs together against one by one, median", median(gains), "x", least=3)
 
 
-def timed(client: httpx.Client, items: list[dict[str, Any]], metrics: list[str]) -> float:
-    """Return the seconds of one request."""
-    body = json.dumps({"items": items, "metrics": metrics, "timeout_ms": 600_000})
-    began = monotonic()
-    answer = client.post("/score", content=body, headers={"Content-Type": "application/json"})
-    seconds = monotonic() - began
-    if answer.status_code != 200 or answer.json()["partial"]:
-        raise SystemExit(f"POST /score: {answer.status_code} {answer.text[:300]}")
-    return seconds
+def request_of(items: Sequence[Item]) -> bytes:
+    """Return a request for VQAScore."""
+    return orjson.dumps({"items": items, "metrics": ["vqascore"], "timeout_ms": TIMEOUT_MS})
 
 
 def accuracy(client: httpx.Client, report: Report, count: int, dsg_count: int) -> None:
@@ -147,10 +132,10 @@ def preferred(scores: Sequence[float]) -> list[int]:
     return [(one > other) - (one < other) for one, other in zip(scores[::2], scores[1::2], strict=True)]
 
 
-def described(held: Sequence[Case]) -> list[dict[str, Any]]:
+def described(held: Sequence[Case]) -> list[Item]:
     """Return two items for each case, with its right and its wrong prompt, and their GenEval metadata."""
     return [
-        as_item(case, said.text) | {"options": {"geneval": metadata_of(said)}}
+        as_item(case, said.text, options={"geneval": metadata_of(said)})
         for case in held
         for said in case.statements
     ]
@@ -164,32 +149,17 @@ def wins(client: httpx.Client, held: Sequence[Case], metric: str) -> float:
     return won / len(held)
 
 
-def scored(client: httpx.Client, items: Sequence[dict[str, Any]], metric: str) -> Iterator[float]:
-    """Score *items* in requests of 64; an item with the error `unanswered` has the score NaN."""
-    for start in range(0, len(items), ITEMS):
-        body = {"items": items[start : start + ITEMS], "metrics": [metric], "timeout_ms": 600_000}
-        answer = client.post("/score", json=body)
-        answer.raise_for_status()
-        for result in answer.json()["results"]:
-            if metric not in result["scores"] and result["errors"][metric]["code"] != "unanswered":
-                raise SystemExit(f"{metric}: {result['errors']}")
-            yield result["scores"].get(metric, nan)
-        if sys.stderr.isatty():
-            done = min(start + ITEMS, len(items))
-            print(f"\r{metric}: {done}/{len(items)}\033[K\r", end="", file=sys.stderr, flush=True)
+def scored(client: httpx.Client, items: Sequence[Item], metric: str) -> Iterator[float]:
+    """Yield the scores of *items*; an item with the error `unanswered` has the score NaN."""
+    for result in results(client, items, metric, ITEMS):
+        if metric not in result["scores"] and result["errors"][metric]["code"] != "unanswered":
+            raise SystemExit(f"{metric}: {result['errors']}")
+        yield result["scores"].get(metric, nan)
 
 
-def as_item(case: Case, prompt: str) -> dict[str, Any]:
+def as_item(case: Case, prompt: str, **more: object) -> Item:
     """Return a case as an item of a request."""
-    return {"prompt": prompt, "image": base64.b64encode(case.image.encoded).decode()}
-
-
-def resident_mb(pid: int) -> float:
-    """Return the resident memory of a process, from /proc."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    raise SystemExit("no VmRSS in /proc; this figure needs Linux")
+    return item(prompt, case.image.encoded, **more)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ so compare ratios.
 """
 
 import argparse
-import base64
 import io
 import re
 import sys
@@ -16,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import ceil, nan
-from typing import Any
 
 import httpx
 import PIL.Image
@@ -26,7 +24,8 @@ import PIL.ImageFont
 from demo.training.evaluation import Case, cases
 from demo.training.metadata import metadata_of
 from loadtest import servers
-from loadtest.quality.scoring import TIMEOUT_MS, served
+from loadtest.items import TIMEOUT_MS, Item, batched, item, results
+from loadtest.quality.scoring import served
 from models.images.image import lossless
 
 KINDS = ("presence", "binding", "relation", "count")
@@ -40,8 +39,6 @@ THOUSAND = 1_000
 BASE = "clipscore"  # what the others are compared with
 CALLS = re.compile(r'^scoregate_calls_total{.*model="(\w+)".*result="ok".*} (.+)$', re.MULTILINE)
 PROCESSOR = re.compile(r"^process_cpu_seconds_total (.+)$", re.MULTILINE)
-
-Item = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,43 +85,32 @@ def drawn(count: int, seed: str) -> list[Item]:
     found: list[Item] = []
     for kind in KINDS:
         said = (case for case in cases(kind, 4 * count, seed) if metadata_of(case.statements[0]))
-        found += [item(case) for case in islice(said, ceil(count / len(KINDS)))]
+        found += [written_on(case) for case in islice(said, ceil(count / len(KINDS)))]
     return found[:count]
 
 
-def item(case: Case) -> Item:
+def written_on(case: Case) -> Item:
     """Return a case as an item of a request, with a word written on its picture."""
     shown = PIL.Image.open(io.BytesIO(case.image.encoded)).convert("RGB")
     size = LETTERS * shown.height
     PIL.ImageDraw.Draw(shown).text((0, 0), WORD, "black", PIL.ImageFont.load_default(size))
     options = {"geneval": metadata_of(case.statements[0]), "ocr": {"text": WORD}}
-    return {
-        "prompt": case.right,
-        "image": base64.b64encode(lossless(shown)).decode(),
-        "options": options,
-    }
+    return item(case.right, lossless(shown), options=options)
 
 
 def measured(client: httpx.Client, metric: str, items: Sequence[Item]) -> MetricCost:
     """Return the cost of *items*; question sets, if the metric has any, are written first."""
     begun = cost(client)
-    for part in batched(items):
+    for part in batched(items, ITEMS):
         body = {"prompts": [each["prompt"] for each in part], "style": metric, "timeout_ms": TIMEOUT_MS}
         if client.post("/questions", json=body).status_code == 422:  # it has no questions
             break
     written = cost(client)
     failure = ""
-    for part in batched(items):
-        body = {"items": part, "metrics": [metric], "timeout_ms": TIMEOUT_MS}
-        for result in client.post("/score", json=body).raise_for_status().json()["results"]:
-            if metric not in result["scores"]:
-                failure = failure or "{code}: {detail}".format(**result["errors"][metric])
+    for result in results(client, items, metric, ITEMS):
+        if metric not in result["scores"]:
+            failure = failure or "{code}: {detail}".format(**result["errors"][metric])
     return MetricCost(written.since(begun), cost(client).since(written), failure)
-
-
-def batched(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Split *items* into requests."""
-    return (items[start : start + ITEMS] for start in range(0, len(items), ITEMS))
 
 
 def cost(client: httpx.Client) -> Cost:

@@ -23,9 +23,10 @@ BASELINES = (sys.executable, "-m", "loadtest.baselines")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server, and its wire format."""
+    """A running server, its process and its wire format."""
 
     port: int
+    pid: int
     wire: str = "scoregate"
 
     def run(self, spec: Spec) -> list[Outcome]:
@@ -50,6 +51,12 @@ class Server:
         raise SystemExit(f"/metrics has no {series}")
 
 
+def memory_mb(pid: int, field: str = "VmRSS") -> float:
+    """Return a field of a process's /proc status in MiB, by default its resident memory."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+
+
 @contextmanager
 def served(command: Sequence[str], **settings: str) -> Iterator[Server]:
     """Run *command* on a free port, which replaces `PORT` in it; yield the server when it is ready."""
@@ -59,10 +66,10 @@ def served(command: Sequence[str], **settings: str) -> Iterator[Server]:
             "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3",
             "SCOREGATE_CACHE__SCORES": "off",
         } | settings
-        asked = [str(port) if part == "PORT" else part for part in command]
-        with running(port, asked, Path(folder) / "log", **settings) as process:
+        arguments = [str(port) if part == "PORT" else part for part in command]
+        with running(port, arguments, Path(folder) / "log", **settings) as process:
             wait_until_ready(process, port)
-            yield Server(port)
+            yield Server(port, process.pid)
 
 
 def demo(**settings: str) -> AbstractContextManager[Server]:

@@ -13,7 +13,8 @@ from typing import Any
 
 import orjson
 
-from demo.process import HOST, SERVICE, free_port, running, wait_until_ready
+from demo.process import HOST, SERVICE, free_port
+from loadtest.servers import memory_mb, served
 
 LIMIT_BYTES = 12 * 2**30  # of address space: what an attack takes beyond it fails, and not the machine
 PROBE_S = 0.02
@@ -143,7 +144,7 @@ class Target:
 
         prober = threading.Thread(target=probe, daemon=True)
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")  # the peak begins anew
-        before, cpu, begun = self._status("VmRSS"), self._cpu_s(), time.monotonic()
+        before, cpu, begun = memory_mb(self.pid), self._cpu_s(), time.monotonic()
         prober.start()
         try:
             yield found
@@ -151,14 +152,9 @@ class Target:
             over.set()
             prober.join(PATIENCE_S)
             with suppress(OSError):
-                found.peak_mb = self._status("VmHWM")
+                found.peak_mb = memory_mb(self.pid, "VmHWM")
             found.grown_mb = found.peak_mb - before
             found.cpu_s, found.wall_s = self._cpu_s() - cpu, time.monotonic() - begun
-
-    def _status(self, name: str) -> float:
-        """Return a field of the process's /proc status in MiB."""
-        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(name))
 
     def _cpu_s(self) -> float:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
@@ -174,21 +170,20 @@ def target(
     profile: str = PROFILE,
 ) -> Iterator[Target]:
     """Run the service around fake models with all dialects; yield it when it is ready."""
-    port, dialects, pickles = free_port(0), free_port(0), free_port(0)
+    dialects, pickles = free_port(0), free_port(0)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "fake.toml"
         file.write_text(profile.format(model_ms))
         all_settings = {
-            "SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3",
+            "SCOREGATE_CACHE__SCORES": "memory",
             "SCOREGATE_DIALECTS__ENABLED": '["flow_factory", "unirl", "rerank"]',
             "SCOREGATE_DIALECTS__PORT": str(dialects),
             "SCOREGATE_DIALECTS__PICKLE_PORT": str(pickles),
             **settings,
         }
         limited = ["prlimit", f"--as={limit_bytes}", *command, "--config", str(file)]
-        with running(port, limited, Path(folder) / "log", **all_settings) as process:
-            wait_until_ready(process, port)
-            yield Target(process.pid, port, dialects, pickles)
+        with served(limited, **all_settings) as server:
+            yield Target(server.pid, server.port, dialects, pickles)
 
 
 @contextmanager

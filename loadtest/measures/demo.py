@@ -1,12 +1,11 @@
 """Figures of the demo profile: question LLM calls, consistency of scores, bursts."""
 
-import base64
 from contextlib import ExitStack
 from random import Random
 from statistics import median
-from typing import Any
 
 from loadtest import servers
+from loadtest.items import Item, item
 from loadtest.measures import eight_questions
 from loadtest.report import Report, tally
 from loadtest.results import count, throughput
@@ -40,14 +39,14 @@ def alone_or_together(report: Report, server: Server) -> None:
     """Report the largest difference between a pair's score alone and among 31 others."""
     random = Random(7)
     texts, pictures = corpus.prompts(random), corpus.distinct("rl", random)
-    items = [{"prompt": next(texts), "image": base64.b64encode(next(pictures)).decode()} for _ in range(32)]
+    items = [item(next(texts), next(pictures)) for _ in range(32)]
     together = scores(server, items)
-    alone = [scores(server, [item])[0] for item in items]
+    alone = [scores(server, [each])[0] for each in items]
     off = max(abs(one - other) for one, other in zip(alone, together, strict=True))
     report.add("alone_or_together", off, note="largest difference of 32 pairs, float32")
 
 
-def scores(server: Server, items: list[dict[str, Any]]) -> list[float]:
+def scores(server: Server, items: list[Item]) -> list[float]:
     with server.client() as client:
         answer = client.post("/score", json={"items": items}).json()
     return [result["scores"]["vqascore"] for result in answer["results"]]

@@ -1,6 +1,5 @@
 """Eight questions about one picture: by the service, and in a loop."""
 
-import base64
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from time import perf_counter
 import orjson
 
 from demo.process import HOST
+from loadtest.items import item
 from loadtest.report import Report
 from loadtest.servers import Server
 from loadtest.sizes import Size
@@ -32,8 +32,8 @@ def measure(report: Report, size: Size, through: Sequence[Server]) -> None:
         loops = [stack.enter_context(loop(threads)) for threads in size.threads]
         for _ in range(5 * size.rounds):
             for times, server in zip(served, through, strict=True):
-                item = {"prompt": "a picture", "image": base64.b64encode(next(pictures)).decode()}
-                times.append(timed(server, orjson.dumps({"items": [item], **body})))
+                items = [item("a picture", next(pictures))]
+                times.append(timed(server, orjson.dumps({"items": items, **body})))
             for times, process in zip(looped, loops, strict=True):
                 times.append(float(exchange(process, "\n")))
     best = [min(median(times) for times in ways) for ways in (looped, served)]

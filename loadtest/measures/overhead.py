@@ -31,7 +31,7 @@ def ratio(null: Server, bare: Server, picture: str, size: Size, seed: int) -> fl
     return throughput(null.run(spec)) / throughput(bare.run(spec))
 
 
-def latency(server: Server, size: Size, seed: int) -> float:
-    """Return the median latency, in seconds."""
-    spec = Spec("one-by-one", seed=seed, rate=300 * size.share, seconds=1)
+def latency(server: Server, size: Size, seed: int, requests: int = 300) -> float:
+    """Return the median latency of single requests, in seconds."""
+    spec = Spec("one-by-one", seed=seed, rate=requests * size.share, seconds=1)
     return percentile(latencies(server.run(spec)), 0.5)

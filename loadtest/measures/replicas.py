@@ -4,8 +4,9 @@ from contextlib import ExitStack
 from statistics import median
 
 from loadtest import servers
+from loadtest.measures.overhead import latency
 from loadtest.report import Report
-from loadtest.results import latencies, percentile, throughput
+from loadtest.results import throughput
 from loadtest.servers import Server
 from loadtest.shape import Shape
 from loadtest.sizes import Size
@@ -32,7 +33,7 @@ def measure(report: Report, size: Size) -> None:
         local = stack.enter_context(servers.timed(MODEL))
         ratios = [rate(two, report, "2", seed) / rate(one, report, "1", seed) for seed in range(size.rounds)]
         report.add("two_replicas_over_one", median(ratios), note="items/s, 8 requests of 128 images at once")
-        added = [latency(one, size, seed) - latency(local, size, seed) for seed in range(size.rounds)]
+        added = [latency(one, size, seed, 40) - latency(local, size, seed, 40) for seed in range(size.rounds)]
         report.add("hop_ms", 1000 * median(added), "ms", "added to a single request by one replica on Ray")
 
 
@@ -40,9 +41,3 @@ def rate(server: Server, report: Report, replicas: str, seed: int) -> float:
     """Return items a second."""
     outcomes = server.run(Spec("whole", seed=seed, scale=2))
     return throughput(report.keep("replicas", replicas, outcomes))
-
-
-def latency(server: Server, size: Size, seed: int) -> float:
-    """Return the median latency, in seconds."""
-    spec = Spec("one-by-one", seed=seed, rate=40 * size.share, seconds=1)
-    return percentile(latencies(server.run(spec)), 0.5)

@@ -1,6 +1,5 @@
 """Rows that compare the service with a loop in a process that has the model to itself."""
 
-import base64
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,6 +8,7 @@ from random import Random
 
 import orjson
 
+from loadtest.items import item
 from loadtest.measures.eight_questions import exchange, loop, timed
 from loadtest.peers.rounds import Run
 from loadtest.results import percentile
@@ -67,10 +67,10 @@ def through(server: Server, row: LoopRow) -> Callable[[int], Run]:
     pictures, prompts = corpus.distinct("rl", random), corpus.prompts(random)
 
     def request() -> bytes:
-        item = {"prompt": next(prompts), "image": base64.b64encode(next(pictures)).decode()}
+        items = [item(next(prompts), next(pictures))]
         if row.questions == 1:
-            return orjson.dumps({"items": [item], "metrics": ["vqascore"]})
-        return orjson.dumps({"items": [item], "metrics": ["dsg"], "options": {"dsg": {"question_set": SET}}})
+            return orjson.dumps({"items": items, "metrics": ["vqascore"]})
+        return orjson.dumps({"items": items, "metrics": ["dsg"], "options": {"dsg": {"question_set": SET}}})
 
     return lambda _: timing([timed(server, request()) for _ in range(SAMPLES)])
 

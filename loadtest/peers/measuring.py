@@ -1,6 +1,5 @@
 """Measurement of a peer's rows: the service and one peer run, and take turns."""
 
-import base64
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -11,6 +10,7 @@ import orjson
 
 from demo.process import SERVICE
 from loadtest.generator.wires import WIRES
+from loadtest.items import item
 from loadtest.peers.loops import LOOPS, looped, through
 from loadtest.peers.peer import CLIP, FOLDER, Peer
 from loadtest.peers.rounds import Result, Run, alternate, run_of
@@ -70,8 +70,7 @@ def check_same(ours: Server, theirs: Server, metric: str) -> None:
     """Check by one pair's score that both serve the same model."""
     random = Random(1)
     picture, prompt = next(corpus.distinct("rl", random)), next(corpus.prompts(random))
-    item = {"prompt": prompt, "image": base64.b64encode(picture).decode()}
-    request = orjson.dumps({"items": [item], "metrics": [metric]})
+    request = orjson.dumps({"items": [item(prompt, picture)], "metrics": [metric]})
     [[our]], [[their]] = (score_of(server, request) for server in (ours, theirs))
     if abs(our - their) > CLOSE:
         raise SystemExit(f"{metric}: the service says {our}, the peer {their}: not the same model")

@@ -41,7 +41,7 @@ def peer_served(peer: Peer, role: Role, python: Path, log: Path) -> Iterator[Ser
         )
         try:
             wait(peer, process, port, log)
-            yield Server(port, peer.wire)
+            yield Server(port, process.pid, peer.wire)
         finally:
             end(process)
             signal.signal(signal.SIGTERM, before)

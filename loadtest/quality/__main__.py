@@ -7,7 +7,6 @@ Prints rank and separation with 95 % intervals.  Without an address it starts th
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +15,7 @@ from random import Random
 
 import httpx
 
-from demo.process import free_port, running, url, wait_until_ready
+from loadtest import servers
 from loadtest.quality.graphs import Graph, graph
 from loadtest.quality.meta import Estimate, Scored, estimate, rank, separation
 from loadtest.quality.plot import plot
@@ -65,24 +64,14 @@ def service(address: str | None) -> Iterator[httpx.Client]:
         with httpx.Client(base_url=address, timeout=600) as client:
             yield client
         return
-    port = free_port(0)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = {"SCOREGATE_CACHE__QUESTIONS": f"sqlite:///{folder}/questions.sqlite3"}
-        with running(port, log=Path(folder) / "log", **settings) as process:
-            wait_until_ready(process, port)
-            with httpx.Client(base_url=url(port), timeout=600, trust_env=False) as client:
-                yield client
+    with servers.demo() as server, server.client() as client:
+        yield client
 
 
 def scores_of(client: httpx.Client, graphs: Sequence[Graph], metric: str) -> GraphScores:
-    """Return the scores of one metric, with progress on a terminal."""
+    """Return the scores of one metric, and print that they are complete."""
     total = sum(len(node.pictures) for graph in graphs for node in graph.nodes)
-
-    def show(done: int) -> None:
-        if sys.stderr.isatty():
-            print(f"\r{metric}: {done}/{total}\033[K\r", end="", file=sys.stderr, flush=True)
-
-    found = scored(client, graphs, metric, show)
+    found = scored(client, graphs, metric)
     print(f"{metric}: {found.failure or f'{total} pictures scored'}", file=sys.stderr, flush=True)
     return found
 
