@@ -52,14 +52,14 @@ def box(one: Mapping[str, Any]) -> str:
 
 def side(pair: Pair, judged: Judged, which: str) -> str:
     """Return one prompt: its scores as bars, what GenEval misses, then the questions."""
-    bars = "".join(bar(pair, judged, metric) for metric in METRICS if pair.asked(metric))
+    bars = "".join(bar(pair, judged, metric) for metric in METRICS if pair.requested(metric))
     reason = judged.found.get("reason")
     missed = f'<p class="quiet">GenEval: {escape(reason)}</p>\n' if reason else ""
     rows = "".join(map(question, judged.questions))
-    asked = f"<h3>DSG asks</h3>\n<table>\n{rows}</table>\n" if rows else ""
+    questions = f"<h3>DSG asks</h3>\n<table>\n{rows}</table>\n" if rows else ""
     return (
         f'<article class="{which}">\n<h2><span class="quiet">{which}</span> {escape(judged.prompt)}</h2>\n'
-        f"<dl>\n{bars}</dl>\n{missed}{asked}</article>\n"
+        f"<dl>\n{bars}</dl>\n{missed}{questions}</article>\n"
     )
 
 
@@ -80,16 +80,16 @@ def bar(pair: Pair, judged: Judged, metric: str) -> str:
     )
 
 
-def question(asked: Mapping[str, Any]) -> str:
+def question(answered: Mapping[str, Any]) -> str:
     """
     Return a question's answer and P(yes); a question that a parent's "no" made irrelevant names that parent.
     """
-    text, answer = escape(asked["text"]), escape(asked["answer"])
-    if parents := ", ".join(map(str, asked["zeroed_by"])):
+    text, answer = escape(answered["text"]), escape(answered["answer"])
+    if parents := ", ".join(map(str, answered["zeroed_by"])):
         text += f"<small>counts 0: zeroed by {parents}, answered no</small>"
     return (
-        f'<tr><td class="quiet">{asked["id"]}</td><td>{text}</td><td class="{answer}">{answer}</td>'
-        f'<td class="number">{asked["probability"]:.3f}</td></tr>\n'
+        f'<tr><td class="quiet">{answered["id"]}</td><td>{text}</td><td class="{answer}">{answer}</td>'
+        f'<td class="number">{answered["probability"]:.3f}</td></tr>\n'
     )
 
 

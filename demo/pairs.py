@@ -35,7 +35,7 @@ class Pair:
     right: Judged
     wrong: Judged
 
-    def asked(self, metric: str) -> bool:
+    def requested(self, metric: str) -> bool:
         """Return True if the metric was requested for it."""
         return metric in self.right.scores or metric in self.right.errors
 

@@ -47,8 +47,8 @@ def scored_by_own_service(port: int, command: Sequence[str]) -> list[Pair]:
                 with httpx.Client(base_url=url(port), timeout=TIMEOUT_S + 10, trust_env=False) as client:
                     return scored(client)
         except Failed as exc:
-            said = log.read_text("utf-8", "replace").splitlines()
-            raise Failed("\n  ".join([str(exc), *said[-1:]])) from exc
+            lines = log.read_text("utf-8", "replace").splitlines()
+            raise Failed("\n  ".join([str(exc), *lines[-1:]])) from exc
 
 
 def show(pairs: Sequence[Pair], page: Path) -> int:

@@ -18,7 +18,7 @@ def table(pairs: Sequence[Pair], colour: bool = False) -> str:
     lines = [f"{'PICTURE':{wide}}  {'':5}  {'PROMPT':{words}}{heads}".rstrip()]
     for pair in pairs:
         marks = {metric: mark(pair, metric) for metric in METRICS}
-        right = "".join(f"{number(pair.right, m)} {painted(said, colour)}" for m, said in marks.items())
+        right = "".join(f"{number(pair.right, m)} {painted(mark, colour)}" for m, mark in marks.items())
         wrong = "".join(f"{number(pair.wrong, m)}  " for m in METRICS)
         lines += [
             f"{pair.file:{wide}}  right  {pair.right.prompt:{words}}{right}".rstrip(),
@@ -29,7 +29,7 @@ def table(pairs: Sequence[Pair], colour: bool = False) -> str:
 
 def mark(pair: Pair, metric: str) -> str:
     """Return the mark of a metric for a pair."""
-    if not pair.asked(metric):
+    if not pair.requested(metric):
         return " "
     return "✓" if pair.distinguishes(metric) else "✗"
 
@@ -40,14 +40,15 @@ def number(judged: Judged, metric: str) -> str:
     return f"  {'–' if score is None else f'{score:.3f}':>9}"
 
 
-def painted(said: str, colour: bool) -> str:
-    return f"\033[{32 if said == '✓' else 31}m{said}\033[0m" if colour and said.strip() else said
+def painted(mark: str, colour: bool) -> str:
+    return f"\033[{32 if mark == '✓' else 31}m{mark}\033[0m" if colour and mark.strip() else mark
 
 
 def verdicts(pairs: Sequence[Pair]) -> str:
     """Return how many pairs each metric distinguishes."""
-    asked = {metric: [pair for pair in pairs if pair.asked(metric)] for metric in METRICS}
+    scored = {metric: [pair for pair in pairs if pair.requested(metric)] for metric in METRICS}
     shares = (
-        f"{sum(pair.distinguishes(metric) for pair in some)} of {len(some)}" for metric, some in asked.items()
+        f"{sum(pair.distinguishes(metric) for pair in some)} of {len(some)}"
+        for metric, some in scored.items()
     )
     return "VQAScore tells {} apart, CLIPScore {}, DSG {}, GenEval {}.".format(*shares)

@@ -28,9 +28,9 @@ ITEMS = 64  # a request
 ROUNDS = 5
 ACCURACY = {"presence": 99, "binding": 99, "relation": 99, "negation": 99, "count": 97}
 CLOSE = 0.15  # of a radius, between things that nearly touch
-ASKING = {"dsg": 97, "tifa": 95, "soft_tifa": 95, "vq2": 95, "gecko": 95, "skills": 95}
+QUESTION_METRICS = {"dsg": 97, "tifa": 95, "soft_tifa": 95, "vq2": 95, "gecko": 95, "skills": 95}
 EXACTLY_ONE = ("skills",)  # metrics that take "a circle" to mean exactly one
-ASKED_ABOUT = ("presence", "binding", "relation")
+QUESTION_KINDS = ("presence", "binding", "relation")
 VERDICTS = {"presence": 94, "binding": 92, "relation": 90, "count": 90}
 
 
@@ -104,13 +104,13 @@ def accuracy(client: httpx.Client, report: Report, count: int, dsg_count: int) -
         report.say(f"  CLIPScore, {kind}", 100 * won["clipscore"], "%")
     close = list(cases("count", 4 * count, gap=CLOSE))  # of 500, one seed or another is 1 % off
     report.say(f"  VQAScore, count, {CLOSE:.0%} apart", 100 * wins(client, close, "vqascore"), "%", least=97)
-    for metric, least in ASKING.items():
+    for metric, least in QUESTION_METRICS.items():
         single = metric in EXACTLY_ONE
-        held_by_kind = [list(cases(kind, dsg_count, single=single)) for kind in ASKED_ABOUT]
+        held_by_kind = [list(cases(kind, dsg_count, single=single)) for kind in QUESTION_KINDS]
         ahead = [wins(client, held, metric) for held in held_by_kind]
-        for kind, share in zip(ASKED_ABOUT, ahead, strict=True):
+        for kind, share in zip(QUESTION_KINDS, ahead, strict=True):
             report.say(f"  {metric}, {kind} ({dsg_count} pictures)", 100 * share, "%")
-        report.say(f"  {metric} over {', '.join(ASKED_ABOUT)}", 100 * fmean(ahead), "%", least=least)
+        report.say(f"  {metric} over {', '.join(QUESTION_KINDS)}", 100 * fmean(ahead), "%", least=least)
 
 
 def second_opinion(client: httpx.Client, report: Report, count: int) -> None:
@@ -135,9 +135,9 @@ def preferred(scores: Sequence[float]) -> list[int]:
 def described(held: Sequence[Case]) -> list[Item]:
     """Return two items for each case, with its right and its wrong prompt, and their GenEval metadata."""
     return [
-        as_item(case, said.text, options={"geneval": metadata_of(said)})
+        as_item(case, statement.text, options={"geneval": metadata_of(statement)})
         for case in held
-        for said in case.statements
+        for statement in case.statements
     ]
 
 

@@ -84,8 +84,8 @@ def drawn(count: int, seed: str) -> list[Item]:
     """Return pictures that every metric can score: with written text, and with GenEval metadata."""
     found: list[Item] = []
     for kind in KINDS:
-        said = (case for case in cases(kind, 4 * count, seed) if metadata_of(case.statements[0]))
-        found += [written_on(case) for case in islice(said, ceil(count / len(KINDS)))]
+        expressible = (case for case in cases(kind, 4 * count, seed) if metadata_of(case.statements[0]))
+        found += [written_on(case) for case in islice(expressible, ceil(count / len(KINDS)))]
     return found[:count]
 
 
@@ -118,12 +118,12 @@ def cost(client: httpx.Client) -> Cost:
     return cost_of(client.get("/metrics").raise_for_status().text)
 
 
-def cost_of(said: str) -> Cost:
+def cost_of(exposition: str) -> Cost:
     """Parse the cost from the text of `/metrics`."""
     calls = Counter[str]()
-    for model, count in CALLS.findall(said):
+    for model, count in CALLS.findall(exposition):
         calls[model] += int(float(count))
-    return Cost(float(PROCESSOR.findall(said)[0]), calls)
+    return Cost(float(PROCESSOR.findall(exposition)[0]), calls)
 
 
 def table(found: dict[str, MetricCost], pictures: int) -> Iterator[str]:

@@ -34,8 +34,8 @@ class Server:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "outcomes.json"
             command = (sys.executable, "-m", "loadtest.generator", HOST, str(self.port))
-            said = orjson.dumps(asdict(replace(spec, wire=self.wire))).decode()
-            subprocess.run([*command, said, str(file)], check=True)
+            wanted = orjson.dumps(asdict(replace(spec, wire=self.wire))).decode()
+            subprocess.run([*command, wanted, str(file)], check=True)
             return [Outcome(**outcome) for outcome in orjson.loads(file.read_bytes())]
 
     def client(self) -> httpx.Client:

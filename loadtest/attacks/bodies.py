@@ -20,17 +20,17 @@ def memory(report: Report) -> None:
     body = {"items": [{"prompt": "a", "image": base64_of(padded(LARGE))}], "metrics": ["vqascore"]}
     body |= {"priority": "bulk", "timeout_ms": 600_000}
     budget = {"SCOREGATE_SERVER__REQUESTS_MB": str(BUDGET_MB)}
-    with target(budget, model_ms=1000) as server, server.felt() as felt:
+    with target(budget, model_ms=1000) as server, server.measured() as impact:
         statuses = server.at_once([lambda: server.post("/score", body)] * 60, wait_s=25, every_s=0.12)
-    report.add("a_json_peak_over_budget", felt.peak_mb / BUDGET_MB, "", counted(statuses))
-    report.add("a_json_livez_ms", felt.worst_ms, "ms")
+    report.add("a_json_peak_over_budget", impact.peak_mb / BUDGET_MB, "", counted(statuses))
+    report.add("a_json_livez_ms", impact.worst_ms, "ms")
 
     pictures = {"images": [padded(LARGE - 1), padded(LARGE - 2)], "prompts": ["a", "b"]}
     data = pickle.dumps(pictures, 4)
-    with target(budget, model_ms=1000) as server, server.felt() as felt:
+    with target(budget, model_ms=1000) as server, server.measured() as impact:
         asks = [lambda: server.send("POST", "/", data, server.pickles)] * 50
         statuses = server.at_once(asks, wait_s=25, every_s=0.12)
-    report.add("a_pickle_peak_over_budget", felt.peak_mb / BUDGET_MB, "", counted(statuses))
+    report.add("a_pickle_peak_over_budget", impact.peak_mb / BUDGET_MB, "", counted(statuses))
 
 
 def lists(report: Report) -> None:
@@ -45,21 +45,21 @@ def lists(report: Report) -> None:
     }
     with target({}) as server:
         for name, body in bodies.items():
-            with server.felt() as felt:
+            with server.measured() as impact:
                 statuses = server.at_once([lambda body=body: server.post("/score", body)] * 8, wait_s=60)  # type: ignore[misc]
-            report.add(f"e_{name}_livez_ms", felt.worst_ms, "ms", counted(statuses))
-            report.add(f"e_{name}_grown_mb", felt.grown_mb, "MB")
+            report.add(f"e_{name}_livez_ms", impact.worst_ms, "ms", counted(statuses))
+            report.add(f"e_{name}_grown_mb", impact.grown_mb, "MB")
 
 
 def pipelines(report: Report) -> None:
     """Send twenty pipelined requests for the OpenAPI document on each of 200 connections, never read."""
     ask = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 20
-    with target({}) as server, ExitStack() as open_ones, server.felt() as felt:
+    with target({}) as server, ExitStack() as open_ones, server.measured() as impact:
         for connection in connections(server.port, 200):
             open_ones.enter_context(connection).send(ask)
         for _ in range(100):
             server.send("GET", "/livez")
-    report.add("i_livez_ms", felt.worst_ms, "ms", f"{len(felt.livez_s)} checks")
+    report.add("i_livez_ms", impact.worst_ms, "ms", f"{len(impact.livez_s)} checks")
 
 
 def slow_pictures(report: Report) -> None:

@@ -28,14 +28,14 @@ def pickles(report: Report) -> None:
     with target({}) as server:
         for kind, body in bodies.items():
             for callers in (1, 6):
-                with server.felt() as felt:
+                with server.measured() as impact:
                     asks = [lambda body=body: server.send("POST", "/", body, server.pickles)] * callers
                     statuses = server.at_once(asks, wait_s=60)
                 suffix = "" if callers == 1 else f"_x{callers}"
-                report.add(f"b_{kind}{suffix}_livez_ms", felt.worst_ms, "ms", counted(statuses))
+                report.add(f"b_{kind}{suffix}_livez_ms", impact.worst_ms, "ms", counted(statuses))
                 report.add(
                     f"b_{kind}{suffix}_grown_mb",
-                    felt.grown_mb - callers * LARGE / 2**20,
+                    impact.grown_mb - callers * LARGE / 2**20,
                     "MB",
                     "beyond the bodies",
                 )
@@ -59,11 +59,11 @@ def entries(report: Report) -> None:
                 sizes.append(len(answer))
                 return status, answer
 
-            with server.felt() as felt:
+            with server.measured() as impact:
                 statuses = server.at_once([post] * callers, wait_s=60)
-            report.add(f"{name}_livez_ms", felt.worst_ms, "ms", counted(statuses))
+            report.add(f"{name}_livez_ms", impact.worst_ms, "ms", counted(statuses))
             report.add(
-                f"{name}_grown_mb", felt.grown_mb, "MB", f"{max(sizes, default=0)} bytes in the answer"
+                f"{name}_grown_mb", impact.grown_mb, "MB", f"{max(sizes, default=0)} bytes in the answer"
             )
 
 
@@ -78,17 +78,17 @@ def waiters(report: Report) -> None:
         for number in range(200):
             if fill(server, number, image, open_ones):
                 break
-        with server.felt() as felt:
+        with server.measured() as impact:
             body = orjson.dumps({"prompt": [f"{n}" for n in range(128)], "image": [image] * 128})
             for _ in range(1500):
                 open_ones.enter_context(sent(server.dialects, "/compute", body, 600_000))
             time.sleep(3)
-        with server.felt() as resting:
+        with server.measured() as resting:
             time.sleep(10)
             neighbour = server.score_s(image)
     report.add("f_waiting_cpu", resting.cpu_s / resting.wall_s, "cores")
     report.add("f_neighbour_over_calm", neighbour / calm, "", f"{1000 * neighbour:.1f} ms")
-    report.add("f_livez_ms", felt.worst_ms, "ms")
+    report.add("f_livez_ms", impact.worst_ms, "ms")
 
 
 def echoes(report: Report) -> None:

@@ -18,7 +18,7 @@ class Hosts:
     """A server reachable under any name, with its port and the requested paths."""
 
     port: int
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
     def url(self, name: str, path: str) -> str:
         """Return a URL on it."""
@@ -34,7 +34,7 @@ def hosts() -> Iterator[Hosts]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            found.asked.append(self.path)
+            found.requested.append(self.path)
             try:
                 self.answer(self.path.strip("/").partition("?")[0])
             except OSError:

@@ -18,7 +18,7 @@ from loadtest.servers import memory_mb, served
 
 LIMIT_BYTES = 12 * 2**30  # of address space: what an attack takes beyond it fails, and not the machine
 PROBE_S = 0.02
-PATIENCE_S = 120
+TIMEOUT_S = 120
 PROFILE = """
 [models.clip]
 family = "fake"
@@ -38,7 +38,7 @@ role = "questions"
 
 
 @dataclass
-class Felt:
+class Impact:
     """
     Effect of an attack.
 
@@ -85,7 +85,7 @@ class Target:
         headers: Mapping[str, str] = {},
     ) -> tuple[int, bytes]:
         """Send a request of any method; return values as for `post`."""
-        connection = http.client.HTTPConnection(HOST, port or self.port, timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection(HOST, port or self.port, timeout=TIMEOUT_S)
         try:
             connection.request(method, path, body, dict(headers))
             answer = connection.getresponse()
@@ -131,9 +131,9 @@ class Target:
         return median(times)
 
     @contextmanager
-    def felt(self) -> Iterator[Felt]:
+    def measured(self) -> Iterator[Impact]:
         """Measure health checks and /proc while the context is open."""
-        found, over = Felt(), threading.Event()
+        found, over = Impact(), threading.Event()
 
         def probe() -> None:
             while not over.is_set():
@@ -150,7 +150,7 @@ class Target:
             yield found
         finally:
             over.set()
-            prober.join(PATIENCE_S)
+            prober.join(TIMEOUT_S)
             with suppress(OSError):
                 found.peak_mb = memory_mb(self.pid, "VmHWM")
             found.grown_mb = found.peak_mb - before

@@ -44,9 +44,9 @@ def stalls(report: Report) -> None:
 def chunks(report: Report) -> None:
     """Fetch endless responses of one-byte chunks or of status 103."""
     for way in ("bytes", "interim"):
-        with reached() as (server, reachable), server.felt() as felt:
+        with reached() as (server, reachable), server.measured() as impact:
             server.post("/score", bulk([reachable.url("bad", way)]))
-        report.add(f"j_{way}_cpu_s", felt.cpu_s, "s", f"livez {felt.worst_ms:.0f} ms")
+        report.add(f"j_{way}_cpu_s", impact.cpu_s, "s", f"livez {impact.worst_ms:.0f} ms")
 
 
 def repeats(report: Report) -> None:
@@ -56,7 +56,7 @@ def repeats(report: Report) -> None:
         status, _ = server.post(
             "/v1/score", {"text_1": [f"{n}" for n in range(128)], "text_2": [picture] * 128}
         )
-        report.add("p_fetches", len(reachable.asked), "", f"status {status}")
+        report.add("p_fetches", len(reachable.requested), "", f"status {status}")
 
 
 @contextmanager

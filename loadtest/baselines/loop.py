@@ -12,7 +12,7 @@ from time import perf_counter
 import torch
 
 from loadtest.workloads.corpus import pictures
-from loadtest.workloads.questions import ASKED
+from loadtest.workloads.questions import QUESTIONS
 from models.checkpoints.locate import locate
 from models.core.calls import LikelihoodCall
 from models.families.clip_flant5.model import ClipFlanT5
@@ -23,7 +23,7 @@ def main() -> None:
     """Run the loop until stdin ends."""
     torch.set_num_threads(int(sys.argv[1]))
     model = ClipFlanT5(locate("demo:clip_flant5", "").directory, dtype="float32", device="cpu")
-    questions = ASKED[: int(sys.argv[2])]
+    questions = QUESTIONS[: int(sys.argv[2])]
 
     def ask(file: bytes) -> None:
         for question in questions:

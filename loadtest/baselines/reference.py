@@ -11,7 +11,7 @@ import sys
 import torch
 
 from loadtest.baselines.loop import answer_lines
-from loadtest.workloads.questions import ASKED
+from loadtest.workloads.questions import QUESTIONS
 from models.checkpoints.locate import locate
 from models.families.clip_flant5.layout import read_layout
 from models.families.clip_flant5.network import load_network
@@ -21,7 +21,7 @@ from models.images.image import Image
 def main() -> None:
     """Run the loop until stdin ends."""
     torch.set_num_threads(int(sys.argv[1]))
-    questions = ASKED[: int(sys.argv[2])]
+    questions = QUESTIONS[: int(sys.argv[2])]
     directory = locate("demo:clip_flant5").directory
     layout = read_layout(directory)
     network = load_network(directory, layout).eval()

@@ -72,11 +72,11 @@ class Client:
         return Connection(*await asyncio.open_connection(self._host, self._port, limit=2**22))
 
     async def _exchange(self, connection: Connection, path: str, body: bytes) -> tuple[int, bytes]:
-        asked = (
+        request = (
             f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
-        connection.writer.write(asked.encode() + body)
+        connection.writer.write(request.encode() + body)
         try:
             head = await connection.reader.readuntil(b"\r\n\r\n")
             status, length = parse_head(head)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import orjson
 
-from loadtest.workloads.questions import ASKED
+from loadtest.workloads.questions import QUESTIONS
 from models.core.contract import QUESTION
 
 MOST_PICTURES = 32  # infinity takes no more in a request
@@ -54,9 +54,9 @@ class Scoregate:
 
     def read(self, status: int, bodies: Sequence[bytes]) -> Answer:
         """Return scores, or the error's code."""
-        said = orjson.loads(bodies[0])
-        found = [list(result["scores"].values()) for result in said.get("results", ()) if result["scores"]]
-        return Answer(found, said.get("code", ""), said.get("retry_after_s"))
+        answer = orjson.loads(bodies[0])
+        found = [list(result["scores"].values()) for result in answer.get("results", ()) if result["scores"]]
+        return Answer(found, answer.get("code", ""), answer.get("retry_after_s"))
 
 
 class Json:
@@ -66,7 +66,7 @@ class Json:
 
     def written(self, request: bytes) -> list[bytes]:
         """Return one body."""
-        items, words = asked(request)
+        items, words = texts_of(request)
         return [orjson.dumps({"images": [item["image"] for item in items], "texts": words})]
 
     def read(self, status: int, bodies: Sequence[bytes]) -> Answer:
@@ -81,7 +81,7 @@ class Pickled:
 
     def written(self, request: bytes) -> list[bytes]:
         """Return one body."""
-        items, words = asked(request)
+        items, words = texts_of(request)
         files = [base64.b64decode(item["image"]) for item in items]
         return [pickle.dumps({"images": files, "texts": words})]
 
@@ -97,7 +97,7 @@ class Infinity:
 
     def written(self, request: bytes) -> list[bytes]:
         """Return bodies of pictures, then one of texts."""
-        items, words = asked(request)
+        items, words = texts_of(request)
         uris = [f"data:image/jpeg;base64,{item['image']}" for item in items]
         parts = [uris[start : start + MOST_PICTURES] for start in range(0, len(uris), MOST_PICTURES)]
         bodies = [{"modality": "image", "input": part} for part in parts]
@@ -122,7 +122,7 @@ WIRES: dict[str, Wire] = {
 }
 
 
-def asked(request: bytes) -> tuple[list[dict[str, Any]], list[list[str]]]:
+def texts_of(request: bytes) -> tuple[list[dict[str, Any]], list[list[str]]]:
     """Return the items of our request, and each one's texts for the model."""
     body = orjson.loads(request)
     return body["items"], [texts(body["metrics"][0], item["prompt"]) for item in body["items"]]
@@ -130,4 +130,4 @@ def asked(request: bytes) -> tuple[list[dict[str, Any]], list[list[str]]]:
 
 def texts(metric: str, prompt: str) -> list[str]:
     """Return the model's texts for *metric*; dsg has eight fixed questions, sent with the request."""
-    return {"vqascore": [QUESTION.replace("{}", prompt)], "clipscore": [prompt], "dsg": ASKED}[metric]
+    return {"vqascore": [QUESTION.replace("{}", prompt)], "clipscore": [prompt], "dsg": QUESTIONS}[metric]

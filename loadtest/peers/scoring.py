@@ -43,14 +43,14 @@ class Scorer:
     def prepare_all(self, request: Mapping[str, Any]) -> list[list[Prepared]]:
         """Prepare every base64 picture of a JSON request with its texts.  Raises as `prepare` does."""
         files = map(base64.b64decode, request["images"])
-        return [self.prepare(*asked) for asked in zip(files, request["texts"], strict=True)]
+        return [self.prepare(*pair) for pair in zip(files, request["texts"], strict=True)]
 
-    def score(self, asked: Sequence[Sequence[Prepared]]) -> list[list[float]]:
+    def score(self, inputs: Sequence[Sequence[Prepared]]) -> list[list[float]]:
         """Return the scores of each picture's texts: VQAScore as in the released code, or the cosine."""
-        calls = list(chain.from_iterable(asked))
+        calls = list(chain.from_iterable(inputs))
         batches = (calls[start : start + MOST] for start in range(0, len(calls), MOST))
         outcomes = chain.from_iterable(map(self._model.score, batches))
-        return [self._scores(list(islice(outcomes, len(one)))) for one in asked]
+        return [self._scores(list(islice(outcomes, len(one)))) for one in inputs]
 
     def _scores(self, outcomes: Sequence[Any]) -> list[float]:
         if self._role == "vqa":

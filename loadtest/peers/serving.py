@@ -31,12 +31,12 @@ def peer_served(peer: Peer, role: Role, python: Path, log: Path) -> Iterator[Ser
     """
     port = free_port(0)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         process = subprocess.Popen(
             [str(python), *peer.command(role, port)],
             cwd=ROOT,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             start_new_session=True,  # so that its workers end with it
         )
         try:

@@ -104,13 +104,13 @@ def picture(target: Target, errors: Sequence[str], random: Random) -> PIL.Image.
 
 def with_errors(target: Target, errors: Sequence[str], random: Random) -> Target:
     """Return the target with these errors; wrong attributes never match another word of the prompt."""
-    asked: Mapping[str, Sequence[str]] = {
+    taken: Mapping[str, Sequence[str]] = {
         "shape": [shape for shape, _ in target.looks],
         "colour": [colour for _, colour in target.looks],
     }
     others = {
-        "shape": [shape for shape in SHAPES if shape not in asked["shape"]],
-        "colour": [colour for colour in COLOURS if colour not in asked["colour"]],
+        "shape": [shape for shape in SHAPES if shape not in taken["shape"]],
+        "colour": [colour for colour in COLOURS if colour not in taken["colour"]],
     }
 
     def part(name: str, right: str, n: int) -> str:

@@ -37,25 +37,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    asked = argparse.ArgumentParser(prog="python -m loadtest.simulate", description=__doc__)
-    asked.add_argument("--trace", default="mixed", help=f"{', '.join(TRACES)}, or a CSV file")
-    asked.add_argument("--seconds", type=positive, default=20.0, help="of a trace by name")
-    asked.add_argument("--scale", type=positive, default=1.0, help="of a trace by name; 2 is twice as many")
-    asked.add_argument("--questions", type=count, default=1, help="for each image of a trace by name")
-    asked.add_argument("--fixed-ms", type=positive, default=20.0, help="of any batch")
-    asked.add_argument("--per-call-ms", type=positive, default=16.0, help="that each call adds to it")
-    asked.add_argument("--max-items", type=count, default=32, help="calls of a batch")
-    asked.add_argument("--max-batch-ms", type=positive, default=250.0, help="time of a batch")
-    asked.add_argument(
+    options = argparse.ArgumentParser(prog="python -m loadtest.simulate", description=__doc__)
+    options.add_argument("--trace", default="mixed", help=f"{', '.join(TRACES)}, or a CSV file")
+    options.add_argument("--seconds", type=positive, default=20.0, help="of a trace by name")
+    options.add_argument("--scale", type=positive, default=1.0, help="of a trace by name; 2 is twice as many")
+    options.add_argument("--questions", type=count, default=1, help="for each image of a trace by name")
+    options.add_argument("--fixed-ms", type=positive, default=20.0, help="of any batch")
+    options.add_argument("--per-call-ms", type=positive, default=16.0, help="that each call adds to it")
+    options.add_argument("--max-items", type=count, default=32, help="calls of a batch")
+    options.add_argument("--max-batch-ms", type=positive, default=250.0, help="time of a batch")
+    options.add_argument(
         "--request-ms", type=not_negative, default=5.0, help="of a request outside its batches"
     )
-    routing = asked.add_argument("--routing", choices=("balancer", "spread"), default="balancer")
+    routing = options.add_argument("--routing", choices=("balancer", "spread"), default="balancer")
     routing.help = "whether whole requests are dealt to GPUs, or their calls"
-    asked.add_argument("--gpus", type=count, action="append", help="only so many; may be repeated")
-    asked.add_argument("--p99-ms", type=positive, default=1000.0, help="the target")
-    asked.add_argument("--lane", choices=LANES, help="of the target; the most urgent of the trace")
-    asked.add_argument("--validate", action="store_true", help="compare with the service")
-    return asked
+    options.add_argument("--gpus", type=count, action="append", help="only so many; may be repeated")
+    options.add_argument("--p99-ms", type=positive, default=1000.0, help="the target")
+    options.add_argument("--lane", choices=LANES, help="of the target; the most urgent of the trace")
+    options.add_argument("--validate", action="store_true", help="compare with the service")
+    return options
 
 
 def positive(text: str) -> float:

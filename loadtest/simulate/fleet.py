@@ -52,14 +52,14 @@ class Fleet:
 
     def run(self, requests: Sequence[Request]) -> list[float]:
         """Return the seconds from arrival to response of each request; *requests* are ordered by time."""
-        left = [request.calls for request in requests]
+        pending = [request.calls for request in requests]
         done_s = [0.0] * len(requests)
         for at_s, together in groupby(enumerate(requests), key=lambda pair: pair[1].at_s):
-            self._end_until(at_s, left, done_s)
+            self._end_until(at_s, pending, done_s)
             touched = {gpu.number: gpu for index, request in together for gpu in self._put(index, request)}
             for gpu in touched.values():
                 self._start(gpu, at_s)
-        self._end_until(float("inf"), left, done_s)
+        self._end_until(float("inf"), pending, done_s)
         return [done - request.at_s for done, request in zip(done_s, requests, strict=True)]
 
     def _put(self, index: int, request: Request) -> Iterable[Gpu]:
@@ -93,7 +93,7 @@ class Fleet:
             gpu.queue.finished(len(batch), seconds)
             heappush(self._ends, (now + seconds, gpu.number, batch))
 
-    def _end_until(self, until: float, left: list[int], done_s: list[float]) -> None:
+    def _end_until(self, until: float, pending: list[int], done_s: list[float]) -> None:
         """End the batches that are due by *until*; each GPU then starts its next one."""
         while self._ends and self._ends[0][0] <= until:
             now, number, batch = heappop(self._ends)
@@ -102,8 +102,8 @@ class Fleet:
             answered = 0
             for call in batch:
                 index = call.prepared.data
-                left[index] -= 1
-                if not left[index]:
+                pending[index] -= 1
+                if not pending[index]:
                     done_s[index] = now
                     answered += 1
             self._less(gpu, len(batch) if self._spread else answered)

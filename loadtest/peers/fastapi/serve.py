@@ -20,8 +20,8 @@ def create(role: Role) -> FastAPI:
 
     @app.post("/score")
     async def score(request: Request) -> Response:
-        asked = scorer.prepare_all(orjson.loads(await request.body()))
-        return Response(orjson.dumps({"scores": scorer.score(asked)}), media_type="application/json")
+        inputs = scorer.prepare_all(orjson.loads(await request.body()))
+        return Response(orjson.dumps({"scores": scorer.score(inputs)}), media_type="application/json")
 
     @app.get("/readyz")
     def readyz() -> str:

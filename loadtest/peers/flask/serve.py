@@ -30,8 +30,8 @@ def create(role: Role) -> flask.Flask:
     @app.post("/")
     def score() -> bytes:
         data = Plain(io.BytesIO(flask.request.get_data())).load()
-        asked = [scorer.prepare(*one) for one in zip(data["images"], data["texts"], strict=True)]
-        return pickle.dumps({"scores": scorer.score(asked)})
+        inputs = [scorer.prepare(*one) for one in zip(data["images"], data["texts"], strict=True)]
+        return pickle.dumps({"scores": scorer.score(inputs)})
 
     @app.get("/readyz")
     def readyz() -> str:

@@ -15,7 +15,7 @@ import litserve
 from loadtest.peers.scoring import Role, Scorer, role_of
 from models.core.contract import Prepared
 
-Asked = list[list[Prepared]]
+Inputs = list[list[Prepared]]
 
 
 class Api(litserve.LitAPI):  # type: ignore[misc]
@@ -29,17 +29,17 @@ class Api(litserve.LitAPI):  # type: ignore[misc]
         """Load the model, in the worker."""
         self.scorer = Scorer(self.role)
 
-    def decode_request(self, request: dict[str, Any]) -> Asked:
+    def decode_request(self, request: dict[str, Any]) -> Inputs:
         """Prepare the pictures of one request."""
         return self.scorer.prepare_all(request)
 
-    def batch(self, inputs: Sequence[Asked]) -> Sequence[Asked]:
+    def batch(self, inputs: Sequence[Inputs]) -> Sequence[Inputs]:
         """Return the requests unchanged: their lengths differ, so they cannot be one tensor."""
         return inputs
 
-    def predict(self, batch: Sequence[Asked]) -> list[list[list[float]]]:
+    def predict(self, batch: Sequence[Inputs]) -> list[list[list[float]]]:
         """Score the pictures of all requests together."""
-        scores = iter(self.scorer.score([asked for request in batch for asked in request]))
+        scores = iter(self.scorer.score([inputs for request in batch for inputs in request]))
         return [[next(scores) for _ in request] for request in batch]
 
     def unbatch(self, output: list[list[list[float]]]) -> list[list[list[float]]]:

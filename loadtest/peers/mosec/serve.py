@@ -13,7 +13,7 @@ import mosec
 from loadtest.peers.scoring import Scorer, role_of
 from models.core.contract import Prepared
 
-Asked = list[list[Prepared]]
+Inputs = list[list[Prepared]]
 
 
 def scorer() -> Scorer:
@@ -28,7 +28,7 @@ class Decoding(mosec.Worker):  # type: ignore[misc]
         super().__init__()
         self._scorer = scorer()
 
-    def forward(self, data: dict[str, Any]) -> Asked:
+    def forward(self, data: dict[str, Any]) -> Inputs:
         """Prepare the pictures of one request."""
         return self._scorer.prepare_all(data)
 
@@ -40,9 +40,9 @@ class Scoring(mosec.Worker):  # type: ignore[misc]
         super().__init__()
         self._scorer = scorer()
 
-    def forward(self, data: list[Asked]) -> list[dict[str, Any]]:
+    def forward(self, data: list[Inputs]) -> list[dict[str, Any]]:
         """Score the pictures of all requests together."""
-        scores = iter(self._scorer.score([asked for request in data for asked in request]))
+        scores = iter(self._scorer.score([inputs for request in data for inputs in request]))
         return [{"scores": [next(scores) for _ in request]} for request in data]
 
 
