@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib
+from matplotlib.figure import Figure
 
 from loadtest.results import Outcome, percentile
 
@@ -12,10 +12,8 @@ SHARES = [share / 1000 for share in range(1, 1000)]
 
 def plot(panels: Mapping[str, Mapping[str, Sequence[Outcome]]], file: Path) -> None:
     """Write a PNG with a row for each panel; requests without scores are crosses at the bottom."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(len(panels), 2, figsize=(12, 2.8 * len(panels)), squeeze=False)
+    figure = Figure(figsize=(12, 2.8 * len(panels)), layout="tight")
+    axes = figure.subplots(len(panels), 2, squeeze=False)
     for (panel, runs), (over_time, by_share) in zip(panels.items(), axes, strict=True):
         for name, outcomes in by_lane(runs).items():
             good = [outcome for outcome in outcomes if outcome.kind == "ok"]
@@ -28,10 +26,8 @@ def plot(panels: Mapping[str, Mapping[str, Sequence[Outcome]]], file: Path) -> N
         over_time.set(title=panel, xlabel="due at, s", ylabel="latency, s")
         by_share.set(title=f"{panel}: by percentile", xlabel="percentile", ylabel="latency, s")
         over_time.legend(loc="upper left")
-    figure.tight_layout()
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=80)
-    pyplot.close(figure)
 
 
 def by_lane(runs: Mapping[str, Sequence[Outcome]]) -> dict[str, list[Outcome]]:

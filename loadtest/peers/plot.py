@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
-import matplotlib
+from matplotlib.figure import Figure
 
 from loadtest.peers.rounds import Result
 from loadtest.peers.rows import Row
@@ -13,11 +13,9 @@ from loadtest.peers.table import EVERY, met
 
 def plot(results: Sequence[Result], file: Path) -> None:
     """Write a PNG: a bar for each ratio, its rounds as dots; to the right of 1 the service is ahead."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     shown = [result for result in results if is_ratio(result)][::-1]
-    figure, axes = pyplot.subplots(figsize=(10, 1.5 + 0.32 * len(shown)))
+    figure = Figure(figsize=(10, 1.5 + 0.32 * len(shown)), layout="tight")
+    axes = figure.subplots()
     for place, result in enumerate(shown):
         row = EVERY[result.row]
         axes.barh(place, ahead(result, result.ratio), color="tab:green" if met(row, result) else "tab:red")
@@ -26,10 +24,8 @@ def plot(results: Sequence[Result], file: Path) -> None:
     axes.set_yticks(range(len(shown)), [f"{EVERY[r.row].what}: {r.peer} {r.version}" for r in shown])
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set(xlabel="how many times ahead of the peer (green: the target is met)")
-    figure.tight_layout()
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=90)
-    pyplot.close(figure)
 
 
 def is_ratio(result: Result) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 from loadtest.quality.meta import Estimate, Scored
 
@@ -13,12 +13,10 @@ Figures = Mapping[str, Mapping[str, Estimate]]  # by metric, by the name of the 
 
 def plot(figures: Figures, graphs: Mapping[str, Sequence[Sequence[Scored]]], file: Path) -> None:
     """Write a PNG: intervals above, the mean scores over the number of errors below."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     measures = list(next(iter(figures.values())))
     columns = max(len(measures), 1)
-    figure, (above, below) = pyplot.subplots(2, columns, figsize=(5 * columns, 7), squeeze=False)
+    figure = Figure(figsize=(5 * columns, 7), layout="tight")
+    above, below = figure.subplots(2, columns, squeeze=False)
     for measure, axes in zip(measures, above, strict=True):
         for place, estimates in enumerate(figures.values()):
             found = estimates[measure]
@@ -36,10 +34,8 @@ def plot(figures: Figures, graphs: Mapping[str, Sequence[Sequence[Scored]]], fil
         title="mean score", xlabel="errors in the picture", ylabel="0: least, 1: largest mean of the metric"
     )
     wide.legend()
-    figure.tight_layout()
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=80)
-    pyplot.close(figure)
 
 
 def by_level(graphs: Sequence[Sequence[Scored]]) -> tuple[list[int], list[float]]:
