@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 PROMPT_METRICS = {"vqascore": "VQAScore", "clipscore": "CLIPScore", "dsg": "DSG"}
-METRICS = PROMPT_METRICS | {"geneval": "GenEval"}  # which needs metadata, and not every prompt has them
+METRICS = PROMPT_METRICS | {"geneval": "GenEval"}  # only for prompts with metadata
 
 
 @dataclass(frozen=True, slots=True)

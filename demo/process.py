@@ -16,10 +16,10 @@ from demo.progress import progress
 
 SERVICE = (sys.executable, "-m", "service")
 HOST = "127.0.0.1"
-START_S = 240  # two busy cores need a while to import torch; shipped models come from the disk
+START_S = 240  # importing torch takes long on two busy cores
 LOOK_S = 0.1  # between two checks of `/readyz`
 REPORT_S = 30  # a line that stays, for logs
-STOP_S = 40  # the service finishes what it has begun
+STOP_S = 40  # the service finishes running requests
 
 
 class Failed(Exception):
@@ -34,7 +34,7 @@ def url(port: int) -> str:
 def free_port(wanted: int) -> int:
     """Return *wanted*, or any free port if it is 0.  Raises `Failed` if the port is in use."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service will
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service does
         try:
             probe.bind((HOST, wanted))
         except (OSError, OverflowError) as exc:
@@ -123,6 +123,6 @@ def fetched_bytes() -> int:
     files = Path(constants.HF_HUB_CACHE).glob("models--*/blobs/*")
     sizes = []
     for file in files:
-        with suppress(FileNotFoundError):  # it was finished, and has another name now
+        with suppress(FileNotFoundError):  # renamed when its download finished
             sizes.append(file.stat().st_size)
     return sum(sizes)

@@ -29,14 +29,12 @@ from loadtest.quality.scoring import served
 from models.images.image import lossless
 
 KINDS = ("presence", "binding", "relation", "count")
-WORD, LETTERS = (
-    "OPEN",
-    0.25,
-)  # for metrics that read text: the written word, and its height relative to the picture
+# For metrics that read text: the written word, and its height relative to the picture.
+WORD, LETTERS = "OPEN", 0.25
 ITEMS = 16  # in a request
-WARM = 4  # pictures before the first that count
+WARM = 4  # pictures of the warm-up
 THOUSAND = 1_000
-BASE = "clipscore"  # what the others are compared with
+BASE = "clipscore"  # the others are compared with it
 CALLS = re.compile(r'^scoregate_calls_total{.*model="(\w+)".*result="ok".*} (.+)$', re.MULTILINE)
 PROCESSOR = re.compile(r"^process_cpu_seconds_total (.+)$", re.MULTILINE)
 

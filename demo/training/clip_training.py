@@ -31,7 +31,7 @@ SEED = 11
 PICTURES, CAPTIONS = 128, 4  # a step, and per picture
 STAGE = Stage(1500, 1.5e-3, 300)
 SHARPEST = math.log(100)  # CLIP, section 2.5: the logits' scale never exceeds 100
-KINDS = ("presence", "binding", "count", "relation", "size")  # what a caption says outright
+KINDS = ("presence", "binding", "count", "relation", "size")  # kinds of statements in captions
 
 MERGED = 1000  # bytes and pieces of the vocabulary, before the special tokens
 PAD, START, END = "<pad>", "<start>", "<end>"
@@ -81,7 +81,7 @@ def train_tokenizer(directory: Path) -> None:
     )
     often = " ".join(sorted(WORDS))
     tokenizer.train_from_iterator([*corpus(), *[often] * 2000], trainer)
-    # CLIP's text tower reads its answer at the highest id, so END comes last.
+    # CLIP's text tower returns the state at the highest id, so END comes last.
     tokenizer.add_special_tokens([PAD, START, END])
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{START} $A {END}",

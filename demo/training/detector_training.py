@@ -19,7 +19,7 @@ from demo.training.loop import Loop, Stage
 SEED = 23
 SCENES = 16  # a step, each also mirrored
 PIXELS, THINGS, AGAIN = Stage(600, 2e-3, 1), Stage(3200, 1.5e-3, 2300), Stage(800, 5e-4, 800)
-NEAR, STILL = 20.0, 1.0  # how much places decide which query is given a thing: at first, and in the end
+NEAR, STILL = 20.0, 1.0  # weight of places in the assignment of things to queries: at first, and in the end
 FREE = 800  # steps in between
 
 

@@ -12,7 +12,7 @@ from demo.training.world import COLOURS, RELATIONS, SHAPES
 from models.families.question_llm.prompt import user_message
 
 ANSWERS = "tifa answers"
-# Calls that come after another one repeat what it answered.
+# Later calls repeat the answer of the previous one.
 TOLD = {
     "dsg questions": ("tuples", "dsg tuples", "; "),
     "dsg dependencies": ("tuples", "dsg tuples", "; "),

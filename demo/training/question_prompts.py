@@ -17,14 +17,14 @@ from demo.training.language import NUMBERS, SIZES, WORDS, Mention, Statement
 from demo.training.styles import STYLES
 from demo.training.world import COLOURS, RELATIONS, SHAPES
 
-FOREIGN = 0.3  # share of prompts outside the language, where a call is the first about its prompt
+FOREIGN = 0.3  # share of prompts outside the language, in first calls about a prompt
 FOREIGN_LATER = 0.03  # and elsewhere
 
-# Long answers need more practice, and so does reading what another call answered.
+# Long answers, and calls that contain previous answers, need more training.
 CALLS = (*STYLES, ANSWERS, "dsg", "tifa", "gecko questions", "skills", ANSWERS, ANSWERS)
 READING_CALLS = (*CALLS, *[ANSWERS] * 16)  # where reading is practised
 
-# Relation has the longest answers and needs the most practice.
+# Relation has the longest answers and needs the most training.
 MIX = ("presence", "binding", "binding", "count", "relation", "relation", "negation", "size")
 KNOWN = WORDS | {"the"}
 PICTURED_WORDS = (  # things that people describe, and near misses of the world's words

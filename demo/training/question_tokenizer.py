@@ -28,14 +28,14 @@ TEMPLATE = (
     f"{USER}{{{{ message.content }}}}{ASSISTANT}"
     "{% endif %}{% endfor %}"
 )
-# Texts of an answer that say something about the prompt.  What lies between them repeats itself and is one
-# token for each entry's beginning and one for its end, so that a question costs five or six.
+# Parts of an answer that depend on the prompt.  The repeated text between them is one token at each entry's
+# beginning and one at its end, so that a question costs five or six.
 SAID = re.compile(
     "|".join(f'(?<="{key}":")[^"?)]*' for key in ("text", "entity", "tuple", "question", "phrase"))
     + '|(?<="answer":")(?!yes")[^"]*'
 )
 CUT = re.compile(r"(?<=\},)|(?<=\[)(?=\{)|(?=\]\}$)")
-# The same for what questions, tuples and lists of answers have in common.
+# Also the common parts of questions, tuples and lists of answers.
 COMMON = re.compile(
     r"Is there (?:a|no|exactly)\b|Are there exactly|Is the\b|What (?:color|size) is the|How many|are there"
     r"|Where is the|relative to the|What (?:else )?is (?:there|missing)|\w+ - \w+ \("

@@ -14,7 +14,7 @@ from demo.training.world import sample_scene
 from models.families.clip_flant5.tokenizer import SYSTEM
 
 PIECES = 1500
-# What every question repeats is one piece each: text costs as much as picture does.
+# Repeated parts of questions are one piece each, since text tokens cost as much as image tokens.
 REPEATED = (
     *(f"{SYSTEM} USER:", "ASSISTANT:"),
     *("Does this figure show", "Please answer yes or no.", "Please answer yes, no or unsure."),

@@ -25,13 +25,13 @@ NAMES = {
 THERE = ("What is there?", "What else is there?")
 MISSING = "What is missing?"
 
-# Relation and count need more practice than the rest.
+# Relation and count need more training than the rest.
 MIX = (
     *("presence", "binding", "binding", "count", "count", "negation", "size"),
     *["relation"] * 3,
 )
 COUNTED = (*MIX, *["count"] * 6)  # about things that nearly touch
-ARGUABLE = ("size", "relation", "relation")  # kinds that people could disagree about
+ARGUABLE = ("size", "relation", "relation")  # kinds with ambiguous cases
 REPORTED = (*KINDS, *NAMES.values())
 
 

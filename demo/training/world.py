@@ -13,7 +13,7 @@ import PIL.ImageDraw
 
 SHAPES = ("circle", "square", "triangle", "star", "diamond", "cross", "heart", "ring")
 
-# A colour word covers what people draw under that name: anything between these anchors.
+# A colour word covers all colours between these anchors.
 COLOURS = {
     "red": ((255, 0, 0), (220, 20, 60), (190, 20, 20), (230, 60, 50)),
     "green": ((0, 128, 0), (0, 220, 0), (46, 170, 67), (34, 139, 34), (0, 255, 60)),

@@ -63,7 +63,7 @@ def idle(report: Report) -> None:
 def ray(report: Report) -> None:
     """List the ports on all interfaces where our own Ray listens."""
     before = listening()
-    limit = 64 * 2**30  # Ray maps much and touches little of it
+    limit = 64 * 2**30  # Ray maps much more memory than it uses
     with target({"SCOREGATE_RUNTIME__KIND": "ray"}, limit_bytes=limit, profile=ONE_REPLICA):
         report.add("r_open_ports", len(listening() - before))
 

@@ -16,7 +16,7 @@ import orjson
 from demo.process import HOST, SERVICE, free_port
 from loadtest.servers import memory_mb, served
 
-LIMIT_BYTES = 12 * 2**30  # of address space: what an attack takes beyond it fails, and not the machine
+LIMIT_BYTES = 12 * 2**30  # of address space, so that an attack exhausts the process and not the machine
 PROBE_S = 0.02
 TIMEOUT_S = 120
 PROFILE = """

@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     wire = WIRES[wanted.wire]
     requests = written(plan(wanted), wire)
     gc.collect()
-    gc.freeze()  # a pass over all these bodies would be somebody's latency
+    gc.freeze()  # collecting these bodies would add to a request's latency
     outcomes = asyncio.run(send(requests, host, int(port), wanted.timeout_ms / 1000, wire))
     Path(file).write_bytes(orjson.dumps([asdict(outcome) for outcome in outcomes]))
 

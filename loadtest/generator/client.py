@@ -11,7 +11,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-STALE_S = 2.0  # below the keep-alive time of any server: a connection idle for longer is opened anew
+STALE_S = 2.0  # below the keep-alive time of any server: older idle connections are replaced
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Client:
         try:
             answer = await self._exchange(connection, path, body)
         except BaseException:
-            connection.writer.close()  # with half an answer on it
+            connection.writer.close()  # its response is incomplete
             raise
         if connection.closing:
             connection.writer.close()

@@ -17,7 +17,7 @@ from loadtest.results import Outcome
 from loadtest.workloads.spec import Arrival, Plan
 
 AHEAD_S = 0.2  # from the start of the clock to the first arrival
-FILLING_S = 1.0  # from the first background request to the first that is waited for
+FILLING_S = 1.0  # from the first background request to the first measured one
 OURS = WIRES["scoregate"]
 
 
@@ -89,7 +89,7 @@ async def exchange(
     sent_s = monotonic() - begin
     status, bodies, failure = 0, [b""], ""
     try:
-        async with asyncio.timeout(timeout_s + 1):  # the server's own word for it comes first
+        async with asyncio.timeout(timeout_s + 1):  # the server's own timeout comes first
             if arrival.more:
                 status, bodies = await parts(client, arrival, wire)
             else:
@@ -99,7 +99,7 @@ async def exchange(
     except (OSError, ValueError) as exc:
         failure = type(exc).__name__
     done_s = monotonic() - begin
-    # Parsed here and not after the run, which would need all bodies: an answer has some 300 bytes.
+    # Parsed during the run, so that bodies need not be kept; a response has some 300 bytes.
     answer = wire.read(status, bodies) if status else Answer()
     return Outcome(
         due_s=due_s,

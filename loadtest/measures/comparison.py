@@ -11,9 +11,8 @@ from loadtest.shape import Shape
 from loadtest.sizes import Size
 from loadtest.workloads.spec import Spec
 
-SHAPE = Shape(
-    fixed_ms=20, per_call_ms=6, max_items=32
-)  # a full batch does four times as much as single calls
+# Full batches have four times the rate of single calls.
+SHAPE = Shape(fixed_ms=20, per_call_ms=6, max_items=32)
 BURSTS = ("rl-burst", "rl-group", "rl-large", "offline")
 FLOWS = {"filter": 10.0, "rank": 3.0, "mixed": 5.0}  # requests a second
 

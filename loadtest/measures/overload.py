@@ -11,7 +11,7 @@ from loadtest.workloads.spec import Spec
 
 WITHIN_MS = 2000  # ten full batches
 LONG_MS = 5000
-LEAST_S = 3.0  # shorter predictions are not held to the truth
+LEAST_S = 3.0  # shorter predictions are not checked
 
 
 def measure_goodput(report: Report, size: Size) -> None:

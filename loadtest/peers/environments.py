@@ -14,7 +14,7 @@ from pathlib import Path
 
 from loadtest.peers.peer import FOLDER, Peer
 
-BEHIND = "import site; site.addsitedir({!r})"  # after the environment's own packages
+BEHIND = "import site; site.addsitedir({!r})"  # searched after the environment's own packages
 
 
 def python_of(peer: Peer, folder: Path = FOLDER) -> Path:

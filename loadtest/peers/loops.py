@@ -17,7 +17,7 @@ from loadtest.workloads import corpus
 from loadtest.workloads.questions import SET
 
 SAMPLES = 20  # of a round
-THREADS = ("1", "2")  # a loop has the better of these
+THREADS = ("1", "2")  # the loop's figure is the better of both
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from demo.process import HOST
 from loadtest.peers.scoring import Role
 
 FOLDER = Path(__file__).parents[2] / "build" / "peers"
-LIMIT_S = 600  # to start, and of the time limits that a peer has itself: no figure is to be theirs
+LIMIT_S = 600  # to start, and for the peers' own timeouts, so that they never affect a figure
 CLIP = FOLDER / "clip"  # served by infinity, and by the service it is compared with
 
 Command = Callable[[Role, int], Sequence[str]]

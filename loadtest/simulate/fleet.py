@@ -16,7 +16,7 @@ from models.core.contract import Prepared
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 
-NO_LIMIT = 2**62  # calls that may wait: nothing is refused here
+NO_LIMIT = 2**62  # on waiting calls: nothing is refused here
 
 
 @dataclass(eq=False, slots=True)

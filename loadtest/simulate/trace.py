@@ -95,5 +95,7 @@ def calls_a_second(requests: Sequence[Request]) -> float:
     times = sorted({request.at_s for request in requests})
     if len(times) < 2:
         return 0.0
-    span_s = (times[-1] - times[0]) * len(times) / (len(times) - 1)  # with the time until the next would come
+    span_s = (
+        (times[-1] - times[0]) * len(times) / (len(times) - 1)
+    )  # including the time until the next arrival
     return sum(request.calls for request in requests) / span_s

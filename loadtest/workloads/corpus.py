@@ -33,7 +33,7 @@ class Kind:
 
 
 KINDS = {
-    "tiny": Kind(32, "PNG"),  # where the picture is not the point
+    "tiny": Kind(32, "PNG"),  # for workloads that do not test pictures
     "rl": Kind(512, "JPEG", 75),
     "rl-fine": Kind(512, "JPEG", 95),
     "rl-png": Kind(512, "PNG"),

@@ -21,7 +21,7 @@ class ScoregateError(Exception):
     code = "internal"
     title = "Internal error"
     detail = "internal error; the log of the service has more under this request id"
-    exact_wait = False  # whether `retry_after_s` is known, and the caller's own
+    exact_wait = False  # True if `retry_after_s` is exact and specific to the caller
 
     def __init__(
         self,

@@ -15,8 +15,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 MAX_PROMPT = 4000  # characters
-SLOT = "{}"  # where a template takes a text
-MAX_UNKNOWN = 16  # fields of one object that are named in a refusal
+SLOT = "{}"  # placeholder for the text of a template
+MAX_UNKNOWN = 16  # fields of one object that an error lists
 
 # Names of unions' branches.  Pydantic adds them to an error's location; JSON pointers do not contain them.
 BRANCHES: set[str] = set()
@@ -92,7 +92,7 @@ FILLED = rf"^[^\x00]*[^\x00{SPACE}][^\x00]*$"
 SLOTTED = "Contains {} exactly once, where the text goes."
 SLOTTED_ONCE_OR_NOT = "Contains {} at most once, where the prompt goes."
 
-WHOLE = BeforeValidator(whole)  # behind the limits, or the schema loses them
+WHOLE = BeforeValidator(whole)  # after the limits, or the schema loses them
 Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN)]
 Prompt = Annotated[
     str,
@@ -100,7 +100,7 @@ Prompt = Annotated[
     AfterValidator(filled),
     schema_keywords(pattern=FILLED, minLength=1),
 ]
-Orient = Literal["as_stored", "exif"]  # whether pixels are turned as their EXIF orientation says
+Orient = Literal["as_stored", "exif"]  # if pixels are rotated by their EXIF orientation
 Template = Annotated[Prompt, AfterValidator(slotted), schema_keywords(description=SLOTTED)]
 TextOrTemplate = Annotated[
     Prompt, AfterValidator(slotted_once_or_not), schema_keywords(description=SLOTTED_ONCE_OR_NOT)

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from service.core.concurrency.imported import imported
 
 STEPS = 40  # buckets of a score, from its metric's least to its largest
-SPAN = 40.0  # of a range that has no end, or none on either side; log-odds rarely lie beyond 20
+SPAN = 40.0  # width for ranges without bounds; log-odds rarely exceed 20
 
 
 class ScoreHistograms(Collector):

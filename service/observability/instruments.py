@@ -56,7 +56,7 @@ ROUTES = (
     "other",
 )
 WITH_LANES = ("/score", "/rank", "/questions", *OF_DIALECTS)
-# 499: the caller left first.
+# 499: the caller disconnected first.
 STATUSES = (200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 499, 500, 502, 503, 504)
 CODES = tuple(map(str, STATUSES))
 NO_LANE = "none"  # of requests that call no model, or were refused before their lane was read
@@ -103,7 +103,7 @@ class Instruments:
         models = tuple(models)
         self.requests = counter(
             "scoregate_requests_total",
-            "Requests answered; 499 is a caller who left first.",
+            "Requests answered; 499 is a caller who disconnected first.",
             ("route", "code"),
         )
         self.request_duration = histogram(
@@ -205,7 +205,7 @@ class Instruments:
         self._create(models, metrics)
         self.add_route(OTHER, asks_models=False)
         for each in vars(self).values():
-            if isinstance(each, MetricWrapperBase):  # label values are few, and looked up all the time
+            if isinstance(each, MetricWrapperBase):  # few values, looked up on every request
                 each.labels = cache(each.labels)  # type: ignore[method-assign]
 
     def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:

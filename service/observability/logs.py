@@ -30,7 +30,7 @@ class JsonLines(logging.Formatter):
         given = vars(record)
         line |= {name: given[name] for name in FIELDS if name in given}
         if record.exc_info and record.exc_info[1] is not None:
-            # Where it happened, not what it said: messages of libraries may quote their input.
+            # The place without the message: messages of libraries may quote their input.
             raised = leaves(record.exc_info[1])
             line["exception"] = type(raised[-1]).__name__
             line["traceback"] = [place for each in raised for place in frames(each)]
@@ -90,8 +90,10 @@ def configure_logging() -> None:
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("httpx").setLevel(logging.WARNING)
     hub = logging.getLogger("huggingface_hub")
-    hub.handlers.clear()  # its own, which writes lines that are no JSON
-    hub.setLevel(logging.ERROR)  # each try of a download is a warning; the last one is the start's own line
+    hub.handlers.clear()  # its own handler does not write JSON
+    hub.setLevel(
+        logging.ERROR
+    )  # each retry of a download is a warning; the service logs the final failure itself
     logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it quotes bodies
     for name in NOISY:
         logging.getLogger(name).addFilter(OnceAMinute())

@@ -19,7 +19,7 @@ class Code(StrEnum):
     LOW_LABEL_MASS = "low_label_mass"
     METADATA_OF_ANOTHER_PROMPT = "metadata_of_another_prompt"
     DECIDED_BY_CASCADE = "decided_by_cascade"
-    OF_THE_METRIC = "of_the_metric"  # a sentence of a plug-in's own
+    OF_THE_METRIC = "of_the_metric"  # a plug-in's own text
 
 
 @dataclass(frozen=True, slots=True)

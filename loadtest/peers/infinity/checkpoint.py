@@ -12,7 +12,7 @@ import open_clip
 import torch
 from transformers import CLIPConfig, CLIPModel
 
-SIDE = 80  # as the demo's CLIP has it
+SIDE = 80  # as in the demo's CLIP
 TEXT = {"hidden_size": 96, "intermediate_size": 384, "num_hidden_layers": 3, "num_attention_heads": 4}
 VISION = {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 4, "num_attention_heads": 4}
 SPECIAL = {"<start_of_text>": "<|startoftext|>", "<end_of_text>": "<|endoftext|>"}
@@ -50,7 +50,7 @@ def make(directory: Path) -> Path:
     write(directory / "tokenizer_config.json", json.dumps(TOKENIZER))
     write(directory / "vocab.json", json.dumps(pieces, ensure_ascii=False))
     write(directory / "merges.txt", "\n".join(merges) + "\n")
-    CLIPModel(config).eval().save_pretrained(directory)  # the weights last: then it is whole
+    CLIPModel(config).eval().save_pretrained(directory)  # the weights last: they mark it as complete
     return directory
 
 

@@ -67,7 +67,7 @@ class RedisClient:
         trusted: dict[str, Any] = {"ssl_ca_certs": str(ca_file)} if ca_file and has_tls(url) else {}
         self._redis = Redis.from_url(
             url,
-            protocol=2,  # every Redis speaks it
+            protocol=2,  # supported by every Redis
             **trusted,
             socket_connect_timeout=timeout_s,
             socket_timeout=timeout_s,

@@ -18,7 +18,7 @@ def reason(exc: BaseException) -> str:
         return f"{name}: it refuses the user or the password, or requires one"
     if "unknown command" in str(exc).lower():
         return TOO_OLD
-    # Its name alone: messages of libraries may quote addresses, and those hold passwords.
+    # Only the name: messages of libraries may quote addresses, which may hold passwords.
     return name
 
 

@@ -25,9 +25,9 @@ def override(tree: dict[str, Any], environ: Mapping[str, str], tables: Container
         SettingsError: a variable's name leads through a value, or its table is not JSON.
     """
     variables: Variables = {}
-    for name in sorted(environ):  # a table before what is in it
+    for name in sorted(environ):  # a table before its values
         path = tuple(name.removeprefix(PREFIX).lower().split("__"))
-        # Kubernetes puts names like SCOREGATE_PORT into every pod; ours have a table, or are one.
+        # Kubernetes adds names like SCOREGATE_PORT to every pod; ours contain a table, or name one.
         if name.startswith(PREFIX) and (len(path) > 1 or path[0] in tables):
             for depth in range(1, len(path)):
                 if path[:depth] in variables:

@@ -44,7 +44,7 @@ def lacks_packages() -> bool:
     """Return True if packages of the extra `otel` are missing."""
     try:
         return any(find_spec(name) is None for name in OTEL_PACKAGES)
-    except ModuleNotFoundError:  # of a package around it
+    except ModuleNotFoundError:  # of a parent package
         return True
 
 
