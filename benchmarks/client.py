@@ -44,12 +44,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def array(file: bytes) -> Any:
-    """The pixels as (height, width, 3) of uint8."""
+    """Return the pixels as (height, width, 3) of uint8."""
     return np.array(decode(file))
 
 
 def tensor(file: bytes) -> torch.Tensor:
-    """The pixels as (3, height, width) from 0 to 1, as decoders of latents leave them."""
+    """Return the pixels as (3, height, width) from 0 to 1, as decoders of latents return them."""
     return torch.from_numpy(array(file)).permute(2, 0, 1).float() / 255
 
 
@@ -77,13 +77,13 @@ def cost(count: int) -> float:
 
 
 def one_by_one(client: Client, asked: Sequence[tuple[Any, str]]) -> None:
-    """A request for each pair."""
+    """Send a request for each pair."""
     for image, prompt in asked:
         client.score(image, prompt)
 
 
 def in_batches(client: Client, asked: Sequence[tuple[Any, str]]) -> None:
-    """Requests of 32 pairs, 8 at once."""
+    """Send requests of 32 pairs, 8 concurrently."""
     for result in client.score_many(asked):
         result.score("vqascore")
 

@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forward", description=__doc__)
     parser.add_argument("--geometry", choices=("demo", *SIZES), default="demo")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
@@ -106,7 +106,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def build(geometry: str, layers: int | None, device: torch.device, dtype: torch.dtype) -> Network:
-    """A network of random weights, made on *device*; ends the process where its memory is too small."""
+    """Build a network of random weights on *device*; exit if its memory is too small."""
     config, tower = configuration(geometry, layers)
     with torch.device("meta"):
         parameters = sum(tensor.numel() for tensor in Network(config, tower).parameters())
@@ -138,7 +138,7 @@ def configuration(geometry: str, layers: int | None) -> tuple[dict[str, Any], di
 
 @contextmanager
 def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """New parameters in *dtype*."""
+    """Return new parameters in *dtype*."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -181,7 +181,7 @@ def plain_loop(network: Network, batch: Batch) -> list[float]:
 
 @torch.inference_mode()
 def fast_pass(fast: Forward, batch: Batch) -> list[float]:
-    """The same of the whole batch at once."""
+    """Compute the log-probabilities of the whole batch in one pass."""
     pairs = len(batch.pairs)
     features = fast.features(batch.pixels)[[image for image, _ in batch.pairs]]
     states, padding = fast.encode(features, [text for _, text in batch.pairs])
@@ -202,7 +202,7 @@ def measure(network: Network, fast: Forward, batch: Batch, rounds: int) -> Figur
 
 
 def apart(network: Network, fast: Forward, batch: Batch) -> float:
-    """The largest difference between the two ways' mean log-probabilities."""
+    """Return the largest difference between the two ways' mean log-probabilities."""
     both = zip(plain_loop(network, batch), fast_pass(fast, batch), strict=True)
     return max(abs(one - other) for one, other in both)
 

@@ -47,7 +47,7 @@ def text_work(config: T5Config, length: int, tokens: int) -> int:
 
 
 def peak(device: torch.device, dtype: torch.dtype) -> float:
-    """The most operations a second that a large matrix product reaches now, with torch's threads as set."""
+    """Measure the most operations a second of a large matrix product, with torch's threads as set."""
     size = MATRIX[device.type]
     a, b = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     return 2 * size**3 / min(seconds(lambda: a @ b, device) for _ in range(TRIES))

@@ -132,7 +132,7 @@ def place(
     radii: tuple[float, float] = RADIUS,
 ) -> tuple[Thing, ...]:
     """
-    Place all looks without overlap; return nothing if that fails.
+    Place all objects without overlap; return nothing if that fails.
 
     In CLOSE of the scenes things are neighbours; with a *gap* in all of them.
     """

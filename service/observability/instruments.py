@@ -31,31 +31,7 @@ from service.observability.notes import Code
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STAGES = ("decode", "questions", "queue", "model", "total")
-# Routes of the dialects that call models; `pickle` is the port whose bodies are pickles.
-OF_DIALECTS = (
-    *("/compute", "/{metric}/compute", "/unirl/score"),
-    *("/rerank", "/v1/rerank", "/v2/rerank", "/v1/score", "pickle"),
-)
-ROUTES = (
-    "/score",
-    "/rank",
-    "/questions",
-    "/questions/{id}",
-    "/models",
-    "/livez",
-    "/readyz",
-    "/health",
-    "/metrics",
-    "/docs",
-    "/openapi.json",
-    "/unirl/health",
-    "/unirl/rewards",
-    "/v1/models",
-    "/{metric}/health",
-    *OF_DIALECTS,
-    "other",
-)
-WITH_LANES = ("/score", "/rank", "/questions", *OF_DIALECTS)
+OTHER = "other"  # the route of requests that match none
 # 499: the caller disconnected first.
 STATUSES = (200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 499, 500, 502, 503, 504)
 CODES = tuple(map(str, STATUSES))
@@ -245,8 +221,8 @@ class Instruments:
             self.request_duration.labels(route, lane)
 
     def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
-        """Count one response; *route* is a template, never a raw path."""
-        route = route if route in ROUTES else "other"
+        """Count one response; a route that was not added counts as `OTHER`."""
+        route = route if route in self.routes else OTHER
         self.requests.labels(route, str(status)).inc()
         self.request_duration.labels(route, lane).observe(seconds)
 

@@ -44,7 +44,7 @@ def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
         weights[place] += size
         unknown |= not plan.remote and plan.num_parameters is None
         if device.startswith("cuda"):
-            cards.setdefault(place, Card()).add(name, plan.memory, beside_others=table.role == "questions")
+            cards.setdefault(place, Card()).add(name, plan.memory, parallel=table.role == "questions")
         memory = "none here" if plan.remote else "unknown" if plan.num_parameters is None else as_bytes(size)
         kind = f"{dtype}, {device}" if device else "-"
         rows.append((name, table.role, plan.loads, plan.where, kind, memory))

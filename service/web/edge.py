@@ -26,7 +26,7 @@ from service.core.errors import (
     Unauthorized,
 )
 from service.observability.instruments import NO_LANE
-from service.observability.tracing.span import NO_SPAN, Span, traceparent
+from service.observability.tracing.span import NO_SPAN, Span
 from service.web.auth.keys import KeyFile
 from service.web.headers import mark, request_id_of
 from service.web.problems import response_to

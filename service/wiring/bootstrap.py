@@ -116,7 +116,9 @@ class Service:
             if isinstance(metric, Composite) and metric.lacks:
                 log.warning("the composite %s has no scores: %s", metric.name, "; ".join(metric.lacks))
         async with AsyncExitStack() as starting:  # closes the parts that have started if one fails
-            self.tracer = await starting.enter_async_context(tracer(self.settings.telemetry.otlp_endpoint))
+            self.tracer = await starting.enter_async_context(
+                open_tracer(self.settings.telemetry.otlp_endpoint)
+            )
             starting.callback(self._stop_threads)
             starting.push_async_callback(self.pictures.aclose)
             for client in self.redis.values():

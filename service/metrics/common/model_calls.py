@@ -32,7 +32,7 @@ class Vqa(ModelClient):
 
     @property
     def question(self) -> str:
-        """The model's template for asking if it sees a text, `{}`."""
+        """The model's template of the question if a text is visible, `{}`."""
         return self._handle.info.question
 
     @property

@@ -62,5 +62,5 @@ def of_clause(
 
 
 def share(asked: int, found: int) -> float:
-    """Return 1 - |asked - found| / asked."""
+    """Return `1 - |asked - found| / asked`."""
     return 1 - abs(asked - found) / asked

@@ -13,28 +13,42 @@ from tests.support.pages import DOCS, ROOT
 
 # Words that give code a will, or that leave out the noun they stand for.
 BANNED = re.compile(
-    r"\b(told|tells?|telling|asked|asks?|asking|nobody|owed|owes?|knows?|knew|beside|is none|are none"
-    r"|came of|comes of|at once|for good|leaves|looks|wants|thinks|as often as|as long again)\b",
+    r"\b(told|tells?|telling|asked|asks|asking|nobody|owed|owes?|knows|knew|beside|came of|comes of|for good"
+    r"|leaves|looks(?! like)|wants|thinks|as often as|as long again)\b",
     re.IGNORECASE,
 )
-QUOTED = re.compile(r"`[^`]*`|\]\([^)]*\)")  # code, and where a link leads
+# Names: code, where a link leads, a parameter in prose, a value in a format, an entry of Args.
+NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|\*[a-z_]+\*|\{[^}]*\}|^\s*[a-z_, ]+:\s|\basked\|", re.MULTILINE)
 FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+ALLOWED = {
+    "as the prompt asks]": "GenEval's formula",
+    "a question is asked twice": "a repair that is stored with question sets",
+    "No text asked for": "the title of an error, fixed by the wire contract",
+    "No objects asked for": "likewise",
+    "above below beside": "a list of prepositions",
+}
 PAGES = [path for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")] if path.name != "CHANGELOG.md"]
 FOLDERS = "service", "models", "demo", "loadtest", "client/src/scoregate"
 PACKAGES = [path for folder in FOLDERS for path in (ROOT / folder).iterdir() if path.name[0] not in "._"]
-WRITTEN = tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)
+STRINGS = tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)
+SPOKEN = "service", "models"  # where all strings are read: elsewhere some are data, or quoted output
 
 
 def findings(text: str) -> list[str]:
     """Return the lines of *text* that hold a banned word outside of code."""
     lines = FENCED.sub("", text).splitlines()
-    return [line.strip() for line in lines if BANNED.search(QUOTED.sub(" ", line))]
+    found = [line.strip() for line in lines if BANNED.search(NAMES.sub(" ", line))]
+    return [line for line in found if not any(quoted in line for quoted in ALLOWED)]
 
 
 def written(path: Path) -> Iterator[str]:
-    """Yield the comments and strings of a Python file."""
+    """Yield the comments, the docstrings and, of the service and the models, all strings of a Python file."""
+    every = path.relative_to(ROOT).parts[0] in SPOKEN
     tokens = tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
-    return (token.string for token in tokens if token.type in WRITTEN)
+    for token in tokens:
+        docstring = token.type == tokenize.STRING and token.string.startswith('"""')
+        if token.type == tokenize.COMMENT or docstring or (every and token.type in STRINGS):
+            yield token.string
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
@@ -53,7 +67,7 @@ def test_docstrings_comments_and_messages_use_the_words_of_a_manual(package):
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("The queue asks the model.", 1), ("Call `ask()`.", 0), ("```\nask\n```\nNobody waits.", 1)],
+    [("The queue asks the model.", 1), ("Call `asks()`.", 0), ("```\nasks\n```\nNobody waits.", 1)],
 )
 def test_words_in_code_are_names(text, found):
     """What stands in backticks, and where a link leads, is not read."""

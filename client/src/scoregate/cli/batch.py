@@ -249,7 +249,7 @@ def tell(results: Results, asked: int, out: Path) -> bool:
         rows += 1
         incomplete += bool(each["errors"])
         codes.update({error["code"] for error in each["errors"].values()})
-    text = f"{rows - incomplete} of {rows} rows have all scores; {asked} were asked for in this run"
+    text = f"{rows - incomplete} of {rows} rows have all scores; {asked} were requested in this run"
     if incomplete:
         text += "; without a score: " + ", ".join(f"{n} {shown(code)}" for code, n in codes.most_common())
     for kind in kinds_of(results.lines()):

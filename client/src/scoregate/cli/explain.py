@@ -19,7 +19,7 @@ def explained(details: Mapping[str, Any]) -> str:
         if isinstance(value, str | int | float | bool):
             parts.append(f"{shown(name)}: {number(value) if isinstance(value, float) else shown(value)}")
     if missed := details.get("uncovered"):
-        parts.append(shown(f"nothing asks about: {', '.join(map(str, missed))}"))
+        parts.append(shown(f"no question about: {', '.join(map(str, missed))}"))
     return indented("\n".join(parts))
 
 

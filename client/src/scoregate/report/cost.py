@@ -10,10 +10,10 @@ def cost(scored: Scored) -> str:
     """Return a table of time and price over all logged runs.  Raises `Missing`."""
     of = scored.cost
     if not of.asked or not of.seconds:
-        raise Missing("No run was noted that asked for a picture, so nothing is known of the time.")
+        raise Missing("No run that scored a picture is recorded, so there are no times.")
     pace, of_1000 = of.asked / of.seconds, 1000 * of.seconds / of.asked
     figures = {
-        "pictures asked for": f"{of.asked}, in {of.runs} run{'s' * (of.runs > 1)}",
+        "pictures requested": f"{of.asked}, in {of.runs} run{'s' * (of.runs > 1)}",
         "wall time": seconds(of.seconds),
         "pictures a second": f"{pace:.3g}",
         "time for 1,000 pictures": seconds(of_1000),

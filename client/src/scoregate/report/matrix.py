@@ -42,7 +42,7 @@ def of_metric(scored: Scored, metric: str, alpha: float) -> str:
     if people is not None:
         columns = {"value": "scores or ratings"}
         drawn += part(lambda: of_people(scored, metric, rows, alpha), f"{metric} beside {people}", columns)
-    return f'<div class="beside">\n{drawn}</div>\n{said}'
+    return f'<div class="pair">\n{drawn}</div>\n{said}'
 
 
 def of_people(scored: Scored, metric: str, rows: Sequence[Row], alpha: float) -> str:

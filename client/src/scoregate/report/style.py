@@ -48,8 +48,8 @@ thead th { color: var(--quiet); font-size: .85rem; }
 .scatter { display: block; width: 100%; height: auto; }
 .scatter circle { fill: var(--accent); fill-opacity: .5; }
 .scatter text { fill: var(--quiet); font-size: 11px; }
-.beside { display: flex; flex-wrap: wrap; gap: 0 3rem; }
-.beside > * { flex: 1 1 20rem; min-width: 0; }
+.pair { display: flex; flex-wrap: wrap; gap: 0 3rem; }
+.pair > * { flex: 1 1 20rem; min-width: 0; }
 .matrix td { white-space: nowrap; }
 .better { color: var(--accent); }
 .worse { color: var(--bad); }

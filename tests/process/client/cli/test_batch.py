@@ -41,7 +41,7 @@ def test_each_row_gets_a_line_in_order(batch, pictures):
     assert {"image_undecodable"} == {error["code"] for error in broken["errors"].values()}
     assert all({"vqascore", "clipscore"} == line["scores"].keys() and not line["errors"] for line in good)
     assert all({"vqa", "clip"} == line["models"].keys() for line in lines)
-    assert "4 of 5 rows have all scores; 5 were asked for in this run" in said
+    assert "4 of 5 rows have all scores; 5 were requested in this run" in said
     assert "1 image_undecodable" in said
 
 

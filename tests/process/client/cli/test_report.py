@@ -77,7 +77,7 @@ def test_a_report_that_was_stopped_goes_on_and_draws_its_page(scoregate, service
     page = (tmp_path / "page.html").read_text("utf-8")
 
     assert 1 == done.returncode
-    assert f"; {24 + missing} were asked for in this run" in done.stderr
+    assert f"; {24 + missing} were requested in this run" in done.stderr
     assert f"<dd>{40 + missing}, in 2 runs</dd>" in page
     assert re.search(r"<dt>service</dt><dd>Scoregate \d", page)
     assert "price of 1,000 pictures" in page
@@ -92,7 +92,7 @@ def test_the_scores_are_those_of_batch(scoregate, ratings, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text("utf-8").splitlines()]
     mean = sum(line["scores"]["vqascore"] for line in lines) / len(lines)
 
-    assert "0 were asked for in this run" in done.stderr
+    assert "0 were requested in this run" in done.stderr
     assert f"<td>{mean:.4f}</td>" in (tmp_path / "page.html").read_text("utf-8")
     assert "nothing is known of the time" in (tmp_path / "page.html").read_text("utf-8")
 

@@ -48,7 +48,7 @@ def test_results_are_drawn_without_a_service_and_stay_as_they_are(offline, ratin
     status, said, page = offline(lines, *NAMED)
 
     assert 0 == status
-    assert ["40 of 40 rows have all scores; 0 were asked for in this run", "scores.jsonl", "page.html"] == (
+    assert ["40 of 40 rows have all scores; 0 were requested in this run", "scores.jsonl", "page.html"] == (
         said.splitlines()
     )
     kept = (tmp_path / "scores.jsonl").read_text("utf-8")

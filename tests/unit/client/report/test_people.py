@@ -173,7 +173,7 @@ def test_cost_is_time_and_price_for_1000_pictures(scored):
     found = texts(cost(scored(cost=Cost(2, 500, 20, 1000.0, 3.6))))
 
     assert [
-        "pictures asked for 500, in 2 runs",
+        "pictures requested 500, in 2 runs",
         "wall time 16.7 min",
         "pictures a second 0.5",
         "time for 1,000 pictures 33.3 min",
