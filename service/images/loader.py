@@ -20,7 +20,7 @@ from service.core.fields import Orient
 from service.core.lanes import INTERACTIVE
 from service.core.settings.sections import Images
 from service.images.byte_budget import ByteBudget
-from service.images.opening import again, opened
+from service.images.limits import again, opened
 from service.images.pixels import PixelBudget
 from service.images.sources import Base64, Encoded, Source, Url
 from service.images.urls.fetcher import LARGEST_HELD, Fetcher

@@ -10,7 +10,7 @@ from service.core.concurrency.budget import Budget, Portion
 from service.core.errors import ImageTooLarge
 from service.core.lanes import INTERACTIVE
 from service.core.settings.sections import Images
-from service.images.opening import check
+from service.images.limits import check
 from service.serving.context import Context
 
 

@@ -1,4 +1,4 @@
-"""The file of keys as version 0.1 has it, with one key per line; to be removed in version 0.3."""
+"""The deprecated file of keys, with one key per line; to be removed in version 0.2."""
 
 import re
 from typing import Any

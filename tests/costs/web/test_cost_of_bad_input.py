@@ -23,7 +23,7 @@ import pytest
 from models.images.image import Image, ImageError
 from service.core.errors import ImageUndecodable, ScoregateError
 from service.core.settings.sections import Images
-from service.images.opening import opened
+from service.images.limits import opened
 from service.images.sources import Base64
 from service.metrics.common.registry import metrics
 from service.web.server.body import parse

@@ -5,16 +5,13 @@ from collections import Counter
 
 import pytest
 
-from models.core.calls import LabelCall, LikelihoodCall
 from models.core.outcomes import Likelihood
-from models.families.fake import GREY
-from models.images.image import Image
 from service.core.errors import Draining, LaneFull, ModelFault
 from service.scoring.workload import Workload
 from service.serving.contract import Result
 from service.serving.demand import Demand
 from tests.support.handles import asking, call, context
-from tests.unit.serving.ray.replicas import BATCH, RAN_S, about, answered, asked, known, sent, settled
+from tests.unit.serving.ray.replicas import BATCH, RAN_S, about, asked, known, sent, settled
 
 pytestmark = pytest.mark.anyio
 
@@ -259,45 +256,3 @@ async def test_the_time_in_a_replicas_queue_counts_as_waiting():
         await task
         assert request.slowest["queue"] >= 0.5
         assert request.slowest["model"] == 0.25
-
-
-class Unreadable(Image):
-    """One whose file cannot be had, since its decoder was killed while it wrote."""
-
-    @property
-    def encoded(self):
-        raise ValueError("not enough image data")
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        LikelihoodCall(Unreadable(GREY.encoded, "bad"), "q?"),
-        LabelCall(GREY, "q?", ("a",), ("before", Unreadable(GREY.encoded, "bad"))),
-    ],
-)
-async def test_a_call_that_cannot_be_made_ready_to_travel_fails_alone(bad):
-    """Whatever the error is; its group is answered."""
-    async with asked(a="m") as (deployment, handle, _):
-        task, _ = asking(handle, bad, call("good?"))
-        outcomes = await answered(deployment, task)
-        assert [type(outcome) for outcome in outcomes] == [ModelFault, Likelihood]
-        assert handle.under_way == 0
-
-
-async def test_a_replica_that_is_listed_twice_keeps_what_waits_for_it():
-    """Two of its answers to the question what it holds may arrive."""
-    async with asked(a="m") as (deployment, handle, backend):
-        task, _ = asking(handle, *about(40))
-        await sent(deployment, 2)
-        backend._came(await deployment.describe("a"))
-        outcomes = await answered(deployment, task)
-        assert [type(outcome) for outcome in outcomes] == [Likelihood] * 40
-
-
-async def test_who_waits_when_the_gateway_closes_is_told_that_it_shuts_down():
-    async with asked(a="m") as (deployment, handle, backend):
-        task, _ = asking(handle, *about(30))
-        await sent(deployment, 2)
-        await backend.__aexit__()
-        assert {type(outcome) for outcome in await task} == {Draining}

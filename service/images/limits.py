@@ -1,4 +1,4 @@
-"""Opening an image file within the limits."""
+"""Limits of an image file: bytes, format, pixels and memory, checked as it is opened."""
 
 from models.images.formats.contract import Header
 from models.images.frame_stack import FrameStack
