@@ -44,7 +44,7 @@ def test_sigterm_does_not_wait_for_a_batch_beyond_the_grace(tmp_path):
 
         assert 0 == status
         assert (503, "draining") == (answer.status_code, answer.json()["code"])
-        assert "what still runs is dropped" in double.log.read_text("utf-8")
+        assert "running work is dropped" in double.log.read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from loadtest.peers.fastapi.serve import create as bare
 from loadtest.peers.flask.serve import Plain, create
 from loadtest.peers.scoring import Scorer
 from loadtest.workloads.named import plan
-from loadtest.workloads.questions import ASKED
+from loadtest.workloads.questions import QUESTIONS
 from loadtest.workloads.spec import Spec
 from models.checkpoints.locate import locate
 from models.core.calls import ImageCall, LikelihoodCall, TextCall
@@ -50,7 +50,7 @@ def test_a_peer_gets_the_same_pictures_and_the_same_words(request_of_33):
     ("spec", "texts"),
     [
         (Spec("one-by-one", rate=1, seconds=1), None),
-        (Spec("one-by-one", rate=1, seconds=1, metric="dsg", questions=True), ASKED),
+        (Spec("one-by-one", rate=1, seconds=1, metric="dsg", questions=True), QUESTIONS),
     ],
 )
 def test_a_vqa_model_is_asked_in_full(spec, texts, folder):

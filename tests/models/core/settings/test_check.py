@@ -75,7 +75,7 @@ def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     ("cores", "told"),
     [
         (1, "one core."),
-        (2, "2 cores, or two at once with one core each."),
+        (2, "2 cores, or two batches in parallel with one core each."),
         (4, "4 cores, less those that decode meanwhile, which are at most half."),
     ],
 )
@@ -141,9 +141,9 @@ def test_on_ray_each_copy_of_a_model_is_told_by_itself():
 def test_models_of_one_gpu_take_turns():
     """All weights, the most activations of one, and those of the question LLM, which writes meanwhile."""
     card, gb = Card(), 10**9
-    card.add("clip", Memory(1 * gb, 3 * gb), beside_others=False)
-    card.add("vqa", Memory(2 * gb, 5 * gb), beside_others=False)
-    card.add("questions", Memory(4 * gb, 1 * gb), beside_others=True)
+    card.add("clip", Memory(1 * gb, 3 * gb), parallel=False)
+    card.add("vqa", Memory(2 * gb, 5 * gb), parallel=False)
+    card.add("questions", Memory(4 * gb, 1 * gb), parallel=True)
 
     assert str(card).startswith("13.0 GB with the largest batches, predicted. ")
 

@@ -54,9 +54,9 @@ def test_what_is_held_is_not_asked_again_and_errors_are(batch, pictures, out):
     _, third_said, third = batch("pictures", out=out)
 
     assert 0 == status
-    assert "5 of 5 rows have all scores; 1 were asked for" in said
+    assert "5 of 5 rows have all scores; 1 were requested" in said
     assert first[2:] == second[2:]
-    assert "5 of 5 rows have all scores; 0 were asked for" in third_said
+    assert "5 of 5 rows have all scores; 0 were requested" in third_said
     assert second == third
 
 
@@ -70,7 +70,7 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(batch, pictures, tmp_pat
     _, said, lines = batch("pictures")
 
     assert [blue, *whole[1:]] == lines
-    assert "4 were asked for" in said
+    assert "4 were requested" in said
 
 
 def test_a_parquet_run_that_was_killed_goes_on_from_the_file_beside_it(batch, pictures, tmp_path):
@@ -81,7 +81,7 @@ def test_a_parquet_run_that_was_killed_goes_on_from_the_file_beside_it(batch, pi
     _, said, lines = batch("pictures", out="out.parquet")
 
     assert {"vqascore": 2.0} == lines[0]["scores"]
-    assert "4 were asked for" in said
+    assert "4 were requested" in said
     assert not (tmp_path / "out.parquet.part.jsonl").exists()
 
 
@@ -93,7 +93,7 @@ def test_a_picture_that_changed_is_asked_again(batch, pictures):
     changed = [old["image"] for old, new in zip(before, after, strict=True) if old != new]
 
     assert ["red.png"] == changed
-    assert "2 were asked for" in said  # the broken one as well
+    assert "2 were requested" in said  # the broken one as well
 
 
 def test_rows_may_move_and_their_columns_change(batch, pictures, tmp_path):
@@ -106,7 +106,7 @@ def test_rows_may_move_and_their_columns_change(batch, pictures, tmp_path):
     table.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     _, said, lines = batch("rows.jsonl")
 
-    assert "5 of 5 rows have all scores; 1 were asked for" in said
+    assert "5 of 5 rows have all scores; 1 were requested" in said
     assert [1, 2, 3, 4, 5] == [line["row"] for line in lines]
     assert [0, 1, 1, 1, 1] == [line["columns"]["good"] for line in lines]
 
@@ -221,7 +221,7 @@ def test_references_and_sources_are_sent_where_a_metric_uses_them(batch, picture
     assert 1 <= first["scores"]["judge"] <= 5
     assert "missing_picture" == without["errors"]["judge"]["code"]
     assert first == same
-    assert "2 were asked for" in said
+    assert "2 were requested" in said
     assert first["sha256"] != other["sha256"]
     assert first["scores"] != other["scores"]
     assert (0, True) == (status, all(line["scores"] for line in unused))

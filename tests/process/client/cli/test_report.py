@@ -94,7 +94,7 @@ def test_the_scores_are_those_of_batch(scoregate, ratings, tmp_path):
 
     assert "0 were requested in this run" in done.stderr
     assert f"<td>{mean:.4f}</td>" in (tmp_path / "page.html").read_text("utf-8")
-    assert "nothing is known of the time" in (tmp_path / "page.html").read_text("utf-8")
+    assert "there are no times" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_a_row_without_a_score_is_status_1_and_on_the_page(scoregate, pictures, tmp_path):
