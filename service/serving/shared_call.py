@@ -209,9 +209,8 @@ class SharedCalls:
                     raise Replaced
                 if isinstance(made, ScoregateError):
                     raise made
-                if (
-                    urgency not in admitted
-                ):  # again: others may have been queued since the request's admission
+                # Admitted again: others may have been queued since the request's admission.
+                if urgency not in admitted:
                     self._backend.admit(*urgency)
                     admitted.add(urgency)
                 shared.started = self._backend.start(
