@@ -6,25 +6,16 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from models.core.calls import RewardCall
 from models.core.contract import CheckpointError
 from models.families.imagereward.model import ImageReward
-from models.images.image import Image
+from tests.models.test_imagereward import CALLS, ON_THE_CPU, SAID
 from tests.support.imagereward_checkpoints import (
-    GOLDEN,
     as_safetensors,
     configure,
-    golden,
     imagereward,
     tensors,
 )
 from tests.support.nli_checkpoints import save_words
-
-SAID = golden()
-PROMPTS = [prompt["text"] for prompt in SAID["prompts"]]
-PICTURES = {path.name: Image(path.read_bytes()) for path in (GOLDEN / "images").iterdir()}
-CALLS = [RewardCall(PICTURES[row["image"]], PROMPTS[row["prompt"]]) for row in SAID["scores"]]
-ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
 
 
 @pytest.fixture(scope="module")
