@@ -15,7 +15,7 @@ from service.metrics.common.model_calls import Detector, Models
 from service.metrics.objects.checks import Verdict, coloured, verdict
 from service.metrics.objects.classes import CLASSES, check_known, names_of
 from service.metrics.objects.colours import colours_of
-from service.metrics.objects.found import THRESHOLD, Found, by_class
+from service.metrics.objects.detected import THRESHOLD, DetectedObject, by_class
 from service.metrics.objects.positions import PositionRule
 from service.metrics.objects.rewards import Reward, reward
 from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Task, check
@@ -114,7 +114,7 @@ def task_for(prompt: str, options: GenEvalOptions) -> Task:
     return check(task, "options.geneval")
 
 
-async def detected(item: Item, detector: Detector, task: Task) -> list[Found]:
+async def detected(item: Item, detector: Detector, task: Task) -> list[DetectedObject]:
     """
     Return the objects in an image, the highest confidence first, with GenEval's class names.
 
@@ -129,13 +129,14 @@ async def detected(item: Item, detector: Detector, task: Task) -> list[Found]:
     wanted = [*dict.fromkeys([*CLASSES, *task.classes])]
     detections = await detector.find(item.image, wanted, THRESHOLD)
     return [
-        Found(names.get(each.label, each.label), each.score, each.box, seen=each) for each in detections.found
+        DetectedObject(names.get(each.label, each.label), each.score, each.box, seen=each)
+        for each in detections.found
     ]
 
 
 def details(
     task: Task,
-    found: Sequence[Found],
+    found: Sequence[DetectedObject],
     rule: PositionRule,
     judged: Verdict,
     given: Reward,

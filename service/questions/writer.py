@@ -181,7 +181,7 @@ class QuestionWriter:
         async def ask(call: GenerateCall) -> str:
             nonlocal count
             count = "error"
-            [result] = await llm.ask([replace(call, seed=seed)], context)
+            [result] = await llm.call([replace(call, seed=seed)], context)
             match result:
                 case Text(text):
                     count = "invalid"  # until it has been parsed

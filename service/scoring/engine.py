@@ -54,7 +54,7 @@ class Engine:
         demo: names of demo models.
 
     Attributes:
-        offer: the metrics that are served.
+        catalog: the metrics that are served.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class Engine:
     ) -> None:
         self._known, self._runtime, self._writer = known, runtime, writer
         self._images, self._cpu, self._demo = images, cpu, demo
-        self.offer = MetricCatalog(known, runtime)
+        self.catalog = MetricCatalog(known, runtime)
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics that are served, by name."""
-        return self.offer.metrics
+        return self.catalog.metrics
 
     def admit(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> None:
         """Check admission without charging quota.  Same errors as `score`."""
-        self.offer.handles(metrics)
+        self.catalog.handles(metrics)
         self._admitted(items, metrics, context)
 
     async def score(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> Report:
@@ -91,7 +91,7 @@ class Engine:
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
             Invalid: an item has images that none of the metrics uses.
         """
-        handles = self.offer.handles(metrics)
+        handles = self.catalog.handles(metrics)
         with one_caller(context.caller):
             plans, work = self._admitted(items, metrics, context)
             animated = dict.fromkeys(image for plan in plans if plan.animated for image in plan.item.frames)
@@ -161,7 +161,7 @@ class Engine:
         self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context
     ) -> tuple[list[ItemPlan], Workload]:
         """Return the plan of each item and the work on all of them.  Raises the errors of `score`."""
-        defaults = self.offer.defaults
+        defaults = self.catalog.defaults
         known = {name: self._known[name] for name in metrics}
         plans = [
             ItemPlan(item, {name: item.options.get(name) or defaults[name] for name in metrics}, known)
@@ -229,7 +229,7 @@ class Engine:
 
     def _call(self, name: str, item: Item, options: MetricOptions, context: Context) -> Awaitable[Any]:
         """Call a metric; one without a model runs on a CPU thread, since it would block the event loop."""
-        metric = self.offer.configured[name]
+        metric = self.catalog.configured[name]
         parts = partial(self._score_parts, context)
         models = Models(partial(self._runtime.handle, metric.name), self._writer, context, parts)
         score = metric.score(item, models, options)

@@ -55,7 +55,7 @@ class Handle:
         """Return when all prepared calls have been handed to the backend, which answers them."""
         await self._calls.aclose()
 
-    async def ask(self, calls: Sequence[Call], context: Context) -> list[Any]:
+    async def call(self, calls: Sequence[Call], context: Context) -> list[Any]:
         """
         Return one outcome per call, in order.
 
@@ -64,11 +64,11 @@ class Handle:
         calls are sent to the new one.
         """
         while True:
-            outcomes = await self._ask(calls, context)
+            outcomes = await self._call(calls, context)
             if not any(isinstance(outcome, Replaced) for outcome in outcomes):
                 return outcomes
 
-    async def _ask(self, calls: Sequence[Call], context: Context) -> list[Any]:
+    async def _call(self, calls: Sequence[Call], context: Context) -> list[Any]:
         model = self.info
         cache = self._cache if model.revision else None
         # With the name: two configured models may have one id and revision.

@@ -86,7 +86,7 @@ async def test_frames_that_had_not_begun_when_the_time_ran_out_are_not_even_open
             asked.deadline = 0.0
             return await watched.score_of()(item, models, options)
 
-        service.engine.offer.configured["watched"] = Metric("watched", score, roles=("vqa",))
+        service.engine.catalog.configured["watched"] = Metric("watched", score, roles=("vqa",))
         report = await service.engine.score(items, ["watched"], asked)
 
     last = report.items[-1].errors["watched"]

@@ -57,7 +57,7 @@ def call(question="Is it?", digest="grey"):
 
 def asking(handle, *calls, lane="interactive", seconds=60.0):
     asked = context(lane, seconds)
-    task = asyncio.create_task(handle.ask(calls, asked))
+    task = asyncio.create_task(handle.call(calls, asked))
     return task, asked
 
 

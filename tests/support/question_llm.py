@@ -15,7 +15,7 @@ class FakeHandle:
     def admit(self, context, demand):
         """Takes everything."""
 
-    async def ask(self, calls, context):
+    async def call(self, calls, context):
         self.asked.append(context.lane)
         with context.promoting(lambda: self.promoted.append(calls[0].seed)):
             return [await self.answers.get()]

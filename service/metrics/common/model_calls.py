@@ -43,11 +43,11 @@ class Vqa(ModelClient):
     async def ask(self, image: Image, questions: Sequence[str], answer: str) -> list[Likelihood]:
         """Return how likely *answer* is to each question.  Raises the first error, after all calls ended."""
         calls = [LikelihoodCall(image, question, answer) for question in questions]
-        return results(await self._handle.ask(calls, self._context))
+        return results(await self._handle.call(calls, self._context))
 
     async def answer(self, calls: Sequence[Call]) -> list[Any]:
         """Return the results of *calls* of any kind.  Raises the first error, after all calls ended."""
-        return results(await self._handle.ask(calls, self._context))
+        return results(await self._handle.call(calls, self._context))
 
 
 class Ocr(ModelClient):
@@ -55,7 +55,7 @@ class Ocr(ModelClient):
 
     async def read(self, image: Image) -> Reading:
         """Return the text in *image*."""
-        [reading] = results(await self._handle.ask([ReadCall(image)], self._context))
+        [reading] = results(await self._handle.call([ReadCall(image)], self._context))
         text: Reading = reading
         return text
 
@@ -81,7 +81,7 @@ class Detector(ModelClient):
     async def find(self, image: Image, labels: Sequence[str], threshold: float) -> Detections:
         """Return objects that score above *threshold*: of its own labels, or of *labels* if it has none."""
         wanted = () if self.labels else tuple(labels)
-        [found] = results(await self._handle.ask([DetectCall(image, wanted, threshold)], self._context))
+        [found] = results(await self._handle.call([DetectCall(image, wanted, threshold)], self._context))
         detections: Detections = found
         return detections
 
@@ -92,7 +92,7 @@ class Clip(ModelClient):
     async def cosine(self, image: Image, text: str) -> tuple[float, tuple[Note, ...]]:
         """Return the cosine of the embeddings of an image and a text, and warnings."""
         calls = [ImageCall(image), TextCall(text)]
-        seen, read = results(await self._handle.ask(calls, self._context))
+        seen, read = results(await self._handle.call(calls, self._context))
         cut = (CUT,) if read.truncated else ()
         return float(np.dot(seen.vector.astype(float), read.vector.astype(float))), cut
 
@@ -184,7 +184,7 @@ class Models:
 
     async def ask(self, role: str, calls: Sequence[Call]) -> list[Any]:
         """Return the results of the model in a *role*, in order.  Raises the first error, after all ended."""
-        return results(await self._handle(role).ask(calls, self._context))
+        return results(await self._handle(role).call(calls, self._context))
 
 
 def results(results: Sequence[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, get_args
 
-from service.metrics.objects.found import Found, Objects
+from service.metrics.objects.detected import DetectedObject, Objects
 from service.metrics.objects.positions import PositionRule, relations
 from service.metrics.objects.tasks import Colour, Include, Task
 
@@ -27,7 +27,7 @@ def verdict(task: Task, objects: Objects, rule: PositionRule) -> Verdict:
     Colours and positions are those of the objects with the highest confidence, as many as the clause counts.
     Their colours must be set.
     """
-    matched: list[Sequence[Found]] = []  # by clause; empty if it fails
+    matched: list[Sequence[DetectedObject]] = []  # by clause; empty if it fails
     reasons: list[str] = []
     for clause in task.include:
         found = surest(clause, objects)
@@ -41,13 +41,16 @@ def verdict(task: Task, objects: Objects, rule: PositionRule) -> Verdict:
     return Verdict(not reasons, "\n".join(reasons))
 
 
-def surest(clause: Include, objects: Objects) -> Sequence[Found]:
+def surest(clause: Include, objects: Objects) -> Sequence[DetectedObject]:
     """Return the objects of a clause, those with the highest confidence."""
     return objects.get(clause.name, ())[: clause.count]
 
 
 def failure(
-    clause: Include, found: Sequence[Found], matched: Sequence[Sequence[Found]], rule: PositionRule
+    clause: Include,
+    found: Sequence[DetectedObject],
+    matched: Sequence[Sequence[DetectedObject]],
+    rule: PositionRule,
 ) -> str:
     """Return why a clause fails, or an empty string."""
     if len(found) < clause.count:
@@ -71,7 +74,7 @@ def failure(
 
 
 def positions(
-    found: Sequence[Found], targets: Sequence[Found], rule: PositionRule
+    found: Sequence[DetectedObject], targets: Sequence[DetectedObject], rule: PositionRule
 ) -> Iterator[Sequence[str]]:
     """Yield the relations of each object to each target."""
     for each in found:
@@ -79,7 +82,7 @@ def positions(
             yield relations(each.box, target.box, rule)
 
 
-def coloured(task: Task, objects: Objects) -> list[Found]:
+def coloured(task: Task, objects: Objects) -> list[DetectedObject]:
     """Return the objects whose colours matter: of clauses that name a colour and have enough objects."""
     return [
         each

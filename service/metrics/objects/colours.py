@@ -9,7 +9,7 @@ from models.core.calls import ImageCall, TextCall
 from models.images.image import Image
 from service.metrics.common.model_calls import Models
 from service.metrics.objects.cutout import Cutout
-from service.metrics.objects.found import Found
+from service.metrics.objects.detected import DetectedObject
 from service.metrics.objects.tasks import Colour
 
 COLOURS: tuple[Colour, ...] = get_args(Colour)
@@ -25,7 +25,9 @@ def texts_of(name: str) -> list[str]:
     return [template.format(colour=colour, name=name) for colour in COLOURS for template in TEMPLATES]
 
 
-async def colours_of(image: Image, found: Iterable[Found], models: Models) -> dict[Found, Colour]:
+async def colours_of(
+    image: Image, found: Iterable[DetectedObject], models: Models
+) -> dict[DetectedObject, Colour]:
     """
     Return the likeliest colour of each object.
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from service.metrics.objects.checks import positions
-from service.metrics.objects.found import Found, Objects
+from service.metrics.objects.detected import DetectedObject, Objects
 from service.metrics.objects.positions import PositionRule
 from service.metrics.objects.tasks import Include, Task
 
@@ -31,7 +31,7 @@ class Reward(NamedTuple):
 
 def reward(task: Task, objects: Objects, rule: PositionRule) -> Reward:
     """Return the reward of an image with these *objects*, whose colours are set."""
-    matched: list[Sequence[Found]] = []  # by clause; empty if it fails
+    matched: list[Sequence[DetectedObject]] = []  # by clause; empty if it fails
     parts: list[float] = []
     for clause in task.include:
         found = objects.get(clause.name, ())
@@ -42,7 +42,10 @@ def reward(task: Task, objects: Objects, rule: PositionRule) -> Reward:
 
 
 def of_clause(
-    clause: Include, found: Sequence[Found], matched: Sequence[Sequence[Found]], rule: PositionRule
+    clause: Include,
+    found: Sequence[DetectedObject],
+    matched: Sequence[Sequence[DetectedObject]],
+    rule: PositionRule,
 ) -> tuple[list[float], bool]:
     """Return the rewards of a clause's parts, and True if it holds."""
     parts, holds = [share(clause.count, len(found))], len(found) == clause.count

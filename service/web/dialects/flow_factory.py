@@ -60,7 +60,7 @@ async def health_of(request: Request) -> Response:
     """Return 200 if the metric is ready; otherwise training does not start."""
     service = service_of(request)
     metric = dialects_of(request).metric_of_path(request.path_params["metric"])
-    reasons = [*service.missing(service.metrics[metric]), service.engine.offer.degraded(metric)]
+    reasons = [*service.missing(service.metrics[metric]), service.engine.catalog.degraded(metric)]
     if any(reasons):
         raise NotReady("; ".join(filter(None, reasons)))
     return json_response({"status": "ok"})

@@ -58,12 +58,12 @@ class Dialects:
     def metric(self, requested: str | None) -> str:
         """Return the *requested* metric, or else that of the settings.  Raises `UnknownMetric`."""
         name = requested or self._rewards.metric
-        self._service.engine.offer.handles([name])
+        self._service.engine.catalog.handles([name])
         return name
 
     def metric_of_path(self, name: str) -> str:
         """Return the metric of a path.  Raises `NotFound`."""
-        if reason := self._service.engine.offer.absent(name):
+        if reason := self._service.engine.catalog.absent(name):
             raise NotFound(f"no path of this dialect, or no metric: {reason}")
         return name
 
@@ -74,7 +74,7 @@ class Dialects:
 
     def absent(self, metric: str) -> str:
         """Return why *metric* is not served; empty if it is."""
-        return self._service.engine.offer.absent(metric)
+        return self._service.engine.catalog.absent(metric)
 
     def options(self, metric: Metric) -> MetricOptions:
         """Return the options of the settings."""

@@ -38,8 +38,8 @@ async def readyz(request: Request) -> Response:
 async def health(request: Request) -> Response:
     """Return the metrics that are ready, in the shape that trainers read, and why others are not."""
     service = service_of(request)
-    metrics, offer = service.engine.metrics, service.engine.offer
-    degraded = {name: reason for name in metrics if (reason := offer.degraded(name))}
+    metrics, catalog = service.engine.metrics, service.engine.catalog
+    degraded = {name: reason for name in metrics if (reason := catalog.degraded(name))}
     missing = {name: service.missing(each) for name, each in metrics.items()}
     # UniRL's trainer reads the keys of `rewards` only, so a metric that isn't ready must not be one.
     content: HealthAnswer = {

@@ -51,8 +51,8 @@ def described_model(name: str, handle: Handle) -> ModelEntry:
 
 def described(metric: Metric, service: Service) -> MetricEntry:
     """Describe a metric: its declaration, the models that it may use, and whether it is ready."""
-    handles = service.engine.offer.handles([metric.name])
-    degraded = service.engine.offer.degraded(metric.name)
+    handles = service.engine.catalog.handles([metric.name])
+    degraded = service.engine.catalog.degraded(metric.name)
     entry: MetricEntry = {
         "range": metric.range,
         "direction": metric.direction,

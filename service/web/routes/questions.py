@@ -26,7 +26,7 @@ async def questions(request: Request) -> Response:
     service = service_of(request)
     wanted, _ = await body.read(request, requests_of(request).questions, service.settings.server)
     context = context_of(service, request, wanted.timeout_ms, wanted.priority)
-    style, llm = service.engine.offer.style(
+    style, llm = service.engine.catalog.style(
         wanted.style, options_of(wanted.options, [*service.engine.metrics])
     )
     work = service.engine.question_sets(wanted.prompts, style, llm, context)

@@ -114,7 +114,7 @@ def check_served(metrics: Mapping[str, str], engine: Engine) -> None:
     faults = [
         Fault(place, "unknown_metric", reason)
         for place, name in metrics.items()
-        if (reason := engine.offer.absent(name))
+        if (reason := engine.catalog.absent(name))
     ]
     if faults:
         raise UnknownMetric(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)

@@ -9,7 +9,7 @@ from demo.samples import FOLDER, listed
 from demo.samples.scenes import SAMPLES
 from demo.training.world import draw
 from service.metrics.objects.checks import verdict
-from service.metrics.objects.found import Found, by_class
+from service.metrics.objects.detected import DetectedObject, by_class
 from service.metrics.objects.tasks import Task
 
 
@@ -38,7 +38,9 @@ def test_genevals_verdict_on_the_things_of_a_sample_is_that_of_the_statement():
     assert 7 == len(told)
     for sample in SAMPLES:
         for side, metadata in told.get(sample.file, {}).items():
-            objects = [Found(thing.shape, 1.0, box_of(thing), thing.colour) for thing in sample.scene.things]
+            objects = [
+                DetectedObject(thing.shape, 1.0, box_of(thing), thing.colour) for thing in sample.scene.things
+            ]
             task = Task.model_validate(metadata)
             correct = verdict(task, by_class(objects, task.tag), "released").correct
             assert (side == "right" and sample.file not in beyond) == correct, (sample.file, side)

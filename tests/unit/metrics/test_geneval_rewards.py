@@ -5,7 +5,7 @@ import pytest
 from service.core.errors import Invalid
 from service.metrics.common.contract import Score
 from service.metrics.geneval import GenEvalOptions
-from service.metrics.objects.found import Found
+from service.metrics.objects.detected import DetectedObject
 from service.metrics.objects.rewards import reward
 from service.metrics.objects.tasks import Task
 from service.metrics.objects.trainers import FORMAT
@@ -21,7 +21,7 @@ def objects(**boxes):
     """By class, the colours of objects, whose places are LEFT for a and RIGHT for b."""
     places = {"a": LEFT, "b": RIGHT}
     return {
-        name: [Found(name, 0.95, places[name], colour=colour) for colour in colours]
+        name: [DetectedObject(name, 0.95, places[name], colour=colour) for colour in colours]
         for name, colours in boxes.items()
     }
 

@@ -28,7 +28,7 @@ class Busy(FakeQuestionLLM):
     def admit(self, context, demand):
         """Takes everything."""
 
-    async def ask(self, calls, context):
+    async def call(self, calls, context):
         if self.gives_up:
             return [DeadlineExceeded(stage="queue")]
         try:

@@ -80,7 +80,7 @@ class Scripted(FakeQuestionLLM):
     def admit(self, context, demand):
         """Takes everything."""
 
-    async def ask(self, calls, context):
+    async def call(self, calls, context):
         [call] = calls
         self.asked.append(call)
         word = call.user.rpartition("prompt: ")[2]

@@ -199,7 +199,7 @@ async def test_whatever_happens_while_a_group_is_prepared_each_call_of_it_is_ans
             raise RuntimeError("the threads have ended")
 
         handle.backend.prepare = fails
-        outcomes = await handle.ask([call("one"), call("two")], context())
+        outcomes = await handle.call([call("one"), call("two")], context())
         handle.backend.prepare = prepare
 
         assert [ModelFault, ModelFault] == [type(outcome) for outcome in outcomes]
@@ -208,7 +208,7 @@ async def test_whatever_happens_while_a_group_is_prepared_each_call_of_it_is_ans
         assert ("group not prepared", "vqa") == (said.getMessage(), said.model)
         assert "the threads have ended" == str(said.exc_info[1])
         assert 0 == handle.under_way
-        assert isinstance((await handle.ask([call("one")], context()))[0], Likelihood)
+        assert isinstance((await handle.call([call("one")], context()))[0], Likelihood)
 
 
 async def test_a_failure_reaches_all_who_wait_and_is_not_kept():

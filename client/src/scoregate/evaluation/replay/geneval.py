@@ -10,7 +10,7 @@ from service.core.errors import NoTask, UnknownClass
 from service.core.text_files import MAX_LINE, lines
 from service.metrics.objects.checks import coloured, verdict
 from service.metrics.objects.classes import CLASSES, check_known
-from service.metrics.objects.found import Found, by_class
+from service.metrics.objects.detected import DetectedObject, by_class
 from service.metrics.objects.positions import PositionRule
 from service.metrics.objects.tasks import Colour, Task, check
 
@@ -69,7 +69,9 @@ def judged(case: Case, rule: PositionRule) -> Mapping[str, Any]:
     task = check(case.metadata, "metadata")
     check_known(task.classes, CLASSES, "GenEval")
     found = [
-        Found(each.name, each.score, (each.box[0], each.box[1], each.box[2], each.box[3]), each.color)
+        DetectedObject(
+            each.name, each.score, (each.box[0], each.box[1], each.box[2], each.box[3]), each.color
+        )
         for each in case.detections
     ]
     objects = by_class(found, task.tag)

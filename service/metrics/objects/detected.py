@@ -14,7 +14,7 @@ MAX_OBJECTS = 16  # of a class, those with the highest confidence
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DetectedObject:
     """
     One detected object.
 
@@ -33,7 +33,7 @@ class Found:
     seen: Detection | None = None
 
 
-Objects = Mapping[str, Sequence[Found]]
+Objects = Mapping[str, Sequence[DetectedObject]]
 """Objects by class, the highest confidence first."""
 
 
@@ -42,14 +42,14 @@ def threshold_of(tag: Tag) -> float:
     return COUNTING_THRESHOLD if tag == "counting" else THRESHOLD
 
 
-def by_class(found: Iterable[Found], tag: Tag) -> Objects:
+def by_class(found: Iterable[DetectedObject], tag: Tag) -> Objects:
     """
     Return the objects that count in a task, by class.
 
     The released code's other filter, for overlapping boxes, is off by default, and left out here.  Of two
     equal scores the later object comes first, as in the released code.
     """
-    groups = defaultdict[str, list[Found]](list)
+    groups = defaultdict[str, list[DetectedObject]](list)
     for each in found:
         if each.score > threshold_of(tag):
             groups[each.name].append(each)
