@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -20,6 +20,12 @@ class Call(ABC):
     __slots__ = ()
 
     cacheable: ClassVar[bool] = True
+
+    @property
+    def images(self) -> Sequence[Image]:
+        """The images that it is about."""
+        image = getattr(self, "image", None)
+        return () if image is None else (image,)
 
     @abstractmethod
     def content(self) -> tuple[Any, ...]:
@@ -101,6 +107,11 @@ class LabelCall(Call):
     question: str
     labels: tuple[str, ...]
     before: tuple[str | Image, ...] = ()
+
+    @property
+    def images(self) -> Sequence[Image]:
+        """The image, and those before it."""
+        return (self.image, *(each for each in self.before if isinstance(each, Image)))
 
     def content(self) -> tuple[Any, ...]:
         before = tuple(("image", each.digest) if isinstance(each, Image) else each for each in self.before)

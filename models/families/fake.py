@@ -105,9 +105,8 @@ class FakeModel:
 
     def prepare(self, call: Any) -> Prepared:
         """Return a constant cost, and decode all images as any model does."""
-        for each in (getattr(call, "image", None), *getattr(call, "before", ())):
-            if isinstance(each, Image):
-                each.rgb.load()
+        for image in call.images:
+            image.rgb.load()
         return Prepared(COST, call)
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:

@@ -100,6 +100,11 @@ class Image:
         return unseen if self.orientation == 1 else replace(unseen, orientation=1)
 
     @property
+    def decode_time(self) -> DecodeTime:
+        """The time that decoding took, until the pixels are released."""
+        return self.file._time
+
+    @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels, from the header.  Raises `ImageError`."""
         return self.header.width, self.header.height

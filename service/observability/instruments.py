@@ -30,7 +30,7 @@ from service.observability.collectors import GpuMemory, ScoreHistograms
 from service.observability.notes import Code
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-STAGES = ("decode", "questions", "queue", "model", "total")
+STAGES = ("receive", "decode", "prepare", "questions", "queue", "model")
 OTHER = "other"  # the route of requests that match none
 # 499: the caller disconnected first.
 STATUSES = (200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 499, 500, 502, 503, 504)
@@ -90,7 +90,7 @@ class Instruments:
         )
         self.stage_duration = histogram(
             "scoregate_stage_duration_seconds",
-            "Time an item spent decoding, waiting for questions, queueing, or on a model.",
+            "Time an item or call spent in a stage; total is per request.",
             ("stage", "lane"),
             buckets=STAGE_SECONDS,
         )
@@ -203,7 +203,7 @@ class Instruments:
             self.cache_errors.labels(of)
         for result in ("ok", "invalid", "error"):
             self.question_llm_calls.labels(result)
-        for stage, lane in product(STAGES, LANES):
+        for stage, lane in product((*STAGES, "total"), LANES):
             self.stage_duration.labels(stage, lane)
         for metric, result in product(metrics, SCORE_RESULTS):
             self.scores.labels(metric, result)

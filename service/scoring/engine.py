@@ -182,6 +182,7 @@ class Engine:
     ) -> dict[str, MetricResult]:
         """Return each metric's result for one frame or grid; all fail if an image cannot be opened."""
         work.begin_frame()
+        context = context.for_one_frame()
         if asyncio.get_running_loop().time() >= context.deadline:  # while others were scored
             return dict.fromkeys(options, DeadlineExceeded(stage="queue"))
         try:

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Literal
 
 from service.core.lanes import BULK, INTERACTIVE
-from service.observability.instruments import Instruments
+from service.observability.instruments import STAGES, Instruments
 from service.observability.tracing.span import NO_SPAN, Span
 
 CacheStatus = Literal["hit", "miss", "coalesced"]
@@ -31,6 +31,7 @@ class Context:
         span: its trace, or a part of it.
         lookups: the cache status of each cacheable call of one metric: "hit", "miss" or "coalesced".
         stage: the stage for which one metric last waited.
+        since: when its last stage ended, by `time.monotonic`: what follows is preparation.
         slowest: per stage, the maximum time of an item or call of this request, in seconds.
         charge: called with the number of (item, metric) pairs when the request is admitted; raises
             `QuotaExceeded` or `LargerThanQuota`.
@@ -44,10 +45,9 @@ class Context:
     span: Span = NO_SPAN
     lookups: list[str] = field(default_factory=list)
     stage: str = ""
-    slowest: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(("decode", "questions", "queue", "model"), 0.0)
-    )
+    slowest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     began: float = field(default_factory=monotonic)
+    since: float = field(default_factory=monotonic)
     charge: Callable[[int], None] = free
     caller: str | None = None
     _promotions: set[Callable[[], None]] = field(default_factory=set)
@@ -60,6 +60,10 @@ class Context:
     def traceparent(self) -> str:
         """The traceparent of its span (W3C Trace Context); may be empty."""
         return self.span.traceparent
+
+    def for_one_frame(self) -> "Context":
+        """Return a copy whose preparation begins now: frames of a large request begin one after the other."""
+        return replace(self, since=monotonic())
 
     def for_one_metric(self, span: Span) -> "Context":
         """Return a copy with a span and look-ups of its own."""
@@ -97,6 +101,7 @@ class Context:
 
     def spent(self, stage: str, seconds: float) -> None:
         """Record that an item or call of this request spent *seconds* in *stage*."""
+        self.since = monotonic()
         self.slowest[stage] = max(self.slowest[stage], seconds)
         self.instruments.stage_duration.labels(stage, self.lane).observe(seconds)
 

@@ -110,6 +110,7 @@ class Handle:
                 self._calls.leave(call)
         for call in shared:
             result = call.result.result()
+            context.spent("prepare", call.prepared_s)
             context.spent("queue", result.waited_s)
             context.spent("model", result.ran_s)
         if context.span.recording:

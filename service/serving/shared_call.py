@@ -13,6 +13,7 @@ from service.core.concurrency.promise import Promise
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import Draining, ModelFault, Replaced, ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
+from service.serving.backends.prepare import decoding_s
 from service.serving.cache.memory import Cache
 from service.serving.context import Context
 from service.serving.contract import Backend, Result, StartedCall
@@ -34,6 +35,7 @@ class SharedCall:
         callers: number of requests that wait for it.
         result: becomes the result for all callers.
         answered: when it did, by `time.monotonic`.
+        prepared_s: seconds of its group's preparation, from opening the images on, without decoding.
         started: the backend's call; None while it is being prepared.
         group: the calls that are prepared together with it, including itself.
         preparing: the task that prepares and starts the group.
@@ -49,6 +51,7 @@ class SharedCall:
         self.key, self.call, self.model, self.cache = key, call, model, cache
         self.lane, self.deadline = lane, deadline
         self.callers = 0
+        self.prepared_s = 0.0
         self.result: Promise[Result] = Promise()
         self.started: StartedCall | None = None
 
@@ -185,7 +188,11 @@ class SharedCalls:
         """
         fault: ScoregateError = Draining()  # if the task is cancelled: the event loop ends
         try:
-            prepared = await self._backend.prepare([shared.call for shared in group], context.lane)
+            since, calls = context.since, [shared.call for shared in group]
+            prepared = await self._backend.prepare(calls, context.lane)
+            prepared_s = monotonic() - since - decoding_s(calls, since)
+            for shared in group:
+                shared.prepared_s = prepared_s
             self._start_each(group, prepared, context)
         except Exception as exc:
             fault = ModelFault(f"the model {self._backend.name} failed to prepare this call")

@@ -45,6 +45,7 @@ def context_of(service: Service, request: Request, timeout_ms: int | None, lane:
         caller=key.name or None,
     )
     context.deadline = loop.time() + timeout_ms / 1000 - context.elapsed()
+    context.spent("receive", context.elapsed())
     state.context = context
     return context
 

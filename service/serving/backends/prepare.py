@@ -27,3 +27,9 @@ def prepare_all(prepare: Prepare, name: str, calls: Sequence[Call]) -> list[Prep
             fault.__cause__ = exc
             prepared.append(fault)
     return prepared
+
+
+def decoding_s(calls: Sequence[Call], since: float) -> float:
+    """Return the seconds from *since*, by `time.monotonic`, in which the images of *calls* were decoded."""
+    times = {image.file: image.decode_time for call in calls for image in call.images}
+    return sum(max(0.0, time.began + time.seconds - max(since, time.began)) for time in times.values())

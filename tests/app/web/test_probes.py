@@ -9,6 +9,7 @@ import pytest
 
 import service
 from models.core.calls import ImageCall
+from service.observability.instruments import STAGES
 from service.observability.logs import JsonLines
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.device import Device
@@ -244,7 +245,7 @@ async def test_the_access_line_has_the_stages(serve, caplog):
     scored, refused = [json.loads(JsonLines().format(record)) for record in ours]
     assert "bulk" == scored["lane"]
     assert {**scored["stages"], "total": answer["timings_ms"]["total"]} == answer["timings_ms"]
-    assert scored["stages"].keys() == {"decode", "questions", "queue", "model"}
+    assert scored["stages"].keys() == set(STAGES)
     assert not {"lane", "stages"} & refused.keys()
 
 

@@ -9,6 +9,7 @@ import pytest
 from models.core.outcomes import Embedding
 from models.families.fake import chance
 from service.core.errors import ModelFault
+from service.observability.instruments import STAGES
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, item, png
 
@@ -31,7 +32,7 @@ async def test_a_pair_gets_the_score_of_the_released_code(serve, fakes):
     assert math.sqrt(yes * 0.9) == pytest.approx(answer["results"][0]["scores"]["vqascore"])
     assert not answer["partial"]
     assert {"vqa": "fake-vqa@1"} == answer["models"]
-    assert {"decode", "questions", "queue", "model", "total"} == answer["timings_ms"].keys()
+    assert {*STAGES, "total"} == answer["timings_ms"].keys()
 
 
 @pytest.mark.parametrize(
