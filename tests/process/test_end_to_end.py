@@ -8,6 +8,8 @@ import signal
 import socket
 import threading
 from pathlib import Path
+from random import Random
+from statistics import median
 
 import httpx
 import PIL.Image
@@ -18,6 +20,8 @@ import pytest
 from demo.process import SERVICE, free_port, running, url, wait_until_ready
 from demo.samples import FOLDER, listed
 from demo.show import main as demo
+from loadtest.workloads import corpus
+from tests.support.pictures import b64
 from tests.support.service import until
 
 LISTED = listed()
@@ -92,6 +96,19 @@ def test_requests_that_arrive_together_share_batches(client):
 def count(client, series):
     text = client.get("/metrics").text
     return float(next(line for line in text.splitlines() if line.startswith(series)).rpartition(" ")[2])
+
+
+def test_the_stages_of_a_single_pair_add_up_to_its_total(client):
+    """Within 10 % in the median of several requests, each with a picture that no cache has."""
+    pictures, shares = corpus.distinct("rl", Random(28)), []
+    for _ in range(15):
+        body = {"items": [{"prompt": "a red circle", "image": b64(next(pictures))}], "metrics": ["vqascore"]}
+        timings = client.post("/score", json=body).raise_for_status().json()["timings_ms"]
+        total = timings.pop("total")
+        assert min(timings[stage] for stage in ("receive", "decode", "prepare", "model")) > 0
+        shares.append(sum(timings.values()) / total)
+
+    assert 0.9 <= median(shares) <= 1.1, shares
 
 
 def test_words_the_demo_models_never_learnt_are_named(client):
