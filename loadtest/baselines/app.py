@@ -27,7 +27,7 @@ def app(score: Scorer) -> FastAPI:
         await score(wanted)
         results = [
             {"index": index, "scores": dict.fromkeys(wanted.metrics, SCORE)}
-            for index in range(len(wanted.all_items()))
+            for index in range(len(wanted.all_items().values()))
         ]
         return {"request_id": "", "results": results, "partial": False, "models": {}, "timings_ms": {}}
 
@@ -43,7 +43,7 @@ def app(score: Scorer) -> FastAPI:
 
 def encoded(wanted: ScoreRequest) -> list[bytes]:
     """Return the picture files of a request, all plain base64."""
-    images = (item.image for item in wanted.all_items())
+    images = (item.image for item in wanted.all_items().values())
     return [base64.b64decode(image.text) for image in images if isinstance(image, Base64)]
 
 

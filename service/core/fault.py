@@ -2,16 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Self
+
+MAX_NAME = 64  # characters of an unknown name that are compared with the valid ones
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A faulty place of a request: a JSON pointer, a code and a sentence."""
+    """
+    A faulty place of a request: a JSON pointer, a code and a sentence.
+
+    Attributes:
+        valid: the names that could stand there, if the fault is an unknown name.
+        did_you_mean: the one of them that is most like it; empty if none is.
+    """
 
     pointer: str
     code: str
     detail: str
+    valid: Sequence[str] = ()
+    did_you_mean: str = ""
+
+    @classmethod
+    def unknown(cls, pointer: str, code: str, detail: str, name: str, valid: Sequence[str]) -> Self:
+        """Return the fault of the unknown *name*, with the *valid* one that is most like it."""
+        close = next(iter(get_close_matches(name[:MAX_NAME], valid, 1)), "")
+        hint = f"; did you mean {close}?" if close else ""
+        return cls(pointer, code, f"{detail}{hint}", valid, close)
 
 
 class ScoregateError(Exception):

@@ -13,6 +13,10 @@ Json = dict[str, Any]
 REFERENCE = "#/components/schemas/{model}"
 TEXT: Json = {"type": "string"}
 
+PLAIN_FORM = (
+    "A form without `request` has the fields `prompt` and optionally `metrics`, separated by commas, and "
+    "files named `image`."
+)
 FILE_PART = 'The image that `{"part": NAME}` refers to; a part with a filename.'
 KEY_NOTE = "Needed if the server has keys; `/livez` and `/readyz` never need one."
 KEYS: Json = {
@@ -115,10 +119,11 @@ def documented(
 
 
 def body(request: type[BaseModel]) -> Json:
-    """Describe a request's body, as JSON and as a form."""
+    """Describe a request's body, as JSON and as a form; a form of plain fields is described in words."""
     schema = {"$ref": REFERENCE.format(model=request.__name__)}
     form = {
         "type": "object",
+        "description": PLAIN_FORM,
         "required": ["request"],
         "properties": {"request": schema},
         "propertyNames": {"minLength": 1, "maxLength": 256},

@@ -6,18 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from starlette.responses import Response
 
 from service.core.errors import Fault, Invalid, ScoregateError
 from service.core.fields import BRANCHES
 from service.observability.instruments import Instruments
-from service.web.wire.responses import ErrorEntry, Problem
+from service.web.wire.responses import ErrorEntry, FaultEntry, Problem
+from service.web.wire.walk import models_at
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
 MAX_NAME = 64
+MAX_VALID = 20  # names that an error lists
+DOCS = "/docs"  # the page about the API, on this server
 
 
 def response_to(
@@ -47,7 +50,9 @@ def problem(error: ScoregateError, request_id: str) -> Response:
     headers = {}
     if error.faults:
         faults = error.faults[:MAX_FAULTS]
-        body["errors"] = [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in faults]
+        body["errors"] = [fault_entry(fault) for fault in faults]
+        if any(fault.valid for fault in faults):
+            body["docs"] = DOCS
     if error.retry_after_s is not None:
         body["retry_after_s"] = error.retry_after_s
     if error.status in (429, 503):
@@ -57,6 +62,16 @@ def problem(error: ScoregateError, request_id: str) -> Response:
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(orjson.dumps(body), error.status, headers, MEDIA_TYPE)
+
+
+def fault_entry(fault: Fault) -> FaultEntry:
+    """Return a fault as an entry of a problem."""
+    content: FaultEntry = {"pointer": fault.pointer, "code": fault.code, "detail": fault.detail}
+    if fault.valid:
+        content["valid"] = [*fault.valid[:MAX_VALID]]
+    if fault.did_you_mean:
+        content["did_you_mean"] = fault.did_you_mean
+    return content
 
 
 ErrorFormat = Callable[[ScoregateError, str], Response]
@@ -71,16 +86,28 @@ def entry(error: ScoregateError) -> ErrorEntry:
     return content
 
 
-def invalid(exc: ValidationError, body: Any) -> Invalid:
-    """Build the error with the wrong places of *body* (at most twenty), by JSON pointer, without content."""
+def invalid(exc: ValidationError, body: Any, wire: type[BaseModel]) -> Invalid:
+    """
+    Build the error with the wrong places of *body* (at most twenty), by JSON pointer, without content.
+
+    Args:
+        wire: the type that *body* is not.
+    """
     errors = exc.errors(include_url=False, include_context=False, include_input=False)
-    faults = [
-        Fault(pointer(place(error, body)), error["type"], error["msg"].removeprefix("Value error, "))
-        for error in errors[:MAX_FAULTS]
-    ]
+    faults = [fault_of(error, body, wire) for error in errors[:MAX_FAULTS]]
     first = f"{faults[0].pointer or 'the body'}: {faults[0].detail}"
     more = len(errors) - 1
     return Invalid(first + (f" (and {more} more)" if more else ""), faults=faults)
+
+
+def fault_of(error: ErrorDetails, body: Any, wire: type[BaseModel]) -> Fault:
+    """Return the fault of a validation error; that of an unknown field has the valid names."""
+    where = place(error, body)
+    at, kind = pointer(where), error["type"]
+    if kind == "extra_forbidden":
+        valid = sorted({name for model in models_at(wire, where[:-1]) for name in model.model_fields})
+        return Fault.unknown(at, kind, "there is no such field", str(where[-1]), valid)
+    return Fault(at, kind, error["msg"].removeprefix("Value error, "))
 
 
 def place(error: ErrorDetails, body: Any) -> Sequence[str | int]:

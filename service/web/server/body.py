@@ -1,4 +1,4 @@
-"""A request's body to a checked wire type: JSON, or the same JSON in a multipart part."""
+"""A request's body to a checked wire type: JSON, or a form that holds JSON or plain fields."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -37,7 +37,7 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
     Read and check the body, and return it with its file parts.
 
     Raises:
-        UnsupportedMediaType: neither JSON nor multipart, or compressed.
+        UnsupportedMediaType: declared as neither JSON nor multipart, or compressed.
         Malformed: not JSON, or broken multipart.
         TooLarge: more values than any valid request holds.
         CallerGone: the caller disconnected before the end of the body.
@@ -50,7 +50,7 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
         max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
         content_type = request.headers["content-type"]
         body, parts = await read_multipart(content_type, chunks(request), max_files)
-    elif kind == "application/json" or kind.endswith("+json"):
+    elif kind in ("", "application/json") or kind.endswith("+json"):
         body = await whole(request)
     else:
         raise UnsupportedMediaType
@@ -102,7 +102,7 @@ def parse(body: Raw, wire: type[B]) -> B:
     try:
         return wire.model_validate(content, context={})
     except ValidationError as exc:
-        raise invalid(exc, content) from exc
+        raise invalid(exc, content, wire) from exc
 
 
 def load(body: Raw) -> Any:

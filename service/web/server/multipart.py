@@ -6,12 +6,16 @@ any codec that a caller names, and some take quadratic time.
 """
 
 from collections.abc import AsyncIterable
+from typing import Any
 
+import orjson
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from service.core.errors import Malformed
+from service.core.errors import Invalid, Malformed
 
 REQUEST = "request"  # the part that holds the JSON
+IMAGE = "image"  # the file parts of a form without JSON; only there may several have this name
+PROMPT, METRICS = "prompt", "metrics"  # its fields; the names of metrics are separated by commas
 
 MAX_FIELDS = 2  # parts without a filename
 MAX_HEADER_BYTES = 4096  # of one part
@@ -26,12 +30,16 @@ async def read_multipart(
     """
     Return the JSON of the part `request`, and the bytes of every file part by name.
 
+    A form without it, as `curl -F image=@cat.png -F prompt="a cat"` sends, is the JSON of its prompt with the
+    parts `image` as its images.
+
     Args:
         content_type: the request's header, which names the boundary.
         max_files: the largest number of file parts.
 
     Raises:
-        Malformed: broken, over a limit, in another charset, or without a part `request`.
+        Malformed: broken, over a limit, in another charset, or without a part `request` or `image`.
+        Invalid: it has a part `request` and fields of a form without one.
     """
     form = Form(content_type, max_files)
     async for chunk in chunks:
@@ -49,7 +57,9 @@ class Form:
         self._delimiter, self._delimiters = b"--" + boundary, 0
         self._max_files, self._files, self._fields = max_files, 0, 0
         self._padding = MAX_PADDING
-        self._parts: dict[str, bytes] = {}
+        self._parts: dict[str, bytes] = {}  # the files
+        self._texts: dict[str, bytes] = {}
+        self._images = 0  # files of the name `image`
         self._ended = False
         try:
             self._parser = MultipartParser(
@@ -88,13 +98,30 @@ class Form:
             raise wrong("there is too much text between its parts")
 
     def read(self) -> tuple[bytes, dict[str, bytes]]:
-        """Return the JSON and the files, after the whole body was fed.  Raises `Malformed`."""
+        """Return the JSON and the files, after the whole body was fed.  Raises `Malformed`, `Invalid`."""
         if not self._ended:
             raise wrong("it ends before its last boundary")
-        body = self._parts.pop(REQUEST, None)
+        fields = {name: self._texts.pop(name) for name in (PROMPT, METRICS) if name in self._texts}
+        body = self._texts.pop(REQUEST, None)
         if body is None:
-            raise wrong("there is no part named 'request'")
+            return self._plain(fields), self._parts
+        if fields:
+            raise Invalid(f"give either the part '{REQUEST}', or '{IMAGE}' with '{PROMPT}'")
+        if self._images > 1:
+            raise wrong("two parts have the same name")
         return body, self._parts
+
+    def _plain(self, fields: dict[str, bytes]) -> bytes:
+        """Return the JSON of a form of plain fields.  Raises `Malformed`."""
+        if not self._images:
+            raise wrong(f"there is no part named '{REQUEST}', and no file part named '{IMAGE}'")
+        if len(self._parts) > self._images:
+            raise wrong(f"a file part that is not named '{IMAGE}' needs a part '{REQUEST}' that refers to it")
+        texts = {name: decoded(field, f"the part '{name}'") for name, field in fields.items()}
+        content: dict[str, Any] = {"images": [{"part": name} for name in self._parts]}
+        if METRICS in texts:
+            content[METRICS] = [name.strip() for name in texts[METRICS].split(",")]
+        return orjson.dumps(content | {PROMPT: texts.get(PROMPT)})
 
     def _begin_part(self) -> None:
         self._padding += len(self._delimiter) + len(b"\r\n\r\n\r\n")
@@ -129,13 +156,17 @@ class Form:
         name, is_file = options.get(b"name", b""), b"filename" in options
         if not 0 < len(name) <= MAX_NAME_BYTES:
             raise wrong(f"a part has no name, or one of more than {MAX_NAME_BYTES} bytes")
-        self._name = decoded(name)
+        self._name = decoded(name, "a part's name")
         self._files += is_file
         self._fields += not is_file
         if self._files > self._max_files or self._fields > MAX_FIELDS:
             raise wrong("there are too many parts")
-        self._kept = is_file or self._name == REQUEST
-        if self._kept and self._name in self._parts:
+        if is_file and self._name == IMAGE:
+            self._images += 1
+            self._name = IMAGE if self._images == 1 else f"{IMAGE} {self._images}"
+        self._kept = is_file or self._name in (REQUEST, PROMPT, METRICS)
+        self._held = self._parts if is_file and self._name != REQUEST else self._texts
+        if self._kept and self._name in self._held:
             raise wrong("two parts have the same name")
         if self._name == REQUEST:
             utf8_options(self._headers.get(b"content-type", b""))
@@ -148,7 +179,7 @@ class Form:
 
     def _end_part(self) -> None:
         if self._kept:
-            self._parts[self._name] = bytes(self._data)
+            self._held[self._name] = bytes(self._data)
         self._data = bytearray()
 
     def _end(self) -> None:
@@ -163,12 +194,12 @@ def utf8_options(content_type: bytes) -> dict[bytes, bytes]:
     return options
 
 
-def decoded(name: bytes) -> str:
-    """Decode a part's name.  Raises `Malformed`."""
+def decoded(text: bytes, what: str) -> str:
+    """Decode a text of the form.  Raises `Malformed`, which names it as *what*."""
     try:
-        return name.decode()
+        return text.decode()
     except UnicodeDecodeError as exc:
-        raise wrong("a part's name is not UTF-8") from exc
+        raise wrong(f"{what} is not UTF-8") from exc
 
 
 def wrong(what: str) -> Malformed:

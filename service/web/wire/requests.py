@@ -6,7 +6,7 @@ Types that depend on metrics are made from their declarations.  The JSON schema 
 clients can read; rules between fields are descriptions there, and are checked here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
@@ -123,13 +123,24 @@ class WireItem(Strict):
     source: Picture | None = None
 
 
+OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # options and orient are the request's own
+
+
 class ScoreRequest(Strict):
-    """Body of `POST /score`: either `items`, or one `prompt` with many `images`."""
+    """
+    Body of `POST /score`: `items`, or one `prompt` with an `image` or many `images`.
+
+    A `prompt` with an `image` is one item, and may have an item's `id`, `references` and `source`.
+    """
 
     options: Options = Options()  # before the items, whose own options override these
     items: list[WireItem] | None = None
+    id: Id | None = None
     prompt: Prompt | None = None
+    image: WireImage | None = None
     images: list[WireImage] | None = None
+    references: References | None = None
+    source: Picture | None = None
     metrics: list[Name]
     orient: Orient | None = None
     priority: Priority = None
@@ -138,18 +149,23 @@ class ScoreRequest(Strict):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        short = self.prompt is not None and self.images is not None
-        if (self.prompt is None) != (self.images is None) or short == (self.items is not None):
-            raise ValueError("give either items, or prompt with images")
+        forms = [self.items, self.image, self.images]
+        if sum(form is not None for form in forms) != 1 or (self.prompt is None) != (self.items is not None):
+            raise ValueError("give either items, or prompt with image or images")
+        if self.image is None and any(each is not None for each in (self.id, self.references, self.source)):
+            raise ValueError("id, references and source belong to an item, or to prompt with image")
         return self
 
-    def all_items(self) -> Sequence[WireItem]:
-        """Return the items of either form."""
+    def all_items(self) -> Mapping[str, WireItem]:
+        """Return the items of any form, by their JSON pointer."""
         if self.items is not None:
-            return self.items
-        return [
-            WireItem.model_construct(prompt=self.prompt or "", image=image) for image in self.images or ()
-        ]
+            return {f"/items/{index}": item for index, item in enumerate(self.items)}
+        if self.image is not None:
+            return {"": WireItem.model_construct(**{name: getattr(self, name) for name in OF_AN_ITEM})}
+        return {
+            f"/images/{index}": WireItem.model_construct(prompt=self.prompt or "", image=image)
+            for index, image in enumerate(self.images or ())
+        }
 
 
 class WireCascade(Strict):

@@ -254,6 +254,8 @@ class FaultEntry(TypedDict):
     pointer: str
     code: str
     detail: str
+    valid: NotRequired[list[str]]
+    did_you_mean: NotRequired[str]
 
 
 class Problem(TypedDict):
@@ -266,4 +268,5 @@ class Problem(TypedDict):
     code: str
     request_id: str
     errors: NotRequired[list[FaultEntry]]
+    docs: NotRequired[str]
     retry_after_s: NotRequired[float]

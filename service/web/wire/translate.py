@@ -27,11 +27,10 @@ def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
     Raises:
         Invalid: an image names a missing file part; every such place is named.
     """
-    form, image = ("/items/{}", "/image") if request.items is not None else ("/images/{}", "")
+    image = "" if request.images is not None else "/image"
     shared = options_of(request.options, request.metrics)
     pictures, items = Pictures(parts), []
-    for index, item in enumerate(request.all_items()):
-        place = form.format(index)
+    for place, item in request.all_items().items():
         orient = item.orient or request.orient
         frames = pictures.of(item.image, f"{place}{image}", orient)
         references = pictures.of(item.references or [], f"{place}/references", orient)
@@ -111,8 +110,9 @@ def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
 
 def check_served(metrics: Mapping[str, str], engine: Engine) -> None:
     """Check that *metrics*, by their place in the request, are served.  Raises `UnknownMetric`."""
+    served = [*engine.catalog.metrics]
     faults = [
-        Fault(place, "unknown_metric", reason)
+        Fault.unknown(place, "unknown_metric", reason, name, served)
         for place, name in metrics.items()
         if (reason := engine.catalog.absent(name))
     ]

@@ -9,6 +9,8 @@ from tests.support.refusals import JSON, SECRET, refused, request
 
 pytestmark = pytest.mark.anyio
 
+TEXT = {"Content-Type": "text/plain"}
+
 
 def prompt(text: str) -> dict:
     return {"items": [item(), item(text)]}
@@ -138,7 +140,7 @@ async def test_other_refusals_have_codes_of_their_own(serve):
     async with serve() as client:
         refused(await client.post("/score", json=request(metrics=["bleu"])), 422, "unknown_metric")
         refused(await client.post("/score", data={"a": "b"}), 415, "unsupported_media_type")
-        refused(await client.post("/score", content=b"{}"), 415, "unsupported_media_type")
+        refused(await client.post("/score", content=b"{}", headers=TEXT), 415, "unsupported_media_type")
         refused(await client.get("/nothing"), 404, "not_found")
         refused(await client.get("/score"), 405, "method_not_allowed")
         refused(await client.post("/questions", json={"prompts": ["a"] * 129}), 422, "invalid")

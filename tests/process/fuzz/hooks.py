@@ -4,7 +4,7 @@ What a valid request must be beside what its schema says, so that the service ca
 Schemathesis takes a valid request that is refused for a fault.  No schema can say that a file part is
 there, that the questions of a set differ and make no circle, that an expected answer is one of the choices,
 that a text is about something, that a metric looks at references, or that a ranking's two metrics differ.
-Ours says in words only that a request has one of two forms, where a template has its places, and that a
+Ours says in words only that a request has one of three forms, where a template has its places, and that a
 ranking needs a cascade to end early.
 
 A ranking that is refused for a broken picture is refused for a fault, too.
@@ -36,11 +36,12 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> sche
 
 
 def mended_scoring(body: dict[str, Any]) -> dict[str, Any]:
-    """A request in one of its two forms."""
+    """A request in one of its three forms."""
     asked: dict[str, Any] = mended(body)
-    items, prompt, images = (asked.pop(name, None) for name in ("items", "prompt", "images"))
-    one_form = {"items": items} if items else {"prompt": prompt or THING, "images": images or [""]}
-    return asked | one_form
+    forms = ("items", "id", "prompt", "image", "images", "references", "source")
+    items, own_id, prompt, image, images, *_ = (asked.pop(name, None) for name in forms)
+    short = {"image": image, "id": own_id} if image else {"images": images or [""]}
+    return asked | ({"items": items} if items else {"prompt": prompt or THING, **short})
 
 
 def mended_ranking(body: dict[str, Any]) -> dict[str, Any]:

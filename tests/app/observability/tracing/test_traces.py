@@ -185,7 +185,10 @@ async def test_a_request_that_is_refused_has_a_span_too(traced, collector):
     """A caller's mistake is no error of the service."""
     async with traced() as client:
         assert 422 == (await score(client, "none")).status_code
-        assert 415 == (await client.post("/score", content=b"{")).status_code
+        assert (
+            415
+            == (await client.post("/score", content=b"{", headers={"Content-Type": "text/plain"})).status_code
+        )
 
     assert [422, 415] == [span.attributes["http.response.status_code"] for span in collector.spans]
     assert not any(span.failed for span in collector.spans)
