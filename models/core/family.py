@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from models.core.contract import CheckpointAway, CheckpointError, Model, RemoteModel
+from models.core.copies import load_each, on_first
 from models.core.settings import ModelSettings
 
 Loaded = Model | RemoteModel
@@ -68,15 +69,15 @@ class Family:
         named(name, lambda: found(self.loader))
 
     def load(self, name: str, settings: ModelSettings) -> Loaded:
-        """Load the model of the table *name*.  Raises `CheckpointError`, which names the table."""
-        model: Loaded = named(name, lambda: found(self.loader)(settings))
+        """Load the model of the table *name* on each of its devices.  Raises `CheckpointError`."""
+        model: Loaded = named(name, lambda: load_each(settings, found(self.loader)))
         return model
 
     def plan(self, name: str, settings: ModelSettings) -> Plan:
         """Return the plan of a table.  Raises `CheckpointError` if the model cannot be loaded."""
         if not self.planner:
             return Plan(settings.id or name, self.loader)
-        plan: Plan = named(name, lambda: found(self.planner)(settings))
+        plan: Plan = named(name, lambda: found(self.planner)(on_first(settings)))
         return plan
 
 

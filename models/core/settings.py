@@ -109,13 +109,36 @@ class PlacedSettings(ModelSettings):
         return self
 
 
-class LocalSettings(PlacedSettings):
+class DeviceSettings(PlacedSettings):
+    """A model on one device of this process, or with a copy on each of several."""
+
+    device: Annotated[str, NOT_IN_RECIPE] = Field("cpu", description="torch device.")
+    devices: Annotated[Literal["all"] | tuple[str, ...] | None, NOT_IN_RECIPE] = Field(
+        None, description='Several torch devices in place of one; "all" for every visible GPU.'
+    )
+
+    @model_validator(mode="after")
+    def _names_each_device_once(self) -> Self:
+        if self.devices is not None and "device" in self.model_fields_set:
+            raise ValueError("device and devices: give one of them")
+        if isinstance(self.devices, tuple):
+            if not all(self.devices) or not self.devices:
+                raise ValueError('devices: names none; give a list of devices, or "all"')
+            if len(set(self.devices)) < len(self.devices):
+                raise ValueError("devices: names one twice")
+        return self
+
+    def on(self, device: str) -> Self:
+        """Return the settings of the copy on *device*."""
+        return self.model_copy(update={"device": device, "devices": None})
+
+
+class LocalSettings(DeviceSettings):
     """A model that is loaded from a checkpoint."""
 
     checkpoint: str = Field(
         "", description="Directory, `demo:NAME` for a shipped one, or a hub id `owner/name`."
     )
-    device: Annotated[str, NOT_IN_RECIPE] = Field("cpu", description="torch device.")
     dtype: Literal["float32", "bfloat16"] = Field("float32", description="Weights and arithmetic.")
     batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
 

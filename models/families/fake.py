@@ -46,7 +46,7 @@ from models.core.outcomes import (
     Text,
 )
 from models.core.outcomes.detections import packed
-from models.core.settings import NOT_IN_RECIPE, Batch, PlacedSettings
+from models.core.settings import NOT_IN_RECIPE, Batch, DeviceSettings
 from models.families.fake_questions import YES_NO_QUESTIONS, written
 from models.images.image import Image
 
@@ -65,7 +65,7 @@ EXAMPLES: dict[str, Call] = {
 }
 
 
-class FakeSettings(PlacedSettings):
+class FakeSettings(DeviceSettings):
     """The duration of a fake's batches."""
 
     fixed_ms: Annotated[float, NOT_IN_RECIPE] = Field(
@@ -74,7 +74,6 @@ class FakeSettings(PlacedSettings):
     per_call_ms: Annotated[float, NOT_IN_RECIPE] = Field(
         0, ge=0, description="Time that each call of a batch adds."
     )
-    device: Annotated[str, NOT_IN_RECIPE] = Field("cpu", description="Models on one device take turns.")
     timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
         60, gt=0, description="Role questions: time for one question set."
     )
@@ -89,14 +88,22 @@ class FakeSettings(PlacedSettings):
 class FakeModel:
     """A model of any role."""
 
-    def __init__(self, role: str, *, fixed_s: float = 0.0, per_call_s: float = 0.0, id: str = "") -> None:
+    def __init__(
+        self,
+        role: str,
+        *,
+        fixed_s: float = 0.0,
+        per_call_s: float = 0.0,
+        id: str = "",
+        device: str = "cpu",
+    ) -> None:
         self.info = ModelInfo(
             role=role,
             family="fake",
             id=id or f"fake-{role}",
             revision="1",
             dtype="float32",
-            device="cpu",
+            device=device,
             logit_scale=100.0 if role == "clip" else None,
             masks=role == "detector",
             generates=role == "questions",
@@ -188,6 +195,7 @@ def load(settings: FakeSettings) -> FakeModel:
         fixed_s=settings.fixed_ms / 1000,
         per_call_s=settings.per_call_ms / 1000,
         id=settings.id,
+        device=settings.device,
     )
 
 

@@ -134,6 +134,22 @@ class Instruments:
             "Time since a device last answered calls while work waits or runs; 0 when it is idle.",
             ("model",),
         )
+        self.device_batches = counter(
+            "scoregate_device_batches_total", "Batches that ran on a device.", ("model", "device")
+        )
+        self.device_busy = counter(
+            "scoregate_device_busy_seconds_total", "Time of the batches on a device.", ("model", "device")
+        )
+        self.device_stalled = gauge(
+            "scoregate_device_stalled_seconds",
+            "Time since the device's running batch began or was answered in part; 0 without one.",
+            ("model", "device"),
+        )
+        self.device_up = gauge(
+            "scoregate_device_up",
+            "1 while the device serves the model; 0 once it is taken out.",
+            ("model", "device"),
+        )
         self.cache_requests = counter(
             "scoregate_cache_requests_total",
             "Look-ups by result; coalesced ones joined a running computation.",
@@ -238,6 +254,18 @@ class Instruments:
         """Count a batch of *size* calls."""
         self.batch_size.labels(model).observe(size)
         self.batch_duration.labels(model).observe(seconds)
+
+    def add_device(self, model: str, device: str, stalled_for: Callable[[], float]) -> None:
+        """Create the series of a *device* with a copy of *model*."""
+        self.device_batches.labels(model, device)
+        self.device_busy.labels(model, device)
+        self.device_stalled.labels(model, device).set_function(stalled_for)
+        self.device_up.labels(model, device).set(1)
+
+    def count_device(self, model: str, device: str, seconds: float) -> None:
+        """Count a batch of *model* on *device*."""
+        self.device_batches.labels(model, device).inc()
+        self.device_busy.labels(model, device).inc(max(0.0, seconds))
 
     def count_call(self, model: str, lane: str, outcome: object, waited_s: float, *, gone: bool) -> None:
         """Count a call that was in a batch; *gone* if no caller waits for its result any more."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from models.core.copies import devices_of
 from models.core.family import Memory, Plan
 from models.families.registry import families
 from service.core.settings.tree import Settings
@@ -38,15 +39,16 @@ def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
     cards: dict[str, Card] = {}
     for name, table in settings.models.items():
         plan = planned[name]
-        dtype, device = getattr(table, "dtype", "float32"), getattr(table, "device", "")
+        dtype, devices = getattr(table, "dtype", "float32"), devices_of(table) or ("",)
         size = (plan.num_parameters or 0) * BYTES[dtype]
-        place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
-        weights[place] += size
+        for device in devices:
+            place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
+            weights[place] += size
+            if device.startswith("cuda"):
+                cards.setdefault(place, Card()).add(name, plan.memory, parallel=table.role == "questions")
         unknown |= not plan.remote and plan.num_parameters is None
-        if device.startswith("cuda"):
-            cards.setdefault(place, Card()).add(name, plan.memory, parallel=table.role == "questions")
         memory = "none here" if plan.remote else "unknown" if plan.num_parameters is None else as_bytes(size)
-        kind = f"{dtype}, {device}" if device else "-"
+        kind = ", ".join((dtype, *devices)) if devices[0] else "-"
         rows.append((name, table.role, plan.loads, plan.where, kind, memory))
     sums = [f"{place} {as_bytes(size)}" for place, size in weights.items() if size]
     sums += ["more, not known until it is fetched"] * unknown

@@ -117,6 +117,11 @@ class Backend(ABC):
         """Why recent calls of the model failed; empty if they worked."""
         return ""
 
+    @property
+    def devices(self) -> dict[str, str]:
+        """Devices of this process that have a copy, each with its permanent fault; empty for none here."""
+        return {}
+
     @cached_property
     def refuses(self) -> dict[str, str]:
         """Purposes that the model cannot serve, each with the reason."""

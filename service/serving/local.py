@@ -1,8 +1,10 @@
 """The local runtime: runs each configured model of this process on its device."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from models.core.contract import RemoteModel
+from models.core.copies import copies_of
 from models.core.family import Loaded
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.redis.client import RedisClient
@@ -10,7 +12,8 @@ from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.cpu_policy import CpuPolicy, all_cores
-from service.serving.batcher.device import Device, LocalModel
+from service.serving.batcher.device import Device
+from service.serving.batcher.pool import LocalModel, Pool
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.runtime import Runtime, queue_of
 
@@ -38,36 +41,49 @@ class LocalRuntime(Runtime):
     ) -> None:
         super().__init__(models, settings, assigned, cpu, instruments, redis)
         self._on_broken = on_broken
-        self.devices: list[Device] = []
+        self.pools: list[Pool] = []
 
     def stalled(self) -> bool:
         """Return True if work waits on a device and no batch has finished there for `server.stall_s`."""
-        return any(device.stalled_for() > self._settings.server.stall_s for device in self.devices)
+        return any(pool.stalled_for() > self._settings.server.stall_s for pool in self.pools)
 
     async def _start(self) -> None:
-        """Start a device for the models on it, and another one for those on it that generate."""
-        devices: dict[tuple[str, bool], list[LocalModel]] = {}
+        """Start a pool for the models that share devices, and other ones for those that generate."""
+        residents = []
         for name, model in self._models.items():
             if isinstance(model, RemoteModel):
                 await self._serve_remote(name, model)
                 continue
-            table, generates = self._settings.models[name], model.info.generates
-            queue = queue_of(table, self._settings.queue, alone=generates)
+            table = self._settings.models[name]
+            queue = queue_of(table, self._settings.queue, alone=model.info.generates)
             device = str(getattr(table, "device", model.info.device))
-            devices.setdefault((device, generates), []).append(HostedModel(name, model, queue))
-        for (device, generates), residents in devices.items():
-            cores = 1 if generates else all_cores()
-            await self._start_device(residents, CpuPolicy(cores) if device == "cpu" else None)
+            residents.append(HostedModel(name, model, queue, copies=copies_of(device, model)))
+        for generates in (False, True):
+            for group in sharing([each for each in residents if each.model.info.generates == generates]):
+                await self._start_pool(group, cores=1 if generates else all_cores())
 
-    async def _start_device(self, residents: list[LocalModel], cpu: CpuPolicy | None) -> None:
-        """Serve *residents* on a new device."""
-        device = Device(
+    async def _start_pool(self, residents: Sequence[LocalModel], cores: int) -> None:
+        """Serve *residents* on their devices; a CPU without a number has *cores*."""
+        names = dict.fromkeys(name for each in residents for name in each.copies)
+        pool = Pool(
             residents,
             self._instruments,
-            cpu=cpu,
+            devices=[Device(name, CpuPolicy(cores) if name == "cpu" else None) for name in names],
             on_broken=self._on_broken,
         )
-        await self._stack.enter_async_context(device)
-        self.devices.append(device)
+        await self._stack.enter_async_context(pool)
+        self.pools.append(pool)
         for resident in residents:
-            self._serve_own(LocalBackend(resident, device, self._cpu))
+            self._serve_own(LocalBackend(resident, pool, self._cpu))
+
+
+def sharing(residents: Sequence[LocalModel]) -> list[list[LocalModel]]:
+    """Return groups of models: those that share a device, directly or through others, are in one."""
+    groups: list[list[LocalModel]] = []
+    for resident in residents:
+        joined = [
+            group for group in groups if any(each.copies.keys() & resident.copies.keys() for each in group)
+        ]
+        groups = [group for group in groups if group not in joined]
+        groups.append([*chain.from_iterable(joined), resident])
+    return groups

@@ -5,6 +5,7 @@ import asyncio
 from models.core.contract import Prepared
 from service.serving.batcher.cpu_policy import CpuPolicy
 from service.serving.batcher.device import Device
+from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from tests.support.fakes import FakeVqa
@@ -16,9 +17,9 @@ def device(*models, instruments=None, **options):
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **options.pop("limits", {})}
     residents = [HostedModel(f"m{n}", model, Queue(**limits)) for n, model in enumerate(models)]
     if cores := options.pop("cores", None):
-        options["cpu"] = CpuPolicy(cores)
+        options["devices"] = [Device("", CpuPolicy(cores))]
     names = [resident.name for resident in residents]
-    return Device(residents, instruments or unread(*names), **options), *residents
+    return Pool(residents, instruments or unread(*names), **options), *residents
 
 
 class Words(FakeVqa):

@@ -10,7 +10,7 @@ from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.lanes import LANES
 from service.serving.backends.local import LocalBackend
-from service.serving.batcher.device import Device
+from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.context import Context
@@ -40,7 +40,7 @@ async def serving(cache=None, clock=monotonic, **limits):
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}
     resident = HostedModel("vqa", model, Queue(**limits))
     with FairThreads(1, "cpu") as cpu:
-        async with Device([resident], unread("vqa"), clock=clock) as device:
+        async with Pool([resident], unread("vqa"), clock=clock) as device:
             handle = Handle(LocalBackend(resident, device, dict.fromkeys(LANES, cpu)), cache, later)
             yield handle, model, later, resident
             await handle.aclose()

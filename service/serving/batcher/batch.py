@@ -32,6 +32,7 @@ class QueuedCall:
         queue: the `Queue` that it joined last.
         span: of the first caller.
         batch: the traceparent of its batch's span, if that is recorded.
+        losses: number of devices or replicas that were lost while they had it.
     """
 
     prepared: Prepared
@@ -45,6 +46,7 @@ class QueuedCall:
     queue: Any = None
     span: Span = NO_SPAN
     batch: str = ""
+    losses: int = 0
 
     def begin(self, now: float) -> None:
         """Note that its batch begins."""

@@ -143,9 +143,19 @@ class Queue:
         call.lane = INTERACTIVE
         if call.counted_in == BULK:
             self._lanes[BULK].remove(call)
-            lane = self._lanes[INTERACTIVE]
-            lane.insert(sum(other.arrived <= call.arrived for other in lane), call)
-            self._count_in(call, INTERACTIVE)
+            self._insert(call)
+
+    def put_back(self, call: QueuedCall) -> None:
+        """Queue *call* again, at its place by arrival: the device that had it is out."""
+        call.running = False
+        if not call.result.done():
+            self._insert(call)
+
+    def _insert(self, call: QueuedCall) -> None:
+        """Insert *call* into its lane by arrival."""
+        lane = self._lanes[call.lane]
+        lane.insert(sum(other.arrived <= call.arrived for other in lane), call)
+        self._count_in(call, call.lane)
 
     def take(self, now: float, *, urgent: bool = False) -> list[QueuedCall]:
         """Remove and return the next batch, which may be empty; with *urgent*, of interactive calls only."""

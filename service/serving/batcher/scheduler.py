@@ -4,8 +4,9 @@ Scheduling: the next batch of a device or a server, and predicted waiting times.
 Nothing in here waits, runs or reads a clock: the time is an argument (in seconds).
 """
 
-from collections.abc import Collection, Sequence, Set
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence, Set
+from dataclasses import dataclass, field
 from math import inf
 from typing import Generic, TypeVar
 
@@ -22,10 +23,13 @@ M = TypeVar("M")  # the model; not used in here
 @dataclass(eq=False, slots=True)
 class HostedModel(Generic[M]):
     """
-    A model on a device or behind a server, with the queue of its calls.
+    A model on devices or behind a server, with the queue of its calls.
 
     Attributes:
         name: its configured name.
+        model: prepares the calls.
+        copies: the loaded copies, by device; by default *model* on the device "".
+        paused: no batch of it begins.
         charged: seconds of its batches, divided by the weight of their lanes; the model with waiting calls
             that has the lowest is next.
     """
@@ -34,6 +38,16 @@ class HostedModel(Generic[M]):
     model: M
     queue: Queue
     charged: float = 0.0
+    copies: dict[str, M] = field(default_factory=dict)
+    paused: bool = False
+
+    def __post_init__(self) -> None:
+        self.copies = self.copies or {"": self.model}
+
+    @property
+    def waiting(self) -> str:
+        """The most urgent lane whose calls a batch may take; empty if there is none."""
+        return "" if self.paused else self.queue.waiting
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -45,6 +59,8 @@ class RunningBatch(Generic[M]):
         lane: the most urgent lane that had calls when it began.
         began: when it began, in seconds.
         gap_s: how long work waited before that while the device was idle.
+        run_s: its predicted seconds.
+        device: where it runs, and *copy*, the model there.
     """
 
     resident: HostedModel[M]
@@ -52,14 +68,20 @@ class RunningBatch(Generic[M]):
     calls: list[QueuedCall]
     began: float
     gap_s: float
+    run_s: float
+    device: str
+    copy: M
 
 
 class Scheduler(Generic[M]):
     """
-    Shares a device or a server among models.
+    Shares devices or a server among models.
+
+    The models have copies on the same devices or on some of them.  Each model counts the devices that have
+    a copy of it, so one that is removed from `HostedModel.copies` counts no more.
 
     Args:
-        slots: batches that may run at the same time: one on a device, several on a server.
+        slots: batches that may run at the same time: one on each device, several on a server.
         ahead: further batches that may be sent and wait there for a slot.
     """
 
@@ -70,7 +92,7 @@ class Scheduler(Generic[M]):
         self._slots, self._ahead = slots, ahead
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
-        self._ended = now  # of the last batch
+        self._ended: defaultdict[str, float] = defaultdict(lambda: now)  # end of each device's last batch
         self._progress = now  # time of the last answer, or of the first call on an idle device
 
     @property
@@ -86,7 +108,7 @@ class Scheduler(Generic[M]):
     @property
     def idle(self) -> bool:
         """True if nothing runs and nothing waits."""
-        return not self._running and not any(r.queue.waiting for r in self._residents)
+        return not self._running and not any(r.waiting for r in self._residents)
 
     def put(self, resident: HostedModel[M], call: QueuedCall) -> None:
         """Queue one call of *resident*."""
@@ -96,10 +118,25 @@ class Scheduler(Generic[M]):
             resident.charged = max(resident.charged, self._charged)  # no credit for time without work
         resident.queue.put(call)
 
-    def next(self) -> HostedModel[M] | None:
-        """Return the model whose batch is next; None if nothing waits."""
-        working = [resident for resident in self._residents if resident.queue.waiting]
-        return min(working, key=lambda resident: resident.charged, default=None)
+    def next(self, device: str = "") -> HostedModel[M] | None:
+        """Return the model whose batch is next on *device*; None if nothing waits for it."""
+        working = [each for each in self._residents if each.waiting and device in each.copies]
+        return min(working, key=self._charge, default=None)
+
+    def _charge(self, resident: HostedModel[M]) -> float:
+        """Return the charge of *resident*, with the predicted one of its running batches."""
+        running = (batch for batch in self._running if batch.resident is resident)
+        return resident.charged + sum(batch.run_s / self._shares.weight(batch.lane) for batch in running)
+
+    def _sharing(self, resident: HostedModel[M]) -> Iterator[tuple[HostedModel[M], float]]:
+        """Yield each model on devices of *resident*, itself too, with the share of its devices there."""
+        for each in self._residents:
+            if common := each.copies.keys() & resident.copies.keys():
+                yield each, len(common) / len(each.copies)
+
+    def _capacity(self, resident: HostedModel[M]) -> int:
+        """Return how many batches of *resident* may run at the same time; at least one."""
+        return self._slots * max(1, len(resident.copies))
 
     def waits_until(self, resident: HostedModel[M], known: Set[Group], since: float) -> float:
         """
@@ -129,15 +166,18 @@ class Scheduler(Generic[M]):
         return until
 
     def _others_wait(self, resident: HostedModel[M]) -> bool:
-        return any(other.queue.waiting for other in self._residents if other is not resident)
+        return any(other.waiting for other, _ in self._sharing(resident) if other is not resident)
 
-    def is_urgent(self, resident: HostedModel[M]) -> bool:
-        """Return True if interactive calls of *resident* wait only for running batches of bulk calls."""
-        return resident.queue.waiting == INTERACTIVE and {batch.lane for batch in self._running} == {BULK}
+    def is_urgent(self, resident: HostedModel[M], device: str = "") -> bool:
+        """Return True if interactive calls wait only for running batches of bulk calls on *device*."""
+        lanes = {batch.lane for batch in self._running if batch.device == device}
+        return resident.queue.waiting == INTERACTIVE and lanes == {BULK}
 
-    def begin(self, resident: HostedModel[M], now: float, *, urgent: bool = False) -> RunningBatch[M] | None:
+    def begin(
+        self, resident: HostedModel[M], now: float, device: str = "", *, urgent: bool = False
+    ) -> RunningBatch[M] | None:
         """
-        Begin the next batch of *resident*; return None if all callers have left.
+        Begin the next batch of *resident* on *device*; return None if all callers have left.
 
         Args:
             urgent: without bulk calls, since a batch of theirs already runs.
@@ -147,11 +187,11 @@ class Scheduler(Generic[M]):
         if not calls:
             return None
         # Work that arrived before the last batch ended waited since then: the event loop was busy.
-        gap_s = max(0.0, now - max(self._ended, min(call.arrived for call in calls)))
+        gap_s = max(0.0, now - max(self._ended[device], min(call.arrived for call in calls)))
         self._charged = resident.charged
-        batch = RunningBatch(resident, lane, calls, now, gap_s)
         run_s = queue.cost_model.run_s(sum(call.prepared.cost for call in calls))
-        self._running[batch] = now + self._free_in_s(now) + run_s
+        batch = RunningBatch(resident, lane, calls, now, gap_s, run_s, device, resident.copies[device])
+        self._running[batch] = now + self._free_in_s(device, now) + run_s
         return batch
 
     def answered(self, now: float) -> None:
@@ -161,25 +201,27 @@ class Scheduler(Generic[M]):
     def end(self, batch: RunningBatch[M], now: float, share: float = 1.0) -> None:
         """End *batch*, which had *share* of the device, and charge its model."""
         del self._running[batch]
-        self._ended = now
+        self._ended[batch.device] = now
         batch.resident.charged += share * (now - batch.began) / self._shares.weight(batch.lane)
 
-    def wait_s(self, lane: str, now: float) -> float:
-        """Return the predicted seconds until the calls that wait in *lane* now are done."""
-        queues = [resident.queue for resident in self._residents]
-        wait_s = sum(queue.drain_s(INTERACTIVE) for queue in queues) * self._slowdown(lane)
+    def wait_s(self, resident: HostedModel[M], lane: str, now: float) -> float:
+        """Return the predicted seconds until the calls that wait in *lane* of its devices are done."""
+        sharing = list(self._sharing(resident))
+        wait_s = sum(part * each.queue.drain_s(INTERACTIVE) for each, part in sharing)
+        wait_s *= self._slowdown(resident, lane)
         if lane == BULK:
-            wait_s += sum(queue.drain_s(BULK) for queue in queues)
-        return wait_s / self._slots + self._free_in_s(now)
+            wait_s += sum(part * each.queue.drain_s(BULK) for each, part in sharing)
+        free_in_s = min((self._free_in_s(device, now) for device in resident.copies), default=0.0)
+        return wait_s / self._capacity(resident) + free_in_s
 
-    def _free_in_s(self, now: float) -> float:
-        """Return the predicted seconds until a slot is free."""
-        ends = sorted(self._running.values())
+    def _free_in_s(self, device: str, now: float) -> float:
+        """Return the predicted seconds until a slot of *device* is free."""
+        ends = sorted(end for batch, end in self._running.items() if batch.device == device)
         return max(0.0, ends[-self._slots] - now) if len(ends) >= self._slots else 0.0
 
-    def _slowdown(self, lane: str) -> float:
+    def _slowdown(self, resident: HostedModel[M], lane: str) -> float:
         """Return the factor by which bulk calls that wait slow interactive work down."""
-        bulk_waits = any(resident.queue.depth(BULK) for resident in self._residents)
+        bulk_waits = any(each.queue.depth(BULK) for each, _ in self._sharing(resident))
         return 1 + self._shares.earned(0.0) if lane == INTERACTIVE and bulk_waits else 1.0
 
     def forecast(
@@ -191,27 +233,28 @@ class Scheduler(Generic[M]):
         Reservations of other requests do not come first: requests take turns by parts, until the
         smaller one is done.
         """
-        queue, wait_s = resident.queue, self.wait_s(lane, now)
+        queue, wait_s = resident.queue, self.wait_s(resident, lane, now)
+        slots = self._capacity(resident)
         typical_s = queue.cost_model.typical_s
         if demand is None:
             return AdmissionForecast(queue.is_full(lane), wait_s, typical_s, drain_s=wait_s)
         cost, reserved = queue.cost_of(demand), queue.reserved[lane]
-        own_s = queue.alone_s(cost + min(cost, reserved)) * self._slowdown(lane) / self._slots
+        own_s = queue.alone_s(cost + min(cost, reserved)) * self._slowdown(resident, lane) / slots
         return AdmissionForecast(
             full=queue.is_full(lane, reserved),
             wait_s=wait_s,
             run_s=max(own_s, typical_s),
-            drain_s=wait_s + queue.takes_s(reserved) / self._slots,
+            drain_s=wait_s + queue.takes_s(reserved) / slots,
             batches=self.estimate(resident, demand).batches,
             too_much=cost > queue.most_at_once,
         )
 
     def estimate(self, resident: HostedModel[M], demand: Demand) -> WorkEstimate:
-        """Return the size of *demand* in full batches, with all slots in use."""
+        """Return the size of *demand* in full batches, with all slots of all devices in use."""
         queue = resident.queue
         call = queue.cost_of(demand) / demand.calls
         calls = queue.full_batch(call)
-        batches = demand.calls / (calls * self._slots)
+        batches = demand.calls / (calls * self._capacity(resident))
         return WorkEstimate(batches * queue.cost_model.run_s(calls * call), batches)
 
     def stalled_s(self, now: float) -> float:

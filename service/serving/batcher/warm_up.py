@@ -11,10 +11,10 @@ from service.serving.batcher.execution_slot import ExecutionSlot, is_out_of_memo
 
 
 async def warm_up(
-    name: str, model: Model, slots: Sequence[ExecutionSlot], clock: Callable[[], float]
+    name: str, copies: Sequence[tuple[Model, ExecutionSlot]], clock: Callable[[], float]
 ) -> tuple[int, float]:
     """
-    Score the model's example twice on each of *slots*: the first run includes one-time costs.
+    Score the model's example twice with each copy on its slot: the first run includes one-time costs.
 
     Returns:
         The example's cost in tokens, and the seconds of its last run.
@@ -23,8 +23,9 @@ async def warm_up(
         ModelFault: the model fails, or its outcomes differ.
         NotYet: the device has too little free memory.
     """
-    example, outcomes, seconds = model.prepare(model.example()), [], 0.0
-    for slot in (*slots, *slots):
+    first = copies[0][0]
+    example, outcomes, seconds = first.prepare(first.example()), [], 0.0
+    for model, slot in (*copies, *copies):
         began = clock()
         try:
             [outcome] = await slot.score(model, [example])

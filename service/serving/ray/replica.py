@@ -18,6 +18,7 @@ from service.observability.logs import configure_logging
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.cpu_policy import CpuPolicy, compute_on_one_core
 from service.serving.batcher.device import Device
+from service.serving.batcher.pool import Pool
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.contract import Result, StartedCall
 from service.serving.loading import load_model
@@ -52,18 +53,18 @@ class Replica:
         self._under_way: dict[str, list[StartedCall]] = {}
         queue = queue_of(table, settings.queue, alone=model.info.generates)
         resident = HostedModel(name, model, queue)
-        self._device = Device(
+        cores = max(1, int(PlacedSettings.of(table).num_cpus))
+        device = Device("", CpuPolicy(cores) if model.info.device == "cpu" else None)
+        self._pool = Pool(
             [resident],
             self._instruments,
-            cpu=CpuPolicy(max(1, int(PlacedSettings.of(table).num_cpus)))
-            if model.info.device == "cpu"
-            else None,
+            devices=[device],
             on_broken=self._broken.append,
         )
         cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
-        self._backend = LocalBackend(resident, self._device, cpu)
+        self._backend = LocalBackend(resident, self._pool, cpu)
         self._stack = AsyncExitStack()
-        await self._stack.enter_async_context(self._device)
+        await self._stack.enter_async_context(self._pool)
         example = model.prepare(model.example())
         seconds = queue.cost_model.run_s(example.cost)
         id = serve.get_replica_context().replica_id.unique_id
@@ -121,5 +122,5 @@ class Replica:
         """Raise `Unhealthy` if Ray should replace this replica."""
         if self._broken:
             raise Unhealthy(self._broken[0])
-        if self._device.stalled_for() > self._stall_s:
+        if self._pool.stalled_for() > self._stall_s:
             raise Unhealthy(f"work waits, and no batch has finished for {self._stall_s:g} s")

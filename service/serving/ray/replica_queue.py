@@ -22,14 +22,12 @@ class GroupedCall(QueuedCall):
     Attributes:
         digest: of its image; empty if it has none.
         model: that must answer it: the outcome is cached under its identity.
-        losses: number of replicas that were lost while they worked on it.
         group: the replica and the name of its group.
         promote_group: promotes a group that was sent.
     """
 
     digest: str = ""
     model: str = ""
-    losses: int = 0
     group: tuple[str, str] = ("", "")
     promote_group: Callable[[str, str], object] = lambda replica, group: None
 

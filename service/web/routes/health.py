@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from service.core.errors import NotReady
+from service.serving.handle import Handle
 from service.web.openapi import documented
 from service.web.routing import json_response, service_of
 from service.web.wire.responses import HealthAnswer, LiveAnswer, ReadyAnswer
@@ -41,11 +42,20 @@ async def health(request: Request) -> Response:
     metrics, catalog = service.engine.metrics, service.engine.catalog
     degraded = {name: reason for name in metrics if (reason := catalog.degraded(name))}
     missing = {name: service.missing(each) for name, each in metrics.items()}
+    devices = {
+        name: lost for name, handle in service.runtime.handles.items() if (lost := lost_devices(handle))
+    }
     # UniRL's trainer reads the keys of `rewards` only, so a metric that isn't ready must not be one.
     content: HealthAnswer = {
-        "status": "ok",
+        "status": "degraded" if devices else "ok",
         "rewards": {name: ["ready"] for name in metrics if not (missing[name] or name in degraded)},
         "degraded": degraded,
         "not_ready": {name: reasons for name, reasons in missing.items() if reasons},
+        "devices": devices,
     }
     return json_response(content)
+
+
+def lost_devices(handle: Handle) -> dict[str, str]:
+    """Return the devices that were taken out while others serve the model, each with its fault."""
+    return {device: fault for device, fault in handle.backend.devices.items() if fault}

@@ -16,7 +16,7 @@ from service.web.routing import json_response, service_of
 from service.web.server.body import MAX_VALUES
 from service.web.wire.requests import MAX_RANKED
 from service.web.wire.responses import MetricEntry, ModelEntry, ModelsAnswer
-from service.wiring.bootstrap import Service
+from service.wiring.bootstrap import READY, Service
 
 router = APIRouter()
 
@@ -35,8 +35,8 @@ async def models(request: Request) -> Response:
 
 def described_model(name: str, handle: Handle) -> ModelEntry:
     """Describe a model."""
-    info = handle.info
-    return {
+    info, devices = handle.info, handle.backend.devices
+    entry: ModelEntry = {
         "name": name,
         "role": info.role,
         "family": info.family,
@@ -47,6 +47,9 @@ def described_model(name: str, handle: Handle) -> ModelEntry:
         "recipe": info.recipe,
         "ready": not handle.backend.missing,
     }
+    if len(devices) > 1:
+        entry["devices"] = {name: fault or READY for name, fault in devices.items()}
+    return entry
 
 
 def described(metric: Metric, service: Service) -> MetricEntry:

@@ -162,7 +162,12 @@ class QuestionsAnswer(TypedDict):
 
 
 class ModelEntry(TypedDict):
-    """One configured model."""
+    """
+    One configured model.
+
+    Attributes:
+        devices: the state of each device that has a copy, if there are several.
+    """
 
     name: str
     role: str
@@ -173,6 +178,7 @@ class ModelEntry(TypedDict):
     device: str
     recipe: str
     ready: bool
+    devices: NotRequired[dict[str, str]]
 
 
 class PartEntry(TypedDict):
@@ -231,12 +237,15 @@ class HealthAnswer(TypedDict):
     Attributes:
         degraded: metrics that are tried although a model of theirs failed, each with the reason.
         not_ready: metrics that cannot be scored now, each with the reasons.
+        devices: by model, devices that were taken out while others serve it, each with its fault; with one
+            the status is "degraded".
     """
 
-    status: Literal["ok"]
+    status: Literal["ok", "degraded"]
     rewards: dict[str, list[str]]
     degraded: dict[str, str]
     not_ready: dict[str, list[str]]
+    devices: dict[str, dict[str, str]]
 
 
 class ReadyAnswer(TypedDict):

@@ -12,7 +12,7 @@ from models.core.calls import ImageCall
 from service.observability.instruments import STAGES
 from service.observability.logs import JsonLines
 from service.serving.backends.local import LocalBackend
-from service.serving.batcher.device import Device
+from service.serving.batcher.pool import Pool
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio
@@ -133,7 +133,7 @@ async def test_probes_answer(serve):
 async def test_a_stalled_device_is_not_alive(serve, monkeypatch):
     """Work waiting and no batch finished for `stall_s`: 503."""
     async with serve() as client:
-        monkeypatch.setattr(Device, "stalled_for", lambda self: 121.0)
+        monkeypatch.setattr(Pool, "stalled_for", lambda self: 121.0)
         answer = await client.get("/livez")
 
     assert 503 == answer.status_code

@@ -69,7 +69,7 @@ def test_a_turn_ahead_waits_for_the_one_before_it():
     turns.begin(resident, 0.5)
 
     assert not turns.has_slot
-    assert pytest.approx(1.5 + 1.0) == turns.wait_s("interactive", 0.5)
+    assert pytest.approx(1.5 + 1.0) == turns.wait_s(resident, "interactive", 0.5)
 
 
 def test_a_model_saves_up_no_turns_while_it_has_no_work():
@@ -178,10 +178,12 @@ def test_waits_are_predicted_from_what_runs_and_what_waits():
     turns.begin(resident, 0.0)
 
     assert pytest.approx((2.0 + 4.0, 1.0 + 4.0)) == (
-        turns.wait_s("interactive", 0.0),
-        turns.wait_s("interactive", 1.0),
+        turns.wait_s(resident, "interactive", 0.0),
+        turns.wait_s(resident, "interactive", 1.0),
     )
-    assert pytest.approx(4.0) == turns.wait_s("interactive", 100.0), "it is late, and nobody knows how late"
+    assert pytest.approx(4.0) == turns.wait_s(resident, "interactive", 100.0), (
+        "it is late, and nobody knows how late"
+    )
 
 
 def test_a_result_comes_with_its_own_timings():
@@ -214,12 +216,18 @@ def test_interactive_work_takes_longer_by_what_bulk_calls_get_meanwhile():
     learns(resident, fixed_s=1.0)
     for _ in range(9):
         put(turns, resident)
-    assert pytest.approx(9.0) == turns.wait_s("interactive", 0.0)
+    assert pytest.approx(9.0) == turns.wait_s(resident, "interactive", 0.0)
     put(turns, resident, lane="bulk")
 
-    assert pytest.approx((10.0, 10.0)) == (turns.wait_s("interactive", 0.0), turns.wait_s("bulk", 0.0))
+    assert pytest.approx((10.0, 10.0)) == (
+        turns.wait_s(resident, "interactive", 0.0),
+        turns.wait_s(resident, "bulk", 0.0),
+    )
     put(turns, resident, lane="bulk")
-    assert pytest.approx((10.0, 11.0)) == (turns.wait_s("interactive", 0.0), turns.wait_s("bulk", 0.0))
+    assert pytest.approx((10.0, 11.0)) == (
+        turns.wait_s(resident, "interactive", 0.0),
+        turns.wait_s(resident, "bulk", 0.0),
+    )
 
 
 def test_places_share_what_waits():
@@ -230,7 +238,7 @@ def test_places_share_what_waits():
     for _ in range(4):
         put(turns, resident)
 
-    assert pytest.approx(2.0) == turns.wait_s("interactive", 0.0)
+    assert pytest.approx(2.0) == turns.wait_s(resident, "interactive", 0.0)
 
 
 @pytest.mark.parametrize(("places", "expected"), [(1, (10.0, 2.0)), (2, (5.0, 1.0))])

@@ -1,0 +1,81 @@
+"""Copies of a model on several devices."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from models.core.contract import CheckpointError, Model, ModelInfo, Prepared
+from models.core.settings import DeviceSettings, ModelSettings
+
+
+class Copies:
+    """
+    A model that is loaded once for each of several devices; any copy prepares calls for all.
+
+    Attributes:
+        on: the copies, by device.
+    """
+
+    def __init__(self, on: Mapping[str, Model]) -> None:
+        self.on = dict(on)
+        self._first = next(iter(self.on.values()))
+
+    @property
+    def info(self) -> ModelInfo:
+        """Facts of the first copy, which differ from the others' in the device only."""
+        return self._first.info
+
+    def prepare(self, call: Any) -> Prepared:
+        """Prepare *call* for any copy."""
+        return self._first.prepare(call)
+
+    def score(self, batch: Any) -> list[Any]:
+        """Score on the first device."""
+        return self._first.score(batch)
+
+    def example(self) -> Any:
+        return self._first.example()
+
+
+def copies_of(device: str, model: Model) -> dict[str, Model]:
+    """Return the copies of *model* by device: itself on *device* unless it has several."""
+    return dict(model.on) if isinstance(model, Copies) else {device: model}
+
+
+def devices_of(table: ModelSettings) -> tuple[str, ...]:
+    """
+    Return the devices of *table*; empty if its family has no such setting.
+
+    Raises:
+        CheckpointError: it names all GPUs, and none is visible.
+    """
+    if isinstance(table, DeviceSettings) and table.devices:
+        return visible_gpus() if table.devices == "all" else table.devices
+    device = getattr(table, "device", "")
+    return (device,) if device else ()
+
+
+def visible_gpus() -> tuple[str, ...]:
+    """Return every GPU that CUDA shows to this process.  Raises `CheckpointError` if there is none."""
+    import torch  # settings are read without it
+
+    if found := tuple(f"cuda:{number}" for number in range(torch.cuda.device_count())):
+        return found
+    raise CheckpointError('devices = "all": no CUDA device is visible to this process')
+
+
+def on_first(table: ModelSettings) -> ModelSettings:
+    """Return the settings of the first copy."""
+    has_several = isinstance(table, DeviceSettings) and table.devices
+    return table.on(devices_of(table)[0]) if has_several else table
+
+
+def load_each(table: ModelSettings, load: Callable[[ModelSettings], Any]) -> Any:
+    """
+    Load the model of *table*, on each of its devices if it has several.
+
+    The loader runs once per device: then every copy is what the loader makes for that device, in families
+    of other packages too.  From the second on, the system has the files in memory.
+    """
+    if not (isinstance(table, DeviceSettings) and table.devices):
+        return load(table)
+    return Copies({device: load(table.on(device)) for device in devices_of(table)})

@@ -1,0 +1,317 @@
+"""A pool: runs the batches of models that share devices."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import Any, Self
+
+from models.core.contract import Model, ModelError, Prepared
+from models.core.outcomes import CallResult
+from service.core.errors import Draining, ModelFault, ScoregateError
+from service.core.lanes import LANES
+from service.observability.instruments import Instruments
+from service.serving.batcher.batch import QueuedCall
+from service.serving.batcher.batch_span import batch_span
+from service.serving.batcher.cpu_policy import compute_on_one_core
+from service.serving.batcher.device import Device
+from service.serving.batcher.execution_slot import ExecutionSlot, is_out_of_memory
+from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.batcher.warm_up import warm_up
+
+log = logging.getLogger("scoregate.device")
+
+LOSSES = 2  # devices that fail for good while they have a call, after which it is not tried again
+
+LocalModel = HostedModel[Model]
+
+
+class Broken(Exception):
+    """The example call, which worked at the start, fails now."""
+
+
+class Pool:
+    """
+    Runs the batches of its models on their devices.  Decisions and answers happen on the event loop.
+
+    Args:
+        devices: of which each has a copy of at least one of the models; by default one without a name.
+        on_broken: called once with the reason if a model has no device left; the process should end then.
+        clock: in seconds.
+    """
+
+    def __init__(
+        self,
+        residents: Sequence[LocalModel],
+        instruments: Instruments,
+        *,
+        devices: Sequence[Device] = (),
+        on_broken: Callable[[str], None] = lambda reason: None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.residents, self.devices = tuple(residents), tuple(devices) or (Device(),)
+        self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
+        self.scheduler = Scheduler(self.residents, clock())
+        self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
+        self._ended = asyncio.Event()  # set for a moment when a batch ends
+        self._closed = self._leaving = False
+        self._tasks: list[asyncio.Task[None]] = []
+        for resident in self.residents:
+            instruments.stalled.labels(resident.name).set_function(self.stalled_for)
+            for lane in LANES:
+                depth = instruments.queue_depth.labels(resident.name, lane)
+                depth.set_function(partial(resident.queue.depth, lane))
+            for device in self.devices_of(resident):
+                instruments.add_device(
+                    resident.name, device.name, lambda each=device: each.stalled_for(clock())
+                )
+
+    async def __aenter__(self) -> Self:
+        """Score every model's example, then start serving."""
+        for resident in self.residents:
+            await self.warm(resident)
+            self._instruments.model_ready.labels(resident.name).set(1)
+        compute_on_one_core()
+        slots = [(device, slot) for device in self.devices for slot in device.slots]
+        self._tasks = [asyncio.create_task(self._run(*each)) for each in slots]
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Finish running batches, and answer waiting calls with `Draining`."""
+        self._leaving = True
+        self._close(Draining())
+        await asyncio.gather(*self._tasks)
+        for device in self.devices:
+            device.close()
+        self._show_not_ready()
+
+    def _show_not_ready(self) -> None:
+        for resident in self.residents:
+            self._instruments.model_ready.labels(resident.name).set(0)
+
+    async def warm(self, resident: LocalModel) -> None:
+        """
+        Warm the copies up on each slot that they use; last on a device's first one, which has all cores.
+
+        Raises:
+            ModelFault: a copy fails, or the numbers of two runs differ.
+            NotYet: a device has too little free memory.
+        """
+        used = [
+            (resident.copies[device.name], slot)
+            for device in self.devices_of(resident)
+            for slot in (device.slots if resident.model.info.reentrant else device.slots[:1])[::-1]
+        ]
+        cost, seconds = await warm_up(resident.name, used, self.clock)
+        resident.queue.finished(cost, seconds)
+
+    def devices_of(self, resident: LocalModel) -> list[Device]:
+        """Return the devices that have a copy of *resident* now."""
+        return [device for device in self.devices if device.name in resident.copies]
+
+    # --- models come and go -----------------------------------------------------------------------
+
+    async def pause(self, resident: LocalModel) -> None:
+        """Begin no new batch of *resident*, and return when none is running.  Its calls wait."""
+        resident.paused = True
+        while any(batch.resident is resident for batch in self.scheduler.running) and not self._closed:
+            await self._ended.wait()
+
+    def resume(self, resident: LocalModel) -> None:
+        """Let batches of *resident* begin again."""
+        resident.paused = False
+        self._work.set()
+
+    # --- calls arrive ---------------------------------------------------------------------------
+
+    def submit(
+        self, resident: LocalModel, prepared: Prepared, lane: str, deadline: float = inf
+    ) -> QueuedCall:
+        """Queue one call of *resident*.  Raises `Draining` if the pool is closed."""
+        if self._closed:
+            raise Draining
+        call = QueuedCall(prepared, lane, self.clock(), deadline)
+        self.scheduler.put(resident, call)
+        self._work.set()
+        return call
+
+    @contextmanager
+    def expecting(self, resident: LocalModel, lane: str, calls: int) -> Iterator[None]:
+        """Count *calls* of *resident* as being prepared while the context is open."""
+        try:
+            with resident.queue.pending.expecting(lane, calls, self.clock):
+                yield
+        finally:
+            self._work.set()
+
+    def stalled_for(self) -> float:
+        """Return the seconds since the last finished batch while work waits or runs; 0 if idle."""
+        if not self.running and not self._leaving:
+            return inf  # the loop ended by itself
+        now = self.clock()  # one slot may hang while others answer
+        return max(self.scheduler.stalled_s(now), *(device.stalled_for(now) for device in self.devices))
+
+    @property
+    def running(self) -> bool:
+        """True while the pool serves."""
+        return bool(self._tasks) and not self._closed
+
+    # --- the loop -------------------------------------------------------------------------------
+
+    async def _run(self, device: Device, slot: ExecutionSlot) -> None:
+        """Run batches on *slot* until the pool closes or *device* is taken out."""
+        try:
+            while not (self._closed or device.fault):
+                resident = self.scheduler.next(device.name)
+                if resident is None or not self._may_begin(resident, device, slot):
+                    await self._wait_for_work(inf)
+                    continue
+                await self._fill(resident, device)
+                if not self._may_begin(resident, device, slot):  # another slot was faster
+                    continue
+                urgent = self.scheduler.is_urgent(resident, device.name)
+                if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent):
+                    await self._run_batch(batch, device, slot)
+                else:  # all callers have left
+                    await asyncio.sleep(0)
+        except BaseException:
+            self._close(Draining())
+            raise
+
+    def _may_begin(self, resident: LocalModel, device: Device, slot: ExecutionSlot) -> bool:
+        if self._closed or resident.paused or device.name not in resident.copies:
+            return False
+        urgent = self.scheduler.is_urgent(resident, device.name)
+        return device.may_begin(resident, slot, urgent=urgent)
+
+    async def _run_batch(self, batch: RunningBatch[Model], device: Device, slot: ExecutionSlot) -> None:
+        slot.since, share = self.clock(), 1.0
+        try:
+            with device.assign(batch, slot, self.residents) as share:
+                await self._score(batch, batch.calls, slot, share)
+        except Broken as exc:
+            self._take_out(device, batch, exc)
+        except BaseException:  # no caller may wait forever
+            for call in batch.calls:
+                call.answer(Draining())
+            raise
+        finally:
+            now = self.clock()
+            self.scheduler.end(batch, now, share)
+            self._instruments.count_device(batch.resident.name, device.name, now - batch.began)
+            slot.since = inf
+            self._work.set()
+            self._ended.set()
+            self._ended.clear()
+
+    def _take_out(self, device: Device, batch: RunningBatch[Model], exc: Broken) -> None:
+        """
+        Remove *device*, which fails for good, from its models, and retry the calls of *batch* elsewhere.
+
+        If a model has no other device, the pool closes.
+        """
+        log.critical("device broken", extra={"device": device.name}, exc_info=exc)
+        device.fault, reason = str(exc), ModelFault(str(exc))
+        had = [each for each in self.residents if each.copies.pop(device.name, None)]
+        for resident in had:
+            self._instruments.device_up.labels(resident.name, device.name).set(0)
+        if not self._closed and not all(each.copies for each in had):
+            self._on_broken(str(exc))
+            self._close(reason)
+            self._show_not_ready()
+        for call in batch.calls:
+            call.losses += 1
+            if self._closed or call.losses == LOSSES:
+                call.answer(reason)
+            else:
+                batch.resident.queue.put_back(call)
+
+    def _close(self, reason: ScoregateError) -> None:
+        """Begin no more batches, and answer waiting calls with *reason*."""
+        self._closed = True
+        self._work.set()
+        self._ended.set()
+        for resident in self.residents:
+            for call in resident.queue.take_all(self.clock()):
+                call.answer(reason)
+
+    async def _fill(self, resident: LocalModel, device: Device) -> None:
+        """Wait for more calls, see `Scheduler.waits_until`."""
+        known, since = resident.queue.pending.groups, self.clock()
+        while self.scheduler.next(device.name) is resident and not self._closed:
+            left_s = self.scheduler.waits_until(resident, known, since) - self.clock()
+            if left_s <= 0:
+                return
+            await self._wait_for_work(left_s)
+
+    async def _wait_for_work(self, seconds: float) -> None:
+        """Return when there may be work, after *seconds* at the latest."""
+        self._work.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds if seconds < inf else None):
+                await self._work.wait()
+
+    async def _score(
+        self, batch: RunningBatch[Model], calls: list[QueuedCall], slot: ExecutionSlot, share: float
+    ) -> None:
+        """
+        Run *calls* of a batch and answer them; after an exception, run halves until the bad call is alone.
+
+        Args:
+            share: of the device.  The cost model learns nothing from a batch without one: it shares its
+                cores with others.
+        """
+        resident, began = batch.resident, self.clock()
+        cost = sum(call.prepared.cost for call in calls)
+        for call in calls:
+            call.begin(began)
+        try:
+            with batch_span(calls, resident.name):
+                outcomes = await slot.score(batch.copy, [call.prepared for call in calls])
+            if len(outcomes) != len(calls):
+                raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
+        except Exception as exc:
+            if is_out_of_memory(exc):
+                resident.queue.ran_out_of_memory(cost)
+                self._instruments.out_of_memory.labels(resident.name).inc()
+            if len(calls) > 1 and not isinstance(exc, ModelFault):
+                middle = len(calls) // 2
+                await self._score(batch, calls[:middle], slot, share)
+                await self._score(batch, calls[middle:], slot, share)
+                return
+            log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
+            await self._check(batch, slot, exc)
+            outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(calls)
+        else:
+            if share:
+                resident.queue.finished(cost, share * (self.clock() - began), batch.gap_s)
+        self._answer(resident.name, calls, outcomes, self.clock() - began)
+        slot.since = self.clock()
+
+    async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
+        """Raise `Broken` if the example call, which worked at the start, fails now."""
+        try:
+            example = batch.copy.prepare(batch.copy.example())
+            [outcome] = await slot.score(batch.copy, [example])
+        except Exception as worse:
+            outcome = worse
+        if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
+            fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
+            raise Broken(
+                f"the model {batch.resident.name} fails on every call since this error: {fault}"
+            ) from exc
+
+    def _answer(self, name: str, calls: list[QueuedCall], outcomes: Sequence[Any], ran_s: float) -> None:
+        self.scheduler.answered(self.clock())
+        self._instruments.count_batch(name, len(calls), ran_s)
+        for call, outcome in zip(calls, outcomes, strict=True):
+            if isinstance(outcome, ModelError):
+                outcome = ModelFault(str(outcome))
+            elif isinstance(outcome, CallResult) and not outcome.is_finite():
+                outcome = ModelFault(f"the model {name} returned a number that is not finite")
+            gone = call.result.done()
+            self._instruments.count_call(name, call.lane, outcome, call.waited_s, gone=gone)
+            call.answer(outcome, ran_s)

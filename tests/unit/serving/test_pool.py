@@ -1,0 +1,164 @@
+"""A pool of several devices: a device that fails for good, and a model that is paused."""
+
+import asyncio
+
+import pytest
+
+from models.core.outcomes import Reward
+from service.core.errors import ModelFault
+from service.observability.instruments import Instruments
+from service.serving.batcher.device import Device
+from service.serving.batcher.pool import Pool
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import HostedModel
+from tests.support.devices import Words, outcomes_of, put, until_idle
+
+pytestmark = pytest.mark.anyio
+
+NAMES = ("cpu:0", "cpu:1", "cpu:2", "cpu:3")
+
+
+def pool(*names, broken=None):
+    """A pool with a copy of a model on each device, its resident, and the copies."""
+    copies, instruments = {name: Words() for name in names}, Instruments(["m0"])
+    queue = Queue(max_items=4, max_cost=1000, max_waiting=10_000)
+    resident = HostedModel("m0", copies[names[0]], queue, copies=dict(copies))
+    on_broken = [].append if broken is None else broken.append
+    devices = [Device(name) for name in names]
+    return Pool([resident], instruments, devices=devices, on_broken=on_broken), resident, copies
+
+
+def fails(model):
+    """From now on every call raises, the example too."""
+    model.fault = lambda call: RuntimeError("CUDA error: device-side assert triggered")
+
+
+def value(served, name, device):
+    return served._instruments.registry.get_sample_value(name, {"model": "m0", "device": device})
+
+
+async def test_a_batch_runs_on_each_device_at_once():
+    """While one is busy the next one takes what comes."""
+    served, resident, copies = pool(*NAMES)
+    async with served:
+        for copy in copies.values():
+            copy.hold.clear()
+        calls = put(served, resident, *range(16))
+        await until_idle()
+        running = [call.running for call in calls]
+        for copy in copies.values():
+            copy.hold.set()
+        assert [*range(16)] == await outcomes_of(calls)
+
+    assert all(running)
+    assert [1.0] * 4 == [value(served, "scoregate_device_batches_total", name) for name in NAMES]
+    assert {4} == {len(copy.batches[-1]) for copy in copies.values()}
+
+
+async def test_calls_of_a_device_that_fails_for_good_are_answered_by_the_others():
+    """One of four raises under load: every call gets its own answer, and the pool goes on without it."""
+    broken = []
+    served, resident, copies = pool(*NAMES, broken=broken)
+    async with served:
+        calls = put(served, resident, *range(40))
+        fails(copies["cpu:1"])
+        calls += put(served, resident, *range(40, 100), lane="interactive")
+        assert [*range(100)] == await outcomes_of(calls)
+
+        assert served.running
+        assert not broken
+        assert ["cpu:0", "cpu:2", "cpu:3"] == list(resident.copies)
+        assert (0.0, 1.0) == tuple(value(served, "scoregate_device_up", name) for name in NAMES[1:3])
+        assert "device-side assert" in served.devices[1].fault
+        assert 0.0 == served.stalled_for()
+
+
+async def test_without_any_device_left_the_pool_ends_as_with_one():
+    """A call that two devices had is not tried again; who waits is answered, and the process should end."""
+    broken = []
+    served, resident, copies = pool("cpu:0", "cpu:1", broken=broken)
+    async with served:
+        for copy in copies.values():
+            fails(copy)
+        outcomes = await outcomes_of(put(served, resident, *range(20)))
+
+        assert all(isinstance(outcome, ModelFault) for outcome in outcomes)
+        assert not served.running
+    assert ["the model m0 fails on every call since this error"] == [each.split(":")[0] for each in broken]
+
+
+async def test_a_call_that_breaks_two_devices_is_not_given_to_a_third():
+    """Or one poisonous call would take out all of them."""
+    served, resident, copies = pool(*NAMES)
+
+    def poisoned(copy):
+        def fault(call):
+            if call == "poison":
+                fails(copy)
+            return RuntimeError("assert") if call == "poison" else None
+
+        return fault
+
+    async with served:
+        for copy in copies.values():
+            copy.fault = poisoned(copy)
+        [call] = put(served, resident, "poison")
+        assert isinstance((await call.result).outcome, ModelFault)
+        assert ["fine"] == await outcomes_of(put(served, resident, "fine"))
+        assert 2 == len(resident.copies)
+
+
+async def test_a_call_that_left_meanwhile_is_not_queued_again():
+    """And one that returns keeps its place by arrival."""
+    served, resident, _ = pool("cpu:0", "cpu:1")
+    queue = resident.queue
+    first, gone, later = put(served, resident, "first", "gone", "later")
+    queue.take(0.0)
+    gone.result.cancel()
+    queue.put(later)
+    for call in (first, gone):
+        queue.put_back(call)
+
+    assert [first, later] == queue.take(0.0)
+
+
+async def test_a_paused_model_has_no_running_batch_and_begins_none_until_it_resumes():
+    """What waits meanwhile is answered afterwards, by the copies that are there then."""
+    served, resident, copies = pool("cpu:0", "cpu:1")
+    async with served:
+        copies["cpu:0"].hold.clear()
+        [busy] = put(served, resident, "busy")
+        await until_idle()
+        pausing = asyncio.create_task(served.pause(resident))
+        await until_idle()
+        waiting = put(served, resident, "waiting")
+        assert not pausing.done()
+        copies["cpu:0"].hold.set()
+        await pausing
+        assert busy.result.done()
+        await until_idle()
+        assert not waiting[0].running
+
+        resident.copies = {"cpu:1": Words()}
+        served.resume(resident)
+        assert ["waiting"] == await outcomes_of(waiting)
+        assert ["waiting"] == resident.copies["cpu:1"].calls
+
+
+async def test_a_copy_with_other_numbers_than_the_first_ends_the_start():
+    """Each copy is warmed up on its device, and all give the example one answer."""
+    served, resident, _ = pool("cpu:0", "cpu:1")
+    answers = iter([Reward((0.0,)), Reward((9.0,))] * 4)
+    for copy in resident.copies.values():
+        copy.answer = lambda call: next(answers)
+    with pytest.raises(ModelFault, match="different numbers"):
+        async with served:
+            pass
+
+
+def test_a_device_without_a_batch_is_not_stalled():
+    """One with a batch is, since it began."""
+    device = Device("cuda:0")
+    assert 0.0 == device.stalled_for(100.0)
+    device.slots[0].since = 40.0
+    assert 60.0 == device.stalled_for(100.0)

@@ -1,0 +1,157 @@
+"""One queue in front of several devices, in simulated time."""
+
+from heapq import heappop, heappush
+from itertools import count
+
+import pytest
+
+from models.core.contract import Prepared
+from service.serving.batcher.batch import QueuedCall
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import HostedModel, Scheduler
+from service.serving.demand import Demand
+
+FIXED_S, PER_CALL_S = 0.02, 0.01
+
+
+def resident(name, devices, *, max_items=8, **limits):
+    limits = {"max_items": max_items, "max_cost": 100_000, "max_waiting": 10**9, **limits}
+    hosted = HostedModel(name, None, Queue(**limits), copies=dict.fromkeys(devices))
+    for calls in (1, max_items) * 50:
+        hosted.queue.finished(calls, FIXED_S + PER_CALL_S * calls)
+    return hosted
+
+
+def names(number):
+    return [f"cuda:{n}" for n in range(number)]
+
+
+def put(turns, hosted, calls, lane="bulk", now=0.0):
+    queued = [QueuedCall(Prepared(1, None), lane, now) for _ in range(calls)]
+    for call in queued:
+        turns.put(hosted, call)
+    return queued
+
+
+def simulate(turns, devices, until=float("inf")):
+    """Run what waits on each device as it becomes free; yields the batches with their ends."""
+    order = count()
+    free = [(0.0, next(order), device) for device in devices]
+    running = {}
+    while free:
+        now, _, device = heappop(free)
+        if now >= until:
+            return
+        if batch := running.pop(device, None):
+            turns.end(batch, now)
+        hosted = turns.next(device)
+        if hosted and (batch := turns.begin(hosted, now, device)):
+            running[device] = batch
+            end = now + FIXED_S + PER_CALL_S * len(batch.calls)
+            yield batch, end
+            heappush(free, (end, next(order), device))
+
+
+def makespan(devices):
+    hosted = resident("m", names(devices))
+    turns = Scheduler([hosted], 0.0)
+    put(turns, hosted, 8 * 400)
+    return max(end for _, end in simulate(turns, names(devices)))
+
+
+@pytest.mark.parametrize(("devices", "times"), [(2, 1.95), (8, 7.5)])
+def test_devices_multiply_the_throughput_of_a_queue(devices, times):
+    """The next batch goes to the first free device, so all are busy until nothing waits."""
+    assert makespan(1) / makespan(devices) >= times
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_lanes_share_several_devices_as_they_share_one(devices):
+    """Nine tokens of interactive calls to one of bulk calls, while both wait."""
+    hosted = resident("m", names(devices), max_items=10)
+    turns = Scheduler([hosted], 0.0)
+    put(turns, hosted, 9_000, "interactive")
+    put(turns, hosted, 9_000, "bulk")
+    lanes = [call.lane for batch, _ in simulate(turns, names(devices), until=4.0) for call in batch.calls]
+
+    assert 0.1 == pytest.approx(lanes.count("bulk") / len(lanes), abs=0.03)
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_models_share_several_devices_as_they_share_one(devices):
+    """By the seconds of their batches, also while all devices become free at once."""
+    hosted = [resident(name, names(devices)) for name in ("a", "b")]
+    turns = Scheduler(hosted, 0.0)
+    for each in hosted:
+        put(turns, each, 9_000)
+    ran = [batch.resident.name for batch, _ in simulate(turns, names(devices), until=4.0)]
+
+    assert devices == 1 or {"a", "b"} == set(ran[:2])
+    assert abs(ran.count("a") - ran.count("b")) <= 1
+
+
+def test_forecasts_count_every_device_of_a_model():
+    """Four devices do the work of a lane in a quarter of the time; a request is a quarter as large."""
+    one, four = (resident("m", names(number), max_items=1) for number in (1, 4))
+    waits, extents, drains = [], [], []
+    for hosted in (one, four):
+        turns = Scheduler([hosted], 0.0)
+        put(turns, hosted, 40)
+        waits.append(turns.wait_s(hosted, "bulk", 0.0))
+        extents.append(turns.estimate(hosted, Demand(calls=40)).batches)
+        drains.append(turns.forecast(hosted, "bulk", Demand(calls=4), 0.0).drain_s)
+
+    assert 4 == pytest.approx(waits[0] / waits[1])
+    assert 4 == pytest.approx(extents[0] / extents[1])
+    assert 4 == pytest.approx(drains[0] / drains[1])
+
+
+def test_a_device_that_is_out_counts_no_more():
+    """Its copies are gone, so no batch begins there, and forecasts are those of the others."""
+    hosted = resident("m", names(2), max_items=1)
+    turns = Scheduler([hosted], 0.0)
+    put(turns, hosted, 10)
+    before = turns.wait_s(hosted, "bulk", 0.0)
+    del hosted.copies["cuda:1"]
+
+    assert turns.next("cuda:1") is None
+    assert turns.next("cuda:0") is hosted
+    assert 2 == pytest.approx(turns.wait_s(hosted, "bulk", 0.0) / before)
+
+
+def test_a_wait_ends_when_the_first_device_is_free():
+    """A device without a batch takes the next call at once."""
+    hosted = resident("m", names(2), max_items=1)
+    turns = Scheduler([hosted], 0.0)
+    put(turns, hosted, 2)
+    turns.begin(hosted, 0.0, "cuda:0")
+    run_s = FIXED_S + PER_CALL_S
+    assert run_s / 2 == pytest.approx(turns.wait_s(hosted, "bulk", 0.0), rel=1e-3)
+    turns.begin(hosted, 0.01, "cuda:1")
+
+    assert run_s - 0.01 == pytest.approx(turns.wait_s(hosted, "bulk", 0.01), rel=1e-3)
+
+
+def test_models_on_other_devices_delay_nobody():
+    """One device in common counts by its share of the other model's devices."""
+    first, second = resident("a", names(1)), resident("b", names(4))
+    apart = resident("c", ["cuda:9"])
+    turns = Scheduler([first, second, apart], 0.0)
+    put(turns, second, 400)
+    put(turns, apart, 400)
+
+    assert second.queue.takes_s(400) / 4 == pytest.approx(turns.wait_s(first, "bulk", 0.0), rel=0.01)
+    assert turns.next("cuda:0") is second
+    assert turns.next("cuda:9") is apart
+
+
+def test_a_paused_model_begins_nothing_and_stalls_nothing():
+    """Its calls wait, and another model's go on."""
+    first, second = resident("a", names(1)), resident("b", names(1))
+    turns = Scheduler([first, second], 0.0)
+    put(turns, first, 1)
+    first.paused = True
+    assert turns.next("cuda:0") is None
+    assert 0.0 == turns.stalled_s(100.0)
+    put(turns, second, 1)
+    assert turns.next("cuda:0") is second
