@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from models.core.contract import CheckpointError, Model, ModelInfo, Prepared
-from models.core.settings import DeviceSettings, ModelSettings
+from models.core.settings import ALL, DeviceSettings, ModelSettings
 
 
 class Copies:
@@ -49,24 +49,30 @@ def devices_of(table: ModelSettings) -> tuple[str, ...]:
         CheckpointError: it names all GPUs, and none is visible.
     """
     if isinstance(table, DeviceSettings) and table.devices:
-        return visible_gpus() if table.devices == "all" else table.devices
+        return visible_gpus() if table.devices == (ALL,) else table.devices
     device = getattr(table, "device", "")
     return (device,) if device else ()
 
 
 def visible_gpus() -> tuple[str, ...]:
     """Return every GPU that CUDA shows to this process.  Raises `CheckpointError` if there is none."""
-    import torch  # settings are read without it
-
-    if found := tuple(f"cuda:{number}" for number in range(torch.cuda.device_count())):
+    if found := tuple(f"cuda:{number}" for number in range(gpu_count())):
         return found
     raise CheckpointError('devices = "all": no CUDA device is visible to this process')
 
 
+def gpu_count() -> int:
+    """Return the number of GPUs that `CUDA_VISIBLE_DEVICES` shows."""
+    import torch  # settings are read without it
+
+    return torch.cuda.device_count()
+
+
 def on_first(table: ModelSettings) -> ModelSettings:
     """Return the settings of the first copy."""
-    has_several = isinstance(table, DeviceSettings) and table.devices
-    return table.on(devices_of(table)[0]) if has_several else table
+    if not (isinstance(table, DeviceSettings) and table.devices):
+        return table
+    return table.on(devices_of(table)[0])
 
 
 def load_each(table: ModelSettings, load: Callable[[ModelSettings], Any]) -> Any:

@@ -6,7 +6,7 @@ A family declares the class of its tables.  A table with a setting of another fa
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 NOT_IN_RECIPE: Final = "not in the recipe"
 """
@@ -109,11 +109,19 @@ class PlacedSettings(ModelSettings):
         return self
 
 
+ALL: Final = "all"
+
+
+def as_names(devices: Any) -> Any:
+    """Return "all" as a list of one name."""
+    return (ALL,) if devices == ALL else devices
+
+
 class DeviceSettings(PlacedSettings):
     """A model on one device of this process, or with a copy on each of several."""
 
     device: Annotated[str, NOT_IN_RECIPE] = Field("cpu", description="torch device.")
-    devices: Annotated[Literal["all"] | tuple[str, ...] | None, NOT_IN_RECIPE] = Field(
+    devices: Annotated[tuple[str, ...] | None, BeforeValidator(as_names), NOT_IN_RECIPE] = Field(
         None, description='Several torch devices in place of one; "all" for every visible GPU.'
     )
 
@@ -121,11 +129,12 @@ class DeviceSettings(PlacedSettings):
     def _names_each_device_once(self) -> Self:
         if self.devices is not None and "device" in self.model_fields_set:
             raise ValueError("device and devices: give one of them")
-        if isinstance(self.devices, tuple):
-            if not all(self.devices) or not self.devices:
-                raise ValueError('devices: names none; give a list of devices, or "all"')
-            if len(set(self.devices)) < len(self.devices):
-                raise ValueError("devices: names one twice")
+        if self.devices is not None and not (self.devices and all(self.devices)):
+            raise ValueError('devices: names none; give a list of devices, or "all"')
+        if self.devices and len(set(self.devices)) < len(self.devices):
+            raise ValueError("devices: names one twice")
+        if self.devices and ALL in self.devices and len(self.devices) > 1:
+            raise ValueError('devices: "all" stands alone')
         return self
 
     def on(self, device: str) -> Self:

@@ -84,7 +84,7 @@ def check_place(name: str, table: PlacedSettings, runtime: str) -> None:
     device = str(getattr(table, "device", "cpu"))
     if runtime == "local" and given:
         raise ValueError(f'models.{name}.{given[0]}: needs kind = "ray" in [runtime]')
-    if runtime == "ray" and getattr(table, "devices", ()):
+    if runtime == "ray" and getattr(table, "devices", None):
         raise ValueError(f"models.{name}.devices: under Ray each replica has one device; set replicas")
     if runtime == "ray" and ":" in device:
         raise ValueError(f'models.{name}.device: under Ray it is "cuda" or "cpu"; Ray chooses which GPU')

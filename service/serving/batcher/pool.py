@@ -24,7 +24,7 @@ from service.serving.batcher.warm_up import warm_up
 
 log = logging.getLogger("scoregate.device")
 
-LOSSES = 2  # devices that fail for good while they have a call, after which it is not tried again
+LOSSES = 2  # devices that fail permanently while they run a call; then it is not retried
 
 LocalModel = HostedModel[Model]
 
@@ -65,9 +65,7 @@ class Pool:
                 depth = instruments.queue_depth.labels(resident.name, lane)
                 depth.set_function(partial(resident.queue.depth, lane))
             for device in self.devices_of(resident):
-                instruments.add_device(
-                    resident.name, device.name, lambda each=device: each.stalled_for(clock())
-                )
+                instruments.add_device(resident.name, device.name, partial(self._stalled_on, device))
 
     async def __aenter__(self) -> Self:
         """Score every model's example, then start serving."""
@@ -154,6 +152,9 @@ class Pool:
         now = self.clock()  # one slot may hang while others answer
         return max(self.scheduler.stalled_s(now), *(device.stalled_for(now) for device in self.devices))
 
+    def _stalled_on(self, device: Device) -> float:
+        return device.stalled_for(self.clock())
+
     @property
     def running(self) -> bool:
         """True while the pool serves."""
@@ -209,7 +210,7 @@ class Pool:
 
     def _take_out(self, device: Device, batch: RunningBatch[Model], exc: Broken) -> None:
         """
-        Remove *device*, which fails for good, from its models, and retry the calls of *batch* elsewhere.
+        Remove *device*, which fails permanently, from its models, and retry the calls of *batch* elsewhere.
 
         If a model has no other device, the pool closes.
         """

@@ -19,7 +19,9 @@ def families(monkeypatch):
     """All that is scraped of a service with a GPU."""
     kinds = ("allocated", "reserved", "total")
     monkeypatch.setattr(collectors, "gpu_memory", lambda: [("cuda:0", kind, 1) for kind in kinds])
-    return list(Instruments(("clip", "vqa", "questions"), {"half": (0, 1)}).registry.collect())
+    instruments = Instruments(("clip", "vqa", "questions"), {"half": (0, 1)})
+    instruments.add_device("clip", "cuda:0", float)
+    return list(instruments.registry.collect())
 
 
 def ours(families):

@@ -7,7 +7,14 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, PlacedSettings, RemoteSettings
+from models.core.settings import (
+    NOT_IN_RECIPE,
+    DeviceSettings,
+    LocalSettings,
+    ModelSettings,
+    PlacedSettings,
+    RemoteSettings,
+)
 from models.families.registry import OWN
 from service.core.settings import SettingsError
 from service.core.settings.tree import PartSettings, Settings
@@ -21,6 +28,7 @@ MODEL = ("models", "NAME")
 SHARED = {
     ModelSettings: "## models.NAME",
     PlacedSettings: "### Under Ray",
+    DeviceSettings: "### Devices",
     LocalSettings: "### Local models",
     RemoteSettings: "### Models behind an API",
 }

@@ -56,6 +56,15 @@ def checked(**models):
     return {row.split()[0]: row for row in rows.splitlines()[1:]}, total.strip()
 
 
+def test_each_of_several_devices_has_all_models_on_it(foreseen):
+    """Weights add up, models take turns; a model on one of them counts there only."""
+    several = {key: value for key, value in XL.items() if key != "device"} | {"devices": ["cuda:0", "cuda:1"]}
+    _, total = checked(vqa=several, second={**XL, "role": "vqa", "device": "cuda:1"})
+
+    assert "cuda:0: 10.0 GB with the largest batches" in total
+    assert "cuda:1: 16.0 GB with the largest batches" in total
+
+
 def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     """As the command prints it: exit status 0, one row for each model."""
     monkeypatch.setattr(sys, "argv", ["scoregate-server", "--check"])
