@@ -1,1 +1,1 @@
-"""Images, frames and grids of them, and pixels as tensors."""
+"""Images, frames and grids of them, their resize, and pixels as tensors."""

@@ -7,9 +7,10 @@ import numpy as np
 import PIL.Image
 import torch
 
+from models.images.resize import Colour, resample, rows_go_first, taps_of
+
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
-STRIP = 256  # rows padded at a time
 MAX_ASPECT = 64  # longer side over shorter; the rest is far outside the centre crop
 
 
@@ -21,7 +22,7 @@ class Pixels:
     Attributes:
         pad: make a square by padding, else by cropping.
         columns_first: resize a tall picture in the order of Pillow before 13 and of the published VQAScores,
-            else in that of the installed Pillow.
+            else in that of Pillow 13.
         to_even: round the crop's offset like torchvision, else down.
     """
 
@@ -39,8 +40,13 @@ class Pixels:
             if self.pad
             else resize_and_crop(rgb, self.size, self.columns_first, self.to_even)
         )
-        pixels, normal = np.asarray(square), levels(self.mean, self.std)
-        return torch.from_numpy(np.stack([normal[:, c].take(pixels[:, :, c]) for c in range(3)]))
+        return normalised(square, self.mean, self.std)
+
+
+def normalised(pixels: np.ndarray, mean: tuple[float, ...], std: tuple[float, ...]) -> torch.Tensor:
+    """Scale pixels (3, H, W) to 0..1 and normalise them: float32."""
+    normal = levels(mean, std)
+    return torch.from_numpy(np.stack([normal[:, c].take(plane) for c, plane in enumerate(pixels)]))
 
 
 @cache
@@ -51,48 +57,36 @@ def levels(mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
     return normal
 
 
-def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: tuple[int, ...]) -> PIL.Image.Image:
+def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: Colour) -> np.ndarray:
     """
-    Pad *rgb* to a centred square, then resize it, without ever allocating the whole square.
+    Pad *rgb* to a centred square, then resize it, columns first: (3, size, size), uint8.
 
-    Bicubic resizing works on columns first, then on rows, each rounded to 8 bits, so the two passes can be
-    separate:
-    the first on strips (a 16000x1 picture would pad to 768 MB), the second on an image only *size* columns
-    wide.
+    The square is never allocated, of a 16000x1 picture it would take 768 MB: its edges are one colour, so the
+    weights of their pixels are added up.
     """
     side = max(rgb.size)
-    if rgb.width == rgb.height:
-        columns = rgb.resize((size, side), PIL.Image.Resampling.BICUBIC)
-        return columns.resize((size, size), PIL.Image.Resampling.BICUBIC)
-    left, top = (side - rgb.width) // 2, (side - rgb.height) // 2
-    columns = PIL.Image.new("RGB", (size, side), colour)
-    for start in range(0, rgb.height, STRIP):
-        rows = min(STRIP, rgb.height - start)
-        strip = PIL.Image.new("RGB", (side, rows), colour)
-        strip.paste(rgb.crop((0, start, rgb.width, start + rows)), (left, 0))
-        columns.paste(strip.resize((size, rows), PIL.Image.Resampling.BICUBIC), (0, top + start))
-    return columns.resize((size, size), PIL.Image.Resampling.BICUBIC)
+    across, down = (taps_of(side, size).inside((side - length) // 2, length) for length in rgb.size)
+    return resample(rgb, across, down, colour)
 
 
 def resize_and_crop(
     rgb: PIL.Image.Image, size: int, columns_first: bool, to_even: bool = False
-) -> PIL.Image.Image:
+) -> np.ndarray:
     """
-    Resize the shorter edge to *size*, then crop the centre.
+    Resize the shorter edge to *size*, then crop the centre: (3, size, size), uint8.
 
-    Pillow before 13 always resized columns first; Pillow 13 begins with the rows of a tall picture, with
-    other rounding.
+    Only pixels inside the crop are computed.  Pillow before 13 always resized columns first; Pillow 13
+    begins with the rows of a tall picture, with other rounding.
     """
     rgb = middle(rgb)
     short, long = sorted(rgb.size)
     scaled = int(size * long / short)
-    width, height = (size, scaled) if rgb.width <= rgb.height else (scaled, size)
-    if columns_first:
-        rgb = rgb.resize((width, rgb.height), PIL.Image.Resampling.BICUBIC)
-    resized = rgb.resize((width, height), PIL.Image.Resampling.BICUBIC)
-    margins = width - size, height - size
+    wanted = (size, scaled) if rgb.width <= rgb.height else (scaled, size)
+    margins = [length - size for length in wanted]
     left, top = (round(margin / 2) if to_even else margin // 2 for margin in margins)
-    return resized.crop((left, top, left + size, top + size))
+    across = taps_of(rgb.width, wanted[0]).part(left, left + size)
+    down = taps_of(rgb.height, wanted[1]).part(top, top + size)
+    return resample(rgb, across, down, rows_first=not columns_first and rows_go_first(rgb.size, wanted))
 
 
 def middle(rgb: PIL.Image.Image) -> PIL.Image.Image:

@@ -19,6 +19,7 @@ from models.checkpoints.weights import DTYPES
 from models.core.contract import CheckpointError
 from models.families.clip import transformers_layout
 from models.families.clip.fault import fault
+from models.families.clip.preprocessing import Preprocessing
 from models.families.clip.source import Found, has_own_layout
 from models.families.clip.tokenizer import named_tokenizer, own_tokenizer
 from models.sizing.dry_run import is_dry
@@ -68,23 +69,28 @@ def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | Non
     check_towers(found, config)
     options = {"precision": precision(config, dtype), "device": device, "image_resize_mode": resize_mode}
     if is_dry():
-        network, preprocess = without_weights(found, options)
+        network = without_weights(found, options)
     else:
         with warnings.catch_warnings():  # or open_clip would use the wrong activation
             warnings.filterwarnings("error", "QuickGELU mismatch")
-            network, preprocess = open_clip.create_model_from_pretrained(
-                found.open_clip_name, found.pretrained or None, weights_only=True, **options
+            network = open_clip.create_model_from_pretrained(
+                found.open_clip_name,
+                found.pretrained or None,
+                return_transform=False,
+                weights_only=True,
+                **options,
             )
-    crops = network.visual.preprocess_cfg["resize_mode"] == "shortest"
+    preprocess = Preprocessing.of(network.visual.preprocess_cfg)
+    crops = preprocess.resize_mode == "shortest"
     return Parts(network.eval(), preprocess, named_tokenizer(found, config), crops)
 
 
-def without_weights(found: Found, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Build network and preprocessing for a dry run.  Without the tag, which open_clip would download."""
-    network, _, preprocess = open_clip.create_model_and_transforms(
+def without_weights(found: Found, options: dict[str, Any]) -> Any:
+    """Build a network for a dry run.  Without the tag, which open_clip would download."""
+    network, *_ = open_clip.create_model_and_transforms(
         found.open_clip_name, load_weights=False, pretrained_text=False, **options
     )
-    return network, preprocess
+    return network
 
 
 def precision(config: dict[str, Any], dtype: str) -> str:

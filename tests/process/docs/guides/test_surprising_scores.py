@@ -54,4 +54,4 @@ def test_the_picture_shown_is_the_one_that_the_model_gets(module, size):
     image = PIL.Image.fromarray(noise)
     seen = module(PAGE, "as_seen.py").as_seen(saved(image, "PNG"))
 
-    assert np.array_equal(np.asarray(pad_and_resize(image, 336, (122, 116, 104))), np.asarray(seen))
+    assert np.array_equal(pad_and_resize(image, 336, (122, 116, 104)).transpose(1, 2, 0), np.asarray(seen))
