@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from time import perf_counter
 from typing import Any
@@ -24,17 +25,15 @@ from scoregate.connection import Connection, api_key_of, base_url_of
 from scoregate.items import Files, Item
 from scoregate.many import Many
 from scoregate.multipart import form
-from scoregate.progress import Progress
 from scoregate.requests import ScoreParams, given, names_of
 from scoregate.results import QuestionSet, Ranking, Report, Result, Score
-from scoregate.resume import Resume
 
 
 class AsyncClient:
     """
     Asynchronous version of `scoregate.Client`, with the same methods.
 
-        Event loops may share an instance: each gets its own connections.
+    Event loops may share an instance: each gets its own connections.
     """
 
     def __init__(
@@ -85,7 +84,18 @@ class AsyncClient:
         priority: str | None = None,
         timeout_s: float | None = None,
     ) -> Score:
-        """See `Client.score`."""
+        """
+        Score one picture.
+
+        Args:
+            image: one picture, or the frames of one scene as a list.
+            options: by metric, as in the service's API.
+            explain: fill `details` with the parts of the score.
+
+        Raises:
+            BadImage: the picture cannot be encoded, or the service cannot decode it.
+            ScoregateError: the request or the metric failed.
+        """
         params = ScoreParams([metric], options, explain, priority or self.priority)
         report = await self._report([Item(prompt, image)], params, timeout_s)
         return score_of(report, metric)
@@ -100,7 +110,19 @@ class AsyncClient:
         priority: str | None = None,
         timeout_s: float | None = None,
     ) -> Report:
-        """See `Client.score_items`."""
+        """
+        Score items in one request.
+
+        Errors of single metrics are in `Result.errors`: check `Report.partial`, or call
+        `Report.raise_for_errors`.
+
+        Args:
+            items: `Item`, or pairs (image, prompt); up to the service's limit, 128 by default.
+
+        Raises:
+            BadImage: a picture cannot be encoded; the error names the item.
+            ScoregateError: the request failed as a whole.
+        """
         params = ScoreParams(names_of(metrics), options, explain, priority or self.priority)
         return await self._report([Item.of(item) for item in items], params, timeout_s)
 
@@ -137,30 +159,10 @@ class AsyncClient:
             await asyncio.gather(*pending, return_exceptions=True)
             many.close()
 
-    def _many(
-        self,
-        pairs: Iterable[Item | tuple[Any, str]],
-        params: ScoreParams,
-        concurrency: int,
-        batch: int,
-        progress: bool,
-        resume: str | PathLike[str] | None,
-        allow_model_change: bool,
-    ) -> Many:
-        """Return a run of `score_many`."""
-        shown = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
-        kept = None if resume is None else Resume(resume, params, strict=self.strict)
-        return Many(
-            self._report_packed,
-            pairs,
-            params,
-            concurrency,
-            batch,
-            shown,
-            kept,
-            self.allow_urls,
-            allow_model_change,
-        )
+    @property
+    def _many(self) -> partial[Many]:
+        """`Many`, with the settings of this client."""
+        return partial(Many, self._report_packed, self.strict, self.allow_urls)
 
     async def rank(
         self,
@@ -178,7 +180,22 @@ class AsyncClient:
         priority: str | None = None,
         timeout_s: float | None = None,
     ) -> Ranking:
-        """See `Client.rank`."""
+        """
+        Rank pictures of one prompt, best first.
+
+        Args:
+            images: 1 to 64 pictures.
+            top_k, threshold: the pictures to accept; all by default.
+            cascade: `{"metric": "clipscore", "keep": 8}` ranks all by a cheap metric first, and only the best
+                by *metric*.
+            on_error: `raise`, or rank failed pictures last, accepted (`pass`) or not (`block`).
+            orient: `exif` applies the EXIF orientation; by default as the service is set.
+            on_deadline: `cheap` falls back to the cheap metric's order at the deadline; `fail` raises.
+
+        Raises:
+            Invalid: a picture failed, and *on_error* is `raise`.
+            ScoregateError: the request failed.
+        """
         pictures = list(images)
 
         def filled(files: Files) -> dict[str, Any]:
@@ -210,7 +227,12 @@ class AsyncClient:
         priority: str | None = None,
         timeout_s: float | None = None,
     ) -> list[QuestionSet]:
-        """See `Client.questions`."""
+        """
+        Return the question sets of prompts, written if missing; one that failed has an `error`.
+
+        Raises:
+            ScoregateError: no set could be written, or the request failed.
+        """
         wanted = [prompts] if isinstance(prompts, str) else list(prompts)
         content = json.dumps({"prompts": wanted, "style": style, "priority": priority or self.priority})
         time_s = self.timeout_s if timeout_s is None else timeout_s
@@ -218,25 +240,25 @@ class AsyncClient:
         return understood(lambda: question_sets_of(raw, len(wanted)))
 
     async def question_set(self, id: str) -> QuestionSet:
-        """See `Client.question_set`."""
+        """Return a stored question set.  Raises `UnknownQuestionSet`."""
         raw = await self._get(f"/questions/{quote(id, safe='')}")
         return understood(lambda: question_set_of(raw))
 
     async def models(self) -> dict[str, Any]:
-        """See `Client.models`."""
+        """Return the JSON of `GET /models`: models, metrics and limits."""
         return await self._get("/models")
 
     async def version(self) -> str:
-        """See `Client.version`."""
+        """Return the service's version, from its OpenAPI document."""
         raw = await self._get("/openapi.json")
         return understood(lambda: str(raw["info"]["version"]))
 
     async def health(self) -> dict[str, Any]:
-        """See `Client.health`."""
+        """Return the JSON of `GET /health`: the metrics that are ready, and why others are not."""
         return await self._get("/health")
 
     async def ready(self) -> tuple[bool, dict[str, Any]]:
-        """See `Client.ready`."""
+        """Return whether every required model serves, and the JSON of `GET /readyz`; without retries."""
         return await self._connection.probe("/readyz", self.timeout_s)
 
     async def _get(self, path: str) -> dict[str, Any]:

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from functools import wraps
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from scoregate.aio import AsyncClient
 from scoregate.items import Item
 from scoregate.portal import Portals
 from scoregate.requests import ScoreParams, names_of
-from scoregate.results import QuestionSet, Ranking, Report, Result, Score
+from scoregate.results import Result
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def blocking(
+    method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Client, P], T]:
+    """Return the method of `Client` that runs *method* in the client's portal, and returns its result."""
+
+    @wraps(method)
+    def wrapped(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._portals.here().run(method(self._inner, *args, **kwargs))
+
+    return wrapped
 
 
 class Client:
@@ -90,69 +104,15 @@ class Client:
         """Close this process's connections.  A later call opens new ones."""
         self._portals.close()
 
-    def score(
-        self,
-        image: Any,
-        prompt: str,
-        metric: str = "vqascore",
-        *,
-        options: Mapping[str, Any] | None = None,
-        explain: bool = False,
-        priority: str | None = None,
-        timeout_s: float | None = None,
-    ) -> Score:
-        """
-        Score one picture.
-
-        Args:
-            image: one picture, or the frames of one scene as a list.
-            options: by metric, as in the service's API.
-            explain: fill `details` with the parts of the score.
-
-        Raises:
-            BadImage: the picture cannot be encoded, or the service cannot decode it.
-            ScoregateError: the request or the metric failed.
-        """
-        return self._run(
-            self._inner.score(
-                image,
-                prompt,
-                metric,
-                options=options,
-                explain=explain,
-                priority=priority,
-                timeout_s=timeout_s,
-            )
-        )
-
-    def score_items(
-        self,
-        items: Iterable[Item | tuple[Any, str]],
-        metrics: Sequence[str] | str = ("vqascore",),
-        *,
-        options: Mapping[str, Any] | None = None,
-        explain: bool = False,
-        priority: str | None = None,
-        timeout_s: float | None = None,
-    ) -> Report:
-        """
-        Score items in one request.
-
-        Errors of single metrics are in `Result.errors`: check `Report.partial`, or call
-        `Report.raise_for_errors`.
-
-        Args:
-            items: `Item`, or pairs (image, prompt); up to the service's limit, 128 by default.
-
-        Raises:
-            BadImage: a picture cannot be encoded; the error names the item.
-            ScoregateError: the request failed as a whole.
-        """
-        return self._run(
-            self._inner.score_items(
-                items, metrics, options=options, explain=explain, priority=priority, timeout_s=timeout_s
-            )
-        )
+    score = blocking(AsyncClient.score)
+    score_items = blocking(AsyncClient.score_items)
+    rank = blocking(AsyncClient.rank)
+    questions = blocking(AsyncClient.questions)
+    question_set = blocking(AsyncClient.question_set)
+    models = blocking(AsyncClient.models)
+    version = blocking(AsyncClient.version)
+    health = blocking(AsyncClient.health)
+    ready = blocking(AsyncClient.ready)
 
     def score_many(
         self,
@@ -202,91 +162,3 @@ class Client:
             for future in pending:
                 future.cancel()
             many.close()
-
-    def rank(
-        self,
-        prompt: str,
-        images: Iterable[Any],
-        *,
-        metric: str = "vqascore",
-        top_k: int | None = None,
-        threshold: float | None = None,
-        cascade: Mapping[str, Any] | None = None,
-        on_error: str = "raise",
-        on_deadline: str = "fail",
-        orient: str | None = None,
-        options: Mapping[str, Any] | None = None,
-        priority: str | None = None,
-        timeout_s: float | None = None,
-    ) -> Ranking:
-        """
-        Rank pictures of one prompt, best first.
-
-        Args:
-            images: 1 to 64 pictures.
-            top_k, threshold: the pictures to accept; all by default.
-            cascade: `{"metric": "clipscore", "keep": 8}` ranks all by a cheap metric first, and only the best
-                by *metric*.
-            on_error: `raise`, or rank failed pictures last, accepted (`pass`) or not (`block`).
-            orient: `exif` applies the EXIF orientation; by default as the service is set.
-            on_deadline: `cheap` falls back to the cheap metric's order at the deadline; `fail` raises.
-
-        Raises:
-            Invalid: a picture failed, and *on_error* is `raise`.
-            ScoregateError: the request failed.
-        """
-        return self._run(
-            self._inner.rank(
-                prompt,
-                images,
-                metric=metric,
-                top_k=top_k,
-                threshold=threshold,
-                cascade=cascade,
-                on_error=on_error,
-                on_deadline=on_deadline,
-                orient=orient,
-                options=options,
-                priority=priority,
-                timeout_s=timeout_s,
-            )
-        )
-
-    def questions(
-        self,
-        prompts: Sequence[str] | str,
-        style: str = "dsg",
-        *,
-        priority: str | None = None,
-        timeout_s: float | None = None,
-    ) -> list[QuestionSet]:
-        """
-        Return the question sets of prompts, written if missing; one that failed has an `error`.
-
-        Raises:
-            ScoregateError: no set could be written, or the request failed.
-        """
-        return self._run(self._inner.questions(prompts, style, priority=priority, timeout_s=timeout_s))
-
-    def question_set(self, id: str) -> QuestionSet:
-        """Return a stored question set.  Raises `UnknownQuestionSet`."""
-        return self._run(self._inner.question_set(id))
-
-    def models(self) -> dict[str, Any]:
-        """Return the JSON of `GET /models`: models, metrics and limits."""
-        return self._run(self._inner.models())
-
-    def version(self) -> str:
-        """Return the service's version, from its OpenAPI document."""
-        return self._run(self._inner.version())
-
-    def health(self) -> dict[str, Any]:
-        """Return the JSON of `GET /health`: the metrics that are ready, and why others are not."""
-        return self._run(self._inner.health())
-
-    def ready(self) -> tuple[bool, dict[str, Any]]:
-        """Return whether every required model serves, and the JSON of `GET /readyz`; without retries."""
-        return self._run(self._inner.ready())
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self._portals.here().run(work)

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
 from scoregate.errors import KINDS, BadImage, Invalid, ModelChanged, ScoregateError
@@ -39,6 +40,7 @@ class Many:
 
     Args:
         send: sends one request of encoded items.
+        strict: the scores of an earlier run may have no warnings.
         concurrency: concurrent requests.
         batch: items of a request.
         allow_model_change: continue if the models change.
@@ -47,21 +49,23 @@ class Many:
     def __init__(
         self,
         send: Send,
+        strict: bool,
+        allow_urls: bool,
         pairs: Iterable[Item | tuple[Any, str]],
         params: ScoreParams,
         concurrency: int,
         batch: int,
-        progress: Progress | None,
-        resume: Resume | None,
-        allow_urls: bool,
-        allow_model_change: bool = False,
+        progress: bool,
+        resume: str | PathLike[str] | None,
+        allow_model_change: bool,
     ) -> None:
         if concurrency < 1 or batch < 1:
             raise ValueError("concurrency and batch must be at least 1")
         self._send, self._pairs, self._params, self._batch = send, pairs, params, batch
-        self._progress, self._resume, self._allow_urls = progress, resume, allow_urls
-        self._allow_model_change = allow_model_change
-        self._models = resume.models if resume else {}  # that gave the scores so far
+        self._allow_urls, self._allow_model_change = allow_urls, allow_model_change
+        self._progress = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
+        self._resume = None if resume is None else Resume(resume, params, strict=strict)
+        self._models = self._resume.models if self._resume else {}  # that gave the scores so far
         self._turns = asyncio.Semaphore(concurrency)
         self.ahead = 2 * concurrency  # so that one slow request does not idle the others
 
