@@ -42,7 +42,7 @@ values' own go before them.  Only the gateway asks others, so that only it has s
 - {name: SCOREGATE_SERVER__PORT, value: "8000"}
 - {name: SCOREGATE_SERVER__METRICS_PORT, value: "9000"}
 {{- if .Values.secrets.apiKeys }}
-- {name: SCOREGATE_SERVER__API_KEYS_FILE, value: /etc/scoregate-keys/keys.txt}
+- {name: SCOREGATE_SERVER__API_KEYS_FILE, value: /etc/scoregate-keys/keys.toml}
 {{- end }}
 {{- if and .Values.questionLlm.enabled .Values.secrets.vllm }}
 - name: VLLM_API_KEY

@@ -46,7 +46,7 @@ class FakeService:
     @property
     def keys(self) -> Path:
         """The file of its API keys, where it has any."""
-        return self.directory / "keys"
+        return self.directory / "keys.toml"
 
 
 @contextmanager
@@ -69,13 +69,13 @@ def fake_service(directory: Path, *, ready: bool = True, **settings: str) -> Ite
 
 @contextmanager
 def locked_service(directory: Path) -> Iterator[FakeService]:
-    """Yield one that takes `KEY`, which has a quota; tests add lines of their own to its file."""
-    keys = directory / "keys"
-    keys.write_text(key_line("tests", KEY, f"quota={QUOTA}"), "utf-8")
+    """Yield one that takes `KEY`, which has a quota; tests add tables of their own to its file."""
+    keys = directory / "keys.toml"
+    keys.write_text(key_table("tests", KEY, f"quota = {QUOTA}"), "utf-8")
     with fake_service(directory, SCOREGATE_SERVER__API_KEYS_FILE=str(keys)) as running:
         yield running
 
 
-def key_line(name: str, key: str, *limits: str) -> str:
-    """Return the line of a file of keys."""
-    return " ".join([f"{name}:{hashlib.sha256(key.encode()).hexdigest()}", *limits]) + "\n"
+def key_table(name: str, key: str, *limits: str) -> str:
+    """Return the table of a key in a file of keys."""
+    return "\n".join([f"[{name}]", f'sha256 = "{hashlib.sha256(key.encode()).hexdigest()}"', *limits]) + "\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from tests.support.fake_service import FakeService, key_line, locked_service
+from tests.support.fake_service import FakeService, key_table, locked_service
 from tests.support.paths import ROOT
 from tests.support.service import until
 
@@ -25,7 +25,7 @@ LIMIT_S = 3600
 def openapi(service: FakeService) -> dict[str, Any]:
     """Return the document of a service with keys; `KEY` becomes one of them."""
     with service.keys.open("a", encoding="utf-8") as keys:
-        keys.write(key_line("fuzz", KEY))
+        keys.write(key_table("fuzz", KEY))
 
     def described() -> httpx.Response:
         return httpx.get(

@@ -7,7 +7,7 @@ import subprocess
 import httpx
 import pytest
 
-from tests.support.fake_service import key_line
+from tests.support.fake_service import key_table
 from tests.support.packages import files_of
 from tests.support.pages import page
 from tests.support.service import until
@@ -32,7 +32,7 @@ def test_a_key_is_replaced_while_the_service_runs(locked_service, scripts):
     """The new one works beside the old one, then the old one is refused; nothing is restarted."""
     file = locked_service.keys
     with file.open("a", encoding="utf-8") as keys:
-        keys.write(f"# ours\n{key_line('trainer', 'old', 'lanes=bulk')}")
+        keys.write("# ours\n" + key_table("trainer", "old", 'lanes = ["bulk"]'))
     os.chmod(file, 0o640)
     with httpx.Client(base_url=locked_service.url, timeout=60, trust_env=False) as client:
 
