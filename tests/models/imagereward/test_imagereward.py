@@ -1,7 +1,6 @@
 """ImageReward: the numbers of its authors' package, on a small random checkpoint in the published layout."""
 
 import re
-import shutil
 
 import pytest
 import torch
@@ -14,43 +13,18 @@ from models.core.settings import Batch
 from models.families.imagereward.model import ImageReward
 from models.families.imagereward.tokenizer import LENGTH
 from models.families.registry import families
-from models.images.image import Image
 from models.sizing.dry_run import dry_run
+from tests.models.imagereward.golden import CALLS, ON_THE_CPU, PICTURES, PROMPTS, SAID, rewards
 from tests.support.imagereward_checkpoints import (
-    GOLDEN,
-    golden,
-    imagereward,
     published,
     tensors,
 )
 from tests.support.pages import section
 
-SAID = golden()
-PROMPTS = [prompt["text"] for prompt in SAID["prompts"]]
-PICTURES = {path.name: Image(path.read_bytes()) for path in (GOLDEN / "images").iterdir()}
-CALLS = [RewardCall(PICTURES[row["image"]], PROMPTS[row["prompt"]]) for row in SAID["scores"]]
-ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The checkpoint, to be read only."""
-    return imagereward(tmp_path_factory.mktemp("golden"))
-
 
 @pytest.fixture(scope="module")
 def model(whole):
     return ImageReward(whole, **ON_THE_CPU)
-
-
-@pytest.fixture
-def checkpoint(whole, tmp_path):
-    """A copy of one's own, to be spoiled."""
-    return shutil.copytree(whole, tmp_path / "reward")
-
-
-def rewards(model, *calls):
-    return [outcome.value for outcome in model.score([model.prepare(call) for call in calls])]
 
 
 # --- the numbers of the authors' package --------------------------------------------------------

@@ -1,37 +1,18 @@
 """The files of an ImageReward: other forms with the same content, and those that cannot be used."""
 
-import shutil
-
 import pytest
 import torch
 from transformers import BertTokenizer
 
 from models.core.contract import CheckpointError
 from models.families.imagereward.model import ImageReward
-from tests.models.test_imagereward import CALLS, ON_THE_CPU, SAID
+from tests.models.imagereward.golden import CALLS, ON_THE_CPU, SAID, rewards
 from tests.support.imagereward_checkpoints import (
     as_safetensors,
     configure,
-    imagereward,
     tensors,
 )
 from tests.support.nli_checkpoints import save_words
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The checkpoint, to be read only."""
-    return imagereward(tmp_path_factory.mktemp("golden"))
-
-
-@pytest.fixture
-def checkpoint(whole, tmp_path):
-    """A copy of one's own, to be spoiled."""
-    return shutil.copytree(whole, tmp_path / "reward")
-
-
-def rewards(model, *calls):
-    return [outcome.value for outcome in model.score([model.prepare(call) for call in calls])]
 
 
 def before_pytorch_1_6(directory):
