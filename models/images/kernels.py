@@ -1,5 +1,5 @@
 """
-The loops of the resize, compiled by numba at import: weighted sums of lines of pixels (ADR 0029).
+The loops of the resize, compiled by numba at import: weighted sums of lines of pixels (ADR 0028).
 
 They run without the GIL, on one thread, and share nothing.  A machine without a writable place for numba's
 cache compiles at each start.

@@ -2,7 +2,7 @@
 Pillow's resize of RGB pictures, equal to the bit, in about a quarter of its time.
 
 Pillow weighs 8-bit pixels by whole numbers, first along one axis, then along the other, each rounded to 8
-bits.  Whole numbers have no order of summation, so any loops give its pixels (ADR 0029).
+bits.  Whole numbers have no order of summation, so any loops give its pixels (ADR 0028).
 """
 
 from dataclasses import dataclass
