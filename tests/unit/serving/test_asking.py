@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from models.core.calls import LikelihoodCall
 from models.core.outcomes import Likelihood
 from service.core.errors import Draining
 from service.serving.cache.memory import OutcomeCache
@@ -119,3 +120,50 @@ async def test_a_call_that_the_backend_cancels_tells_that_the_service_ends():
         await busy
 
     assert [Draining] == [type(outcome) for outcome in outcomes]
+
+
+async def test_a_bulk_call_without_a_caller_is_not_kept_once_the_handle_is_closed():
+    """Nobody could come back for it."""
+    async with serving() as (handle, model, later, _):
+        busy = await held(handle, model)
+        task, _ = asking(handle, call(), lane="bulk")
+        await until(lambda: handle.under_way == 2)
+        await handle.aclose()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        left = later.left, handle.under_way
+        model.hold.set()
+        await busy
+
+    assert ([], 1) == left
+
+
+async def test_an_outcome_that_may_not_be_kept_is_in_no_cache():
+    """Such as a text that the question LLM wrote: question sets have a store of their own."""
+
+    class OnlyOnce(LikelihoodCall):
+        cacheable = False
+
+    cache = OutcomeCache(10**6)
+    async with serving(cache) as (handle, _, _, _):
+        await asking(handle, OnlyOnce(call().image, "Is it?"))[0]
+        without = len(cache)
+        await asking(handle, call())[0]
+
+    assert (0, 1) == (without, len(cache))
+
+
+async def test_the_backend_gets_the_id_of_the_request():
+    """A server behind it writes the id into its own log."""
+    async with serving() as (handle, _, _, _):
+        start, ids = handle.backend.start, []
+
+        def watched(*arguments, request_id, **more):
+            ids.append(request_id)
+            return start(*arguments, request_id=request_id, **more)
+
+        handle.backend.start = watched
+        _, asked = task = asking(handle, call())
+        await task[0]
+
+    assert [asked.request_id] == ids

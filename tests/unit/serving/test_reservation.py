@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.serving.reservation import Reservation
+from service.serving.reservation import Reservation, Reservations
 
 
 def test_each_part_that_begins_gives_back_its_share():
@@ -29,3 +29,15 @@ def test_no_more_is_given_back_than_was_reserved(parts):
     reservation.close()
 
     assert 0.0 == reserved["bulk"]
+
+
+def test_a_request_on_several_replicas_gives_back_on_each_of_them():
+    """As a part begins, and as the request ends."""
+    replicas = [{"bulk": 0.0}, {"bulk": 2.0}]
+    request = Reservations([Reservation(reserved, "bulk", 10.0, parts=2) for reserved in replicas])
+    request.begin_part()
+    begun = [reserved["bulk"] for reserved in replicas]
+    request.close()
+
+    assert [5.0, 7.0] == begun
+    assert [0.0, 2.0] == [reserved["bulk"] for reserved in replicas]

@@ -82,4 +82,5 @@ def test_a_callback_that_fails_keeps_nobody_from_being_told(caplog):
     promise.set_result(1)
 
     assert ["first", "last"] == told
+    assert ["a callback failed"] == caplog.messages
     assert [ZeroDivisionError] == [record.exc_info[0] for record in caplog.records]
