@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scoregate import Client
+from scoregate.cli.main import main
 
 Answer = Callable[[httpx.Request], httpx.Response]
 
@@ -51,3 +52,17 @@ def written(tmp_path):
         return str(path)
 
     return write
+
+
+@pytest.fixture
+def refused(capsys):
+    """The one line with which a command refuses, with status 2."""
+
+    def refused(*arguments):
+        assert 2 == main([*map(str, arguments)])
+        out, err = capsys.readouterr()
+        assert not out
+        [line] = err.splitlines()
+        return line
+
+    return refused

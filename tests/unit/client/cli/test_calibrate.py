@@ -21,20 +21,6 @@ def calibrate(capsys):
     return calibrate
 
 
-@pytest.fixture
-def refused(capsys):
-    """The one line with which the command refuses, with status 2."""
-
-    def refused(*arguments):
-        assert 2 == main(["calibrate", *arguments])
-        out, err = capsys.readouterr()
-        assert not out
-        [line] = err.splitlines()
-        return line
-
-    return refused
-
-
 @pytest.mark.parametrize("name", ["scores.jsonl", "scores.csv", "scores.parquet"])
 def test_the_threshold_passes_the_share_that_is_wanted(written, calibrate, name):
     """From a file of any kind; the count is there with its interval."""
@@ -160,13 +146,13 @@ def test_text_says_the_threshold_in_full(written, capsys):
 )
 def test_what_says_nothing_is_refused_with_one_line(written, refused, rows, arguments, said):
     """The status is 2, and nothing is printed that looks like a result."""
-    assert said in refused(written(rows), *arguments)
+    assert said in refused("calibrate", written(rows), *arguments)
 
 
 @pytest.mark.parametrize(("name", "said"), [("none.csv", "No such file"), ("scores.xls", "must end in")])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path, refused, name, said):
     """It is missing, or of a kind that is not known."""
-    assert said in refused(str(tmp_path / name))
+    assert said in refused("calibrate", str(tmp_path / name))
 
 
 @pytest.mark.parametrize("text", ["1.1", "-0.1", "many", "1/0"])

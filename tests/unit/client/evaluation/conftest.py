@@ -21,17 +21,3 @@ def evaluate(capsys):
         return json.loads(out)
 
     return evaluate
-
-
-@pytest.fixture
-def refused(capsys):
-    """The one line with which the command refuses, with status 2."""
-
-    def refused(*arguments):
-        assert 2 == main(["evaluate", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        assert not out
-        [line] = err.splitlines()
-        return line
-
-    return refused

@@ -116,7 +116,7 @@ def test_a_column_that_says_nothing_is_refused_by_name(written, refused, name, c
     """With status 2 and one line."""
     rows = [row | change for row in ROWS]
 
-    assert said in refused(*call(name, written(rows)))
+    assert said in refused("evaluate", *call(name, written(rows)))
 
 
 @pytest.mark.parametrize(
@@ -160,4 +160,4 @@ def test_without_the_extra_one_line_says_what_to_install(written, refused, monke
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "scipy", None)
 
-    assert "pip install 'scoregate-client[evaluate]'" in refused(*call("auroc", written(ROWS)))
+    assert "pip install 'scoregate-client[evaluate]'" in refused("evaluate", *call("auroc", written(ROWS)))

@@ -97,4 +97,6 @@ def test_a_picture_that_is_there_twice_is_refused(written, refused):
     """It would count twice."""
     row = {"filename": "a.png", "tag": "colors", "prompt": "x", "correct": True}
 
-    assert "column filename: a.png has 2 rows" in refused("geneval", "--results", written([row, row]))
+    assert "column filename: a.png has 2 rows" in refused(
+        "evaluate", "geneval", "--results", written([row, row])
+    )

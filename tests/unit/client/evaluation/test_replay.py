@@ -24,19 +24,6 @@ def replay(capsys):
     return replay
 
 
-@pytest.fixture
-def refused(capsys):
-    """The line that the command ends with."""
-
-    def refused(*arguments):
-        assert 2 == main(["replay", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        assert not out
-        return err
-
-    return refused
-
-
 @pytest.mark.parametrize(
     ("dependencies", "expected"),
     [
@@ -112,7 +99,9 @@ def test_files_that_give_no_number_are_refused(refused, tmp_path, answers, ratin
     for name, text in (("answers.csv", answers), ("ratings.csv", ratings)):
         (tmp_path / name).write_text(text, "utf-8")
 
-    said = refused("dsg", "--answers", tmp_path / "answers.csv", "--likert", tmp_path / "ratings.csv")
+    said = refused(
+        "replay", "dsg", "--answers", tmp_path / "answers.csv", "--likert", tmp_path / "ratings.csv"
+    )
     assert line in said
 
 
@@ -121,7 +110,7 @@ def test_an_evaluation_without_answers_names_the_field(refused, tmp_path):
     file = tmp_path / "questions.json"
     file.write_text('{"question_details": {"one": {"q": {"answer": "yes"}}}}', "utf-8")
 
-    assert "question_details.one.q.choices: Field required" in refused("tifa", "--answers", file)
+    assert "question_details.one.q.choices: Field required" in refused("replay", "tifa", "--answers", file)
 
 
 @pytest.mark.parametrize(
@@ -134,5 +123,5 @@ def test_a_missing_package_is_named(refused, monkeypatch, missing, package):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
 
-    line = refused("vq2", "--answers", "answers.csv", "--likert", "ratings.csv")
-    assert f"scoregate: replay needs {missing}, which {package} of the same checkout brings\n" == line
+    line = refused("replay", "vq2", "--answers", "answers.csv", "--likert", "ratings.csv")
+    assert f"scoregate: replay needs {missing}, which {package} of the same checkout brings" == line
