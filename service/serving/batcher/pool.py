@@ -7,18 +7,17 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, Self
+from typing import Self
 
-from models.core.contract import Model, ModelError, Prepared
-from models.core.outcomes import CallResult
+from models.core.contract import Model, Prepared
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.core.lanes import LANES
 from service.observability.instruments import Instruments
 from service.serving.batcher.batch import QueuedCall
-from service.serving.batcher.batch_span import batch_span
 from service.serving.batcher.cpu_policy import compute_on_one_core
 from service.serving.batcher.device import Device
-from service.serving.batcher.execution_slot import ExecutionSlot, is_out_of_memory
+from service.serving.batcher.execution_slot import ExecutionSlot
+from service.serving.batcher.runner import BatchRunner, Broken
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.batcher.warm_up import warm_up
 
@@ -27,10 +26,6 @@ log = logging.getLogger("scoregate.device")
 LOSSES = 2  # devices that fail permanently while they run a call; then it is not retried
 
 LocalModel = HostedModel[Model]
-
-
-class Broken(Exception):
-    """The example call, which worked at the start, fails now."""
 
 
 class Pool:
@@ -55,6 +50,7 @@ class Pool:
         self.residents, self.devices = tuple(residents), tuple(devices) or (Device(),)
         self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
         self.scheduler = Scheduler(self.residents, clock())
+        self._runner = BatchRunner(self.scheduler, instruments, clock)
         self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
         self._ended = asyncio.Event()  # set for a moment when a batch ends
         self._closed = self._leaving = False
@@ -192,7 +188,7 @@ class Pool:
         slot.since, share = self.clock(), 1.0
         try:
             with device.assign(batch, slot, self.residents) as share:
-                await self._score(batch, batch.calls, slot, share)
+                await self._runner.score(batch, batch.calls, slot, share)
         except Broken as exc:
             self._take_out(device, batch, exc)
         except BaseException:  # no caller may wait forever
@@ -254,65 +250,3 @@ class Pool:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds if seconds < inf else None):
                 await self._work.wait()
-
-    async def _score(
-        self, batch: RunningBatch[Model], calls: list[QueuedCall], slot: ExecutionSlot, share: float
-    ) -> None:
-        """
-        Run *calls* of a batch and answer them; after an exception, run halves until the bad call is alone.
-
-        Args:
-            share: of the device.  The cost model learns nothing from a batch without one: it shares its
-                cores with others.
-        """
-        resident, began = batch.resident, self.clock()
-        cost = sum(call.prepared.cost for call in calls)
-        for call in calls:
-            call.begin(began)
-        try:
-            with batch_span(calls, resident.name):
-                outcomes = await slot.score(batch.copy, [call.prepared for call in calls])
-            if len(outcomes) != len(calls):
-                raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
-        except Exception as exc:
-            if is_out_of_memory(exc):
-                resident.queue.ran_out_of_memory(cost)
-                self._instruments.out_of_memory.labels(resident.name).inc()
-            if len(calls) > 1 and not isinstance(exc, ModelFault):
-                middle = len(calls) // 2
-                await self._score(batch, calls[:middle], slot, share)
-                await self._score(batch, calls[middle:], slot, share)
-                return
-            log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
-            await self._check(batch, slot, exc)
-            outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(calls)
-        else:
-            if share:
-                resident.queue.finished(cost, share * (self.clock() - began), batch.gap_s)
-        self._answer(resident.name, calls, outcomes, self.clock() - began)
-        slot.since = self.clock()
-
-    async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
-        """Raise `Broken` if the example call, which worked at the start, fails now."""
-        try:
-            example = batch.copy.prepare(batch.copy.example())
-            [outcome] = await slot.score(batch.copy, [example])
-        except Exception as worse:
-            outcome = worse
-        if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
-            fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
-            raise Broken(
-                f"the model {batch.resident.name} fails on every call since this error: {fault}"
-            ) from exc
-
-    def _answer(self, name: str, calls: list[QueuedCall], outcomes: Sequence[Any], ran_s: float) -> None:
-        self.scheduler.answered(self.clock())
-        self._instruments.count_batch(name, len(calls), ran_s)
-        for call, outcome in zip(calls, outcomes, strict=True):
-            if isinstance(outcome, ModelError):
-                outcome = ModelFault(str(outcome))
-            elif isinstance(outcome, CallResult) and not outcome.is_finite():
-                outcome = ModelFault(f"the model {name} returned a number that is not finite")
-            gone = call.result.done()
-            self._instruments.count_call(name, call.lane, outcome, call.waited_s, gone=gone)
-            call.answer(outcome, ran_s)

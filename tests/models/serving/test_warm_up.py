@@ -28,9 +28,6 @@ class Counting(FakeVqa):
     def example(self):
         return RewardCall(None)
 
-    def prepare(self, call):
-        return super().prepare("a call")
-
     def answer(self, call):
         return Reward((next(self._numbers),))
 

@@ -1,0 +1,91 @@
+"""Running one batch: its calls are answered, in halves if it fails."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from models.core.contract import Model, ModelError
+from models.core.outcomes import CallResult
+from service.core.errors import ModelFault
+from service.observability.instruments import Instruments
+from service.serving.batcher.batch import QueuedCall
+from service.serving.batcher.batch_span import batch_span
+from service.serving.batcher.execution_slot import ExecutionSlot, is_out_of_memory
+from service.serving.batcher.scheduler import RunningBatch, Scheduler
+
+log = logging.getLogger("scoregate.device")
+
+
+class Broken(Exception):
+    """The example call, which worked at the start, fails now."""
+
+
+class BatchRunner:
+    """Runs batches on execution slots, and answers their calls on the event loop."""
+
+    def __init__(
+        self, scheduler: Scheduler[Model], instruments: Instruments, clock: Callable[[], float]
+    ) -> None:
+        self._scheduler, self._instruments, self._clock = scheduler, instruments, clock
+
+    async def score(
+        self, batch: RunningBatch[Model], calls: list[QueuedCall], slot: ExecutionSlot, share: float
+    ) -> None:
+        """
+        Run *calls* of a batch and answer them; after an exception, run halves until the bad call is alone.
+
+        Args:
+            share: of the device.  The cost model learns nothing from a batch without one: it shares its
+                cores with others.
+        """
+        resident, began = batch.resident, self._clock()
+        cost = sum(call.prepared.cost for call in calls)
+        for call in calls:
+            call.begin(began)
+        try:
+            with batch_span(calls, resident.name):
+                outcomes = await slot.score(batch.copy, [call.prepared for call in calls])
+            if len(outcomes) != len(calls):
+                raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
+        except Exception as exc:
+            if is_out_of_memory(exc):
+                resident.queue.ran_out_of_memory(cost)
+                self._instruments.out_of_memory.labels(resident.name).inc()
+            if len(calls) > 1 and not isinstance(exc, ModelFault):
+                middle = len(calls) // 2
+                await self.score(batch, calls[:middle], slot, share)
+                await self.score(batch, calls[middle:], slot, share)
+                return
+            log.error("batch failed", extra={"model": resident.name}, exc_info=exc)
+            await self._check(batch, slot, exc)
+            outcomes = [ModelFault(f"the model {resident.name} failed on this call")] * len(calls)
+        else:
+            if share:
+                resident.queue.finished(cost, share * (self._clock() - began), batch.gap_s)
+        self._answer(resident.name, calls, outcomes, self._clock() - began)
+        slot.since = self._clock()
+
+    async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
+        """Raise `Broken` if the example call, which worked at the start, fails now."""
+        try:
+            example = batch.copy.prepare(batch.copy.example())
+            [outcome] = await slot.score(batch.copy, [example])
+        except Exception as worse:
+            outcome = worse
+        if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
+            fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
+            raise Broken(
+                f"the model {batch.resident.name} fails on every call since this error: {fault}"
+            ) from exc
+
+    def _answer(self, name: str, calls: list[QueuedCall], outcomes: Sequence[Any], ran_s: float) -> None:
+        self._scheduler.answered(self._clock())
+        self._instruments.count_batch(name, len(calls), ran_s)
+        for call, outcome in zip(calls, outcomes, strict=True):
+            if isinstance(outcome, ModelError):
+                outcome = ModelFault(str(outcome))
+            elif isinstance(outcome, CallResult) and not outcome.is_finite():
+                outcome = ModelFault(f"the model {name} returned a number that is not finite")
+            gone = call.result.done()
+            self._instruments.count_call(name, call.lane, outcome, call.waited_s, gone=gone)
+            call.answer(outcome, ran_s)
