@@ -1,9 +1,11 @@
 """The real app around fake models, and a web server in threads."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from service.web.routes import document
 from tests.support.app import fakes, serve, shared_apps
 from tests.support.large_requests import opened
 from tests.support.nothing import nothing_started
@@ -16,4 +18,22 @@ __all__ = ["fakes", "held", "make_httpserver", "opened", "serve", "shared_apps"]
 def _in_process() -> Iterator[None]:
     """Fail where a process is started or torch is loaded: this tier needs neither."""
     with nothing_started(("torch",)):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _described_once() -> Iterator[None]:
+    """Build the OpenAPI document of equal apps once: it takes as long as many tests."""
+    build, built = document.openapi, {}
+
+    def once(service: Any, requests: Any, routes: Any) -> dict[str, Any]:
+        served = getattr(service, "engine", service).metrics
+        parts = [requests, *service.metrics.values(), *routes]
+        key = (*map(id, parts), *served, bool(service.settings.server.api_keys_file))
+        if key not in built:
+            built[key] = build(service, requests, routes), parts  # they stay, and so do their ids
+        return built[key][0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(document, "openapi", once)
         yield
