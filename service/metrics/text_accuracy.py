@@ -103,5 +103,5 @@ def filled(clean: Sequence[Tally | None]) -> list[Tally]:
     for tally in clean:
         ends.append(max(found for found in (tally, wrong) if found is not None))
         opened = tally.add(0, 1) if tally is not None else None
-        wrong = max((found for found in (wrong, opened) if found is not None), default=None)
+        wrong = max(found for found in (wrong, opened) if found is not None)
     return ends

@@ -178,3 +178,12 @@ async def test_a_threshold_that_is_no_probability_is_refused(serve):
 
     assert 422 == refused.status_code
     assert "/options/gecko/nli_threshold" in refused.text
+
+
+@pytest.mark.usefixtures("seen")
+async def test_a_question_with_choices_is_asked_in_the_requests_words(serve, fakes):
+    """The default is the model's own template."""
+    async with serve() as client:
+        await scored(client, "gecko", item(PROMPT), question_set=[COLOUR], question="Say: {}")
+
+    assert ["Say: What color is the dog?"] == [call.question for call in fakes["vqa"].calls]

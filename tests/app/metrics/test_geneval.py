@@ -68,6 +68,16 @@ async def test_counting_asks_for_surer_objects_than_other_tasks(serve, detector)
     assert 1.0 == seen["scores"]["geneval"]
 
 
+async def test_colours_matter_only_if_enough_objects_count(serve, detector):
+    """In counting, one at 0.9 does not."""
+    detector.found = (detection("dog", 0.9), detection("dog", 0.95))
+    red = {"tag": "counting", "include": [{"class": "dog", "count": 2, "color": "red"}]}
+    async with serve() as client:
+        found = await scored(client, "two red dogs", picture(("red", (0, 0, SIZE, SIZE))), **red)
+
+    assert [None, None] == [each["color"] for each in found["details"]["geneval"]["boxes"]]
+
+
 async def test_a_colour_is_that_of_the_objects_pixels_alone(serve, detector):
     """A small red dog before a blue wall: what is not the dog is grey for CLIP."""
     box = (8, 8, 40, 40)
@@ -120,12 +130,16 @@ async def test_the_rule_for_positions_is_an_option(serve, detector):
     """Mostly above, and a little to the left."""
     detector.found = (detection("dog", box=(0, 0, 10, 10)), detection("cat", box=(6, 20, 16, 30)))
     async with serve() as client:
-        verdicts = [
-            (await scored(client, "a photo of a dog left of a cat", position_rule=rule))["scores"]["geneval"]
+        found = [
+            await scored(client, "a photo of a dog left of a cat", position_rule=rule)
             for rule in ("released", "paper")
         ]
 
-    assert [0.0, 1.0] == verdicts
+    assert [0.0, 1.0] == [each["scores"]["geneval"] for each in found]
+    shown = [each["details"]["geneval"] for each in found]
+    assert [("released", False), ("paper", True)] == [
+        (each["position_rule"], each["strict"]) for each in shown
+    ]
 
 
 async def test_a_detector_that_finds_anything_is_told_all_classes(serve, detector):

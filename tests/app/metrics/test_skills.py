@@ -199,3 +199,23 @@ async def test_questions_are_written_with_skill_and_phrase(serve):
     assert ("entities/object/presence", "red dog") == tuple(
         made["questions"][0][name] for name in ("kind", "phrase")
     )
+
+
+async def test_the_mean_may_be_that_of_the_questions_and_each_names_its_skill(serve, say):
+    """Two of three, where the skills' means are a half and 1."""
+    say["Is there a dog?"] = "No"
+    async with serve() as client:
+        result = await scored(client, "skills", item(PROMPT), question_set=[DOG, RED, ONE], mean="questions")
+
+    assert 2 / 3 == pytest.approx(result["scores"]["skills"])
+    asked = result["details"]["skills"]["questions"]
+    assert ["entities", "attributes", "entities"] == [question["skill"] for question in asked]
+
+
+async def test_a_question_that_was_cut_and_text_that_nobody_reads_are_two_warnings(serve, fakes):
+    """One does not hide the other."""
+    fakes["vqa"].answer = lambda call: Choices(((-0.1,), (-2.0,), (-3.0,)), truncated=True)
+    async with serve() as client:
+        _, warnings = await noted(client, "skills", item(PROMPT), question_set=[SIGN])
+
+    assert 2 == len(warnings)

@@ -49,7 +49,7 @@ async def test_a_pair_is_asked_in_the_papers_words_or_in_the_requests(serve, fak
         'is "a red dog" true for "What is there?" in this image?',
         "Q: Is {answer} it? A: {question}",
     ] == [call.question for call in fakes["vqa"].calls]
-    assert {LikelihoodCall} == {type(call) for call in fakes["vqa"].calls}
+    assert {(LikelihoodCall, "Yes")} == {(type(call), call.answer) for call in fakes["vqa"].calls}
 
 
 @pytest.mark.parametrize("template", ["{}", "{answer}?", "{question}?", ""])
@@ -61,6 +61,7 @@ async def test_a_template_without_both_places_is_refused(serve, template):
 
     assert 422 == refused.status_code
     assert "/options/vq2/question" in refused.text
+    assert "must contain {answer} and {question}, where they go" in refused.text or not template
 
 
 async def test_a_question_may_have_two_answers_and_a_pair_not_be_there_twice(serve):

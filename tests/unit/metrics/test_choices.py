@@ -7,7 +7,8 @@ import pytest
 from models.core.calls import ChoiceCall, LikelihoodCall
 from models.core.outcomes import Choices, Likelihood
 from models.families.fake import GREY
-from service.metrics.common.choices import YES_NO_QUESTION, Answered, call, log_likelihoods
+from service.core.errors import Invalid
+from service.metrics.common.choices import YES_NO_QUESTION, Answered, answered, call, log_likelihoods
 from service.questions.sets import Question
 
 COLOUR = Question(1, "What color is it?", expected="red", choices=("red", "dark blue"))
@@ -45,3 +46,10 @@ def test_probabilities_are_shares_among_the_choices():
 
     assert {"red": 0.75, "dark blue": 0.25} == pytest.approx(answered.probabilities)
     assert "red" == answered.answer
+
+
+@pytest.mark.anyio
+async def test_a_question_without_choices_is_refused_by_its_number():
+    """Before any call."""
+    with pytest.raises(Invalid, match=r"^question_set: question 3 has no choices$"):
+        await answered(None, GREY, [THERE, Question(3, "What is it?")], None)

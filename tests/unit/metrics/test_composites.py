@@ -7,7 +7,8 @@ import pytest
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.assignment import assign
-from service.metrics.common.composites import composites
+from service.metrics.common.composites import CompositeDetails, Part, composite, composites, lack, total
+from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.metrics.common.registry import own
 from service.wiring.load import load_settings
 
@@ -104,3 +105,41 @@ def test_a_variable_may_set_a_part(tmp_path):
     settings = load_settings(profile, {"SCOREGATE_COMPOSITES__REWARD__CLIPSCORE__WEIGHT": "0.25"})
 
     assert 0.25 == settings.composites["reward"]["clipscore"].weight
+
+
+def test_a_sum_has_the_worst_cache_status_of_its_parts_and_names_the_part_of_a_warning():
+    """It is as new as its newest part."""
+    parts = made(reward={"vqascore": {"weight": 2}, "clipscore": {"weight": 1}})["reward"].parts
+    results = {"vqascore": Score(0.5, {}, "hit", ("odd",)), "clipscore": Score(0.25, {}, "miss", ("even",))}
+    found = total(parts, results)
+
+    assert (1.25, "miss") == (found.value, found.cache)
+    assert ["vqascore: odd", "clipscore: even"] == [note.text for note in found.notes]
+
+
+def test_a_composite_uses_what_its_parts_use_with_their_options():
+    """Optional roles, the pictures beside the image, and the direction if all parts have it."""
+    parts = {"gecko": {"weight": 1}, "judge": {"weight": 1, "template": "editing"}}
+    found = made(both=parts)["both"]
+    lower = Part(Metric("less", found.score, direction="lower is better"), MetricOptions(), 1.0, 1.0)
+
+    assert (("vqa",), ("questions", "nli"), ("source",)) == (found.roles, found.may_use, found.uses)
+    assert CompositeDetails is found.details
+    assert "higher is better" == found.direction
+    assert "lower is better" == composite("less_too", {"less": lower}, ()).direction
+
+
+def test_a_part_without_a_question_llm_lacks_it():
+    """Requests bring question sets for metrics, and none for parts; a plug-in may have no such option."""
+    models = ("clip", "vqa", "picks")
+    asks = Part(
+        Metric("asks", made(reward=REWARD)["reward"].score, may_use=("questions",)), MetricOptions(), 1, 1
+    )
+    said = (
+        "composites.reward.dsg: no model is configured for the role questions, and the part has no"
+        " question_set: only prompts whose question sets were imported can be scored"
+    )
+
+    assert (said,) == made(models, reward={"dsg": {"weight": 1}})["reward"].lacks
+    assert () == made((*models, "questions"), reward={"dsg": {"weight": 1}})["reward"].lacks
+    assert lack("here", asks, {}).startswith("here: no model is configured")

@@ -27,6 +27,7 @@ def test_a_soft_answer_counts_its_probability_unless_a_parent_is_a_no():
     yes, counts = {1: True, 2: False, 3: True}, {1: 0.9, 2: 0.4, 3: 0.8}
 
     assert {1: 0.9, 2: 0.4, 3: 0.0} == fold(CHAIN, yes, counts, "direct").scores
+    assert {1: 0.9, 2: 0.0, 3: 0.8} == fold(CHAIN, {**yes, 1: False, 2: True}, counts, "direct").scores
 
 
 def test_scores_of_tifa160_are_the_released_ones():

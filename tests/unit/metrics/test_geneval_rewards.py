@@ -48,6 +48,19 @@ CASES = {
         False,
         3 / 4,
     ),
+    "one too few of a colour": ([clause("a", 2, color="red")], objects(a=["red"]), False, 0.25),
+    "one too few in a place": (
+        [clause("a"), clause("b", 2, position=["right of", 0])],
+        objects(a=["red"], b=["red"]),
+        False,
+        0.5,
+    ),
+    "a place from what has none itself": (
+        [clause("a", 2), clause("b", position=["right of", 0]), clause("b", position=["right of", 1])],
+        objects(a=["red"], b=["red"]),
+        False,
+        0.5,
+    ),
     "a place from nothing": (
         [clause("a", 2), clause("b", position=["right of", 0])],
         objects(a=["red"], b=["red"]),
@@ -63,6 +76,16 @@ def test_the_reward_is_the_mean_of_what_was_asked_for(name):
     given = reward(Task.model_validate({"tag": "position", "include": include}), found, "released")
 
     assert (strict, pytest.approx(value)) == given
+
+
+@pytest.mark.parametrize(("rule", "strict"), [("released", False), ("paper", True)])
+def test_a_place_is_judged_by_the_rule(rule, strict):
+    """Mostly below, and a little to the right."""
+    include = [clause("a"), clause("b", position=["right of", 0])]
+    task = Task.model_validate({"tag": "position", "include": include})
+    below = DetectedObject("b", 0.95, (30.0, 100.0, 40.0, 110.0))
+
+    assert strict is reward(task, {**objects(a=["red"]), "b": [below]}, rule).strict
 
 
 def test_the_answer_has_the_keys_and_the_order_of_reward_servers():

@@ -1,11 +1,18 @@
 """Grades: what a judge is asked and shown, and what its labels' probabilities come to."""
 
 from math import log
+from types import SimpleNamespace
 
 import pytest
 
-from service.metrics.judge import mean
+from models.core.outcomes import Choices
+from models.families.fake import GREY
+from service.core.errors import Unanswered
+from service.metrics.common.contract import Item
+from service.metrics.judge import JudgeOptions, demand_of, judge, known, mean, unsure
 from service.metrics.rubrics.rubric import RUBRICS, VALUES, read
+from service.observability.notes import Code
+from service.serving.demand import Demand
 
 DIGITS = VALUES["1-5"]
 
@@ -59,3 +66,40 @@ def test_each_rubric_names_its_paper(name):
         "Ku et al. 2023, arXiv 2312.14867",
         "Eldesokey et al. 2026, arXiv 2605.13223",
     }
+
+
+def judging(*log_probs):
+    """Grade a picture with a model whose labels have these log-probabilities."""
+
+    async def answer(calls):
+        return [Choices(tuple((each,) for each in log_probs))]
+
+    return judge(Item(GREY, "a dog"), SimpleNamespace(vqa=SimpleNamespace(answer=answer)), JudgeOptions())
+
+
+@pytest.mark.anyio
+async def test_labels_have_at_most_all_of_the_probability_and_at_least_some():
+    """Rounding may give their sum a little more than 1."""
+    assert 1.0 == (await judging(*[log(0.2000001)] * 5)).details["label_mass"]
+    with pytest.raises(Unanswered, match=r"^all labels have the probability 0$"):
+        await judging(*[-1e9] * 5)
+
+
+def test_labels_with_less_than_half_of_the_probability_are_a_warning():
+    """The model would answer something else."""
+    [note] = unsure(0.49, "1-5")
+
+    assert () == unsure(0.5, "1-5")
+    assert (Code.LOW_LABEL_MASS, True) == (note.code, note.text.startswith("the labels 1-5 have 0.49 of"))
+
+
+def test_a_grade_is_one_call_with_the_whole_rubric():
+    options = JudgeOptions(template="aesthetics", labels="A-E")
+    length = len(RUBRICS["aesthetics"].text("a dog", "A-E"))
+
+    assert {"vqa": Demand(1, length)} == demand_of("a dog", options)
+
+
+def test_an_unknown_rubric_is_refused_with_the_names_of_all():
+    with pytest.raises(ValueError, match=f"^must be one of {', '.join(RUBRICS)}$"):
+        known("novelty")

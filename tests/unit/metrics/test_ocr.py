@@ -6,7 +6,7 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from service.core.errors import NoText
-from service.metrics.ocr import quoted
+from service.metrics.ocr import plain, quoted
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,9 @@ def test_quoted_texts_are_joined_in_their_order(prompt, text):
 
 def test_a_prompt_without_quotes_quotes_nothing():
     """And says so."""
-    with pytest.raises(NoText, match="double quotes"):
+    with pytest.raises(
+        NoText, match=r"^the prompt has no text in double quotes, and options\.ocr\.text is not set$"
+    ):
         quoted("it's the dog's sign")
 
 
@@ -58,3 +60,8 @@ def test_the_distance_of_long_texts_is_exact():
     """As long as a prompt may be."""
     assert 2000 == Levenshtein.distance("ab" * 2000, "a" * 4000)
     assert 4000 == Levenshtein.distance("x" * 4000, "")
+
+
+def test_texts_are_compared_in_lower_case_without_white_space():
+    """Not in upper case, which has no ß of its own."""
+    assert "straße1" == plain(" Straße\n1")
