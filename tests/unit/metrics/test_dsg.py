@@ -2,10 +2,15 @@
 
 import gzip
 import json
+from math import exp, log
+from types import SimpleNamespace
 
 import pytest
 
-from service.metrics.dsg import fold, moot
+from models.core.outcomes import Likelihood
+from models.families.fake import GREY
+from service.metrics.common.contract import Item
+from service.metrics.dsg import DsgOptions, dsg, fold, moot
 from service.questions.sets import Question
 from tests.support.dsg import CHAIN
 from tests.support.paths import GOLDEN
@@ -41,3 +46,35 @@ def test_scores_of_tifa160_are_the_released_ones():
             counted = [yes[q.id] and q.id not in zeroed for q in questions]
 
             assert score == pytest.approx(sum(counted) / len(counted), abs=1e-6)
+
+
+LOGIT = log(0.6 / 0.4)
+CHAINED = [{"id": n, "text": f"{n}?", "depends_on": [n - 1] if n > 1 else []} for n in (1, 2, 3)]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("options", "value", "zeroed"),
+    [
+        ({}, 1 / 3, [[], [1], []]),
+        ({"dependencies": "none"}, 2 / 3, [[], [], []]),
+        ({"dependencies": "none", "answers": "soft"}, (0.5 + 2 * 0.6) / 3, [[], [], []]),
+    ],
+)
+async def test_a_question_is_a_yes_if_that_is_likelier(options, value, zeroed):
+    """A tie is a no; the details name the parents that zeroed a question."""
+
+    async def ask(image, questions, answer):
+        assert (["1?", "2?", "3?"], "Yes") == (questions, answer)
+        return [Likelihood((-1.0,), -1.0, -1.0), *[Likelihood((-1.0,), -1.0, -1.0 - LOGIT)] * 2]
+
+    models = SimpleNamespace(vqa=SimpleNamespace(ask=ask))
+    asked = DsgOptions.model_validate({"question": "{}", "question_set": CHAINED, **options})
+    score = await dsg(Item(GREY, "a dog"), models, asked)
+    shown = score.details["questions"]
+
+    assert value == pytest.approx(score.value)
+    assert zeroed == [question["zeroed_by"] for question in shown]
+    assert ["no", "yes", "yes"] == [question["answer"] for question in shown]
+    assert [0.5, 0.6, 0.6] == pytest.approx([question["probability"] for question in shown])
+    assert 2 * exp(-1) == pytest.approx(shown[0]["label_mass"])

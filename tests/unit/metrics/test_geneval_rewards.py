@@ -5,7 +5,9 @@ import pytest
 from service.core.errors import Invalid
 from service.metrics.common.contract import Score
 from service.metrics.geneval import GenEvalOptions
+from service.metrics.objects.checks import coloured, verdict
 from service.metrics.objects.detected import DetectedObject
+from service.metrics.objects.positions import relations
 from service.metrics.objects.rewards import reward
 from service.metrics.objects.tasks import Task
 from service.metrics.objects.trainers import FORMAT
@@ -127,3 +129,48 @@ def test_a_line_of_metadata_is_read_over_the_options_of_the_settings():
 def test_a_line_that_is_none_is_named(line, named):
     with pytest.raises(Invalid, match=named):
         FORMAT.options_of(line, GenEvalOptions())
+
+
+@pytest.mark.parametrize(
+    ("include", "found", "rule", "reason"),
+    [
+        (
+            [clause("a", 2, color="blue")],
+            objects(a=["red", "green"]),
+            "released",
+            "expected blue a>=2, found 0 blue; and 1 red, 1 green",
+        ),
+        (
+            [clause("a", color="blue"), clause("b", position=["right of", 0])],
+            objects(a=["red"], b=["red"]),
+            "released",
+            "expected blue a>=1, found 0 blue; and 1 red\nno target for b to be right of",
+        ),
+        (
+            [clause("a"), clause("c", position=["left of", 0])],
+            {**objects(a=["red"]), "c": [DetectedObject("c", 0.95, (30.0, 100.0, 40.0, 110.0))]},
+            "paper",
+            "expected c left of target, found right of and below target",
+        ),
+    ],
+)
+def test_each_clause_that_fails_has_a_reason(include, found, rule, reason):
+    """An object whose own clause fails is no target of another."""
+    judged = verdict(Task.model_validate({"tag": "position", "include": include}), found, rule)
+
+    assert (False, reason) == judged
+
+
+def test_only_objects_of_clauses_with_a_colour_need_one():
+    include = [clause("a"), clause("b", color="red")]
+    task = Task.model_validate({"tag": "color_attr", "include": include})
+
+    assert ["b"] == [each.name for each in coloured(task, objects(a=["red"], b=["red"]))]
+
+
+def test_an_offset_of_a_thousandth_of_a_pixel_is_one():
+    """Less is none, in the released rule."""
+    origin = (0.0, 0.0, 0.0, 0.0)
+
+    assert ["right of"] == relations((0.001, 0.0, 0.001, 0.0), origin, "released")
+    assert [] == relations((0.0009, 0.0, 0.0009, 0.0), origin, "released")

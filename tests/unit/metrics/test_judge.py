@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from models.core.known import PICTURE, TEXTS
 from models.core.outcomes import Choices
 from models.families.fake import GREY
 from service.core.errors import Unanswered
 from service.metrics.common.contract import Item
-from service.metrics.judge import JudgeOptions, demand_of, judge, known, mean, unsure
+from service.metrics.judge import JudgeOptions, demand_of, essential, judge, known, mean, unsure
 from service.metrics.rubrics.rubric import RUBRICS, VALUES, read
 from service.observability.notes import Code
 from service.serving.demand import Demand
@@ -103,3 +104,13 @@ def test_a_grade_is_one_call_with_the_whole_rubric():
 def test_an_unknown_rubric_is_refused_with_the_names_of_all():
     with pytest.raises(ValueError, match=f"^must be one of {', '.join(RUBRICS)}$"):
         known("novelty")
+
+
+def test_a_model_is_tried_with_each_kind_of_labels():
+    """In a whole question about a known picture."""
+    [(role, calls)] = essential().items()
+
+    assert ("vqa", [tuple(labels) for labels in VALUES.values()]) == (role, [call.labels for call in calls])
+    text = RUBRICS["semantic_consistency"].text
+    assert [text(TEXTS[0], kind) for kind in VALUES] == [call.question for call in calls]
+    assert {PICTURE} == {call.image for call in calls}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.metrics.common.words import words
+from service.metrics.common.words import stem, words
 
 
 def scores(prompt, *scored):
@@ -36,3 +36,15 @@ def test_a_part_of_a_word_covers_nothing(phrase):
 def test_a_word_that_stands_there_twice_is_listed_twice():
     """With the same score, since questions do not say which of both they mean."""
     assert [("red", 0.5), ("red", 0.5)] == scores("red red", ("red", 0.5))
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        *[("Buses", "bus"), ("boxes", "box"), ("waltzes", "waltz"), ("beaches", "beach"), ("dishes", "dish")],
+        *[("uses", "use"), ("dogs", "dog"), ("gas", "gas"), ("grass", "grass"), ("STRASSE", "strasse")],
+    ],
+)
+def test_a_stem_has_neither_case_nor_plural(word, expected):
+    """Short words and those that end with "ss" are no plurals."""
+    assert expected == stem(word)
