@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
-from loadtest.measures import comparison, demo, overhead, overload, peers, queueing, replicas
+from loadtest.measures import comparison, demo, devices, overhead, overload, peers, queueing, replicas
 from loadtest.plot import plot
 from loadtest.report import Report, missed, read_thresholds, table
 from loadtest.sizes import SIZES, Size
@@ -26,6 +26,7 @@ MEASURES: dict[str, Measure] = {
     "goodput": overload.measure_goodput,
     "retry-after": overload.measure_retry_after,
     "comparison": comparison.measure,
+    "devices": devices.measure,
     "replicas": replicas.measure,
     "peers": peers.measure,
 }

@@ -82,7 +82,7 @@ def null() -> AbstractContextManager[Server]:
     return served(FAKE)
 
 
-def timed(shape: Shape, **settings: str) -> AbstractContextManager[Server]:
+def timed(shape: Shape, command: Sequence[str] = FAKE, **settings: str) -> AbstractContextManager[Server]:
     """Run the service around the timed model: a fake that holds its device."""
     table = "SCOREGATE_MODELS__VQA__"
     cost = {
@@ -90,7 +90,7 @@ def timed(shape: Shape, **settings: str) -> AbstractContextManager[Server]:
         f"{table}PER_CALL_MS": str(shape.per_call_ms),
         f"{table}BATCH__MAX_ITEMS": str(shape.max_items),
     }
-    return served(FAKE, **cost | settings)
+    return served(command, **cost | settings)
 
 
 def baseline(server: str, shape: Shape | None = None) -> AbstractContextManager[Server]:

@@ -75,17 +75,21 @@ def largest(shares: Sequence[float], passes: Callable[[float], bool]) -> float:
 
 def interactive_under_bulk(report: Report, size: Size) -> None:
     """Report the increase of interactive p99 while bulk fills the device."""
+    with servers.timed(SHARED) as server:
+        added_by_bulk(report, size, server, SHARED, "interactive_p99_added")
+
+
+def added_by_bulk(report: Report, size: Size, server: Server, shape: Shape, name: str) -> None:
+    """Report the increase under the *name*, in full batches of a timed model of some 80 calls a second."""
     alone: list[float] = []
     loaded: list[float] = []
-    with servers.timed(SHARED) as server:
-        for seed in range(2):
-            seconds = 22 * size.share
-            alone += run(server, report, Spec("poisson", seed, rate=INTERACTIVE, seconds=seconds))
-            loaded += run(server, report, Spec("saturated", seed, BULK, INTERACTIVE, seconds))
+    for seed in range(2):
+        seconds = 22 * size.share
+        alone += run(server, report, Spec("poisson", seed, rate=INTERACTIVE, seconds=seconds))
+        loaded += run(server, report, Spec("saturated", seed, BULK, INTERACTIVE, seconds))
     added = percentile(loaded, 0.99) - percentile(alone, 0.99)
-    batch = SHARED.batch_s(SHARED.max_items)
     note = f"batches; p99 {1000 * percentile(alone, 0.99):.0f} ms alone, {len(loaded)} samples"
-    report.add("interactive_p99_added", added / batch, note=note)
+    report.add(name, added / shape.batch_s(shape.max_items), note=note)
 
 
 def run(server: Server, report: Report, spec: Spec) -> list[float]:

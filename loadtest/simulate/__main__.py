@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from loadtest.shape import Shape
+from loadtest.simulate.fleet import ROUTINGS
 from loadtest.simulate.plot import plot
 from loadtest.simulate.sweep import MOST, least, predicted, table
 from loadtest.simulate.trace import TRACES, Request, made, read
@@ -49,8 +50,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--request-ms", type=not_negative, default=5.0, help="of a request outside its batches"
     )
-    routing = options.add_argument("--routing", choices=("balancer", "spread"), default="balancer")
-    routing.help = "whether whole requests are dealt to GPUs, or their calls"
+    routing = options.add_argument("--routing", choices=ROUTINGS, default="balancer")
+    routing.help = "whether requests are dealt to GPUs, or calls, or all GPUs share one queue"
     options.add_argument("--gpus", type=count, action="append", help="only so many; may be repeated")
     options.add_argument("--p99-ms", type=positive, default=1000.0, help="the target")
     options.add_argument("--lane", choices=LANES, help="of the target; the most urgent of the trace")
@@ -96,7 +97,7 @@ def sweep(requests: Sequence[Request], arguments: argparse.Namespace) -> int:
         requests,
         shape=Shape(arguments.fixed_ms, arguments.per_call_ms, arguments.max_items),
         request_s=arguments.request_ms / 1000,
-        spread=arguments.routing == "spread",
+        routing=arguments.routing,
         max_batch_s=arguments.max_batch_ms / 1000,
     )
     within_s = arguments.p99_ms / 1000

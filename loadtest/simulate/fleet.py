@@ -16,6 +16,7 @@ from models.core.contract import Prepared
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 
+ROUTINGS = ("balancer", "spread", "queue")
 NO_LIMIT = 2**62  # on waiting calls: nothing is refused here
 
 
@@ -34,8 +35,8 @@ class Fleet:
     GPUs that start idle and with a warm cost model.
 
     Args:
-        spread: assign each call to the GPU with the fewest, as an ideal Ray would; else each request, as
-            behind a load balancer.
+        routing: "balancer" assigns each request to the GPU with the fewest, "spread" each call, as an ideal
+            Ray would.  With "queue" the GPUs share one, as the devices of one process do.
         max_batch_s: limit on the duration of a batch.
 
     Attributes:
@@ -43,9 +44,12 @@ class Fleet:
         ended_s: end of the last batch.
     """
 
-    def __init__(self, gpus: int, shape: Shape, *, spread: bool = True, max_batch_s: float = 0.25) -> None:
-        self._shape, self._spread = shape, spread
-        self._gpus = [Gpu(number, warm_queue(shape, max_batch_s)) for number in range(gpus)]
+    def __init__(
+        self, gpus: int, shape: Shape, *, routing: str = "spread", max_batch_s: float = 0.25
+    ) -> None:
+        self._shape, self._spread, self._shared = shape, routing == "spread", routing == "queue"
+        queues = [warm_queue(shape, max_batch_s) for _ in range(1 if self._shared else gpus)]
+        self._gpus = [Gpu(number, queues[number % len(queues)]) for number in range(gpus)]
         self._least = [(0, number) for number in range(gpus)]  # a heap; entries with an old load are stale
         self._ends: list[tuple[float, int, list[QueuedCall]]] = []  # a heap
         self.busy_s = self.ended_s = 0.0
@@ -63,7 +67,9 @@ class Fleet:
         return [done - request.at_s for done, request in zip(done_s, requests, strict=True)]
 
     def _put(self, index: int, request: Request) -> Iterable[Gpu]:
-        """Queue the calls of a request; return the GPUs that got some."""
+        """Queue the calls of a request; return the GPUs that may take some."""
+        if self._shared:
+            yield from self._gpus
         gpu = self._chosen()
         for number in range(request.calls):
             if number and self._spread:

@@ -38,7 +38,7 @@ def predicted(
     shape: Shape,
     *,
     request_s: float = 0.0,
-    spread: bool = True,
+    routing: str = "spread",
     max_batch_s: float = 0.25,
 ) -> Point:
     """
@@ -47,7 +47,7 @@ def predicted(
     Args:
         request_s: time of a request outside its batches: HTTP, decoding, the way to a replica.
     """
-    took = Fleet(gpus, shape, spread=spread, max_batch_s=max_batch_s).run(requests)
+    took = Fleet(gpus, shape, routing=routing, max_batch_s=max_batch_s).run(requests)
     by_lane: dict[str, list[float]] = {}
     for request, seconds in zip(requests, took, strict=True):
         by_lane.setdefault(request.lane, []).append(seconds + request_s)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from loadtest.workloads.spec import Arrival
 from service.core.lanes import BULK, INTERACTIVE, LANES
 
 COLUMNS = ("time", "images", "questions", "lane")
@@ -44,6 +45,11 @@ def read(file: Path) -> list[Request]:
     if not requests:
         raise ValueError(f"{file}: no request")
     return sorted(requests, key=lambda request: request.at_s)
+
+
+def requests_of(arrivals: Sequence[Arrival]) -> list[Request]:
+    """Convert a workload: one question for each image."""
+    return [Request(arrival.at_s, arrival.items, 1, arrival.lane) for arrival in arrivals]
 
 
 def parsed(row: dict[str, str]) -> Request:

@@ -1,6 +1,5 @@
 """Validation of the simulation against the service, with the same arrivals and batch costs."""
 
-from collections.abc import Sequence
 from statistics import median
 
 from loadtest import servers
@@ -8,9 +7,9 @@ from loadtest.measures.queueing import BULK, INTERACTIVE, SHARED
 from loadtest.report import tally
 from loadtest.results import latencies, lateness, percentile
 from loadtest.simulate.sweep import Point, predicted
-from loadtest.simulate.trace import Request
+from loadtest.simulate.trace import requests_of
 from loadtest.workloads.named import plan
-from loadtest.workloads.spec import Arrival, Spec
+from loadtest.workloads.spec import Spec
 
 WITHIN = 0.15  # of the measured p99
 SPECS = (
@@ -29,16 +28,11 @@ def validate() -> bool:
         print(f"a request takes {1000 * request_s:.1f} ms outside its batch", flush=True)
         for spec in SPECS:
             outcomes = server.run(spec)
-            point = predicted(requests(plan(spec).arrivals), 1, SHARED, request_s=request_s)
+            point = predicted(requests_of(plan(spec).arrivals), 1, SHARED, request_s=request_s)
             measured = {lane: percentile(latencies(outcomes, lane), 0.99) for lane in point.p99_s}
             print(f"{spec.workload}: {tally(outcomes)}, sent {1000 * lateness(outcomes):.0f} ms late at p99")
             agree += [agrees(lane, point, seconds) for lane, seconds in measured.items()]
     return all(agree)
-
-
-def requests(arrivals: Sequence[Arrival]) -> list[Request]:
-    """Convert a workload to the simulation's requests: one question for each image."""
-    return [Request(arrival.at_s, arrival.items, 1, arrival.lane) for arrival in arrivals]
 
 
 def agrees(lane: str, point: Point, measured_s: float) -> bool:

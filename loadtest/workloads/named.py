@@ -22,6 +22,7 @@ WORKLOADS: dict[str, Callable[[Maker], Plan]] = {
     "mixed": pipelines.mixed,
     "whole": trainers.whole,
     "whole-64": lambda maker: trainers.whole(maker, 64),
+    "whole-tiny": lambda maker: trainers.whole(maker, picture="tiny"),
     "corrupt": lambda maker: trainers.corrupt(maker, 1),
     "corrupt-64": lambda maker: trainers.corrupt(maker, 64),
     "one-prompt": trainers.one_prompt,

@@ -32,10 +32,10 @@ def offline(maker: Maker) -> Plan:
     return Plan([maker.request(0.0, "bulk", "rl", prompts) for prompts in groups], concurrency=64)
 
 
-def whole(maker: Maker, at_once: int = 128) -> Plan:
+def whole(maker: Maker, at_once: int = 128, picture: str = "rl") -> Plan:
     """Send 512 images in large requests together, as an offline run over a file does."""
     groups = maker.shuffled(maker.scaled(512), 16, at_once)
-    return Plan([maker.request(0.0, "bulk", "rl", prompts) for prompts in groups])
+    return Plan([maker.request(0.0, "bulk", picture, prompts) for prompts in groups])
 
 
 def corrupt(maker: Maker, at_once: int) -> Plan:

@@ -42,12 +42,19 @@ def test_two_servers_share_a_request_where_calls_are_spread_and_not_behind_a_bal
     request = [Request(0, 8, 1, "bulk")]
 
     assert [0.14] == pytest.approx(Fleet(2, GROWING).run(request))
-    assert [0.18] == pytest.approx(Fleet(2, GROWING, spread=False).run(request))
+    assert [0.18] == pytest.approx(Fleet(2, GROWING, routing="balancer").run(request))
+
+
+def test_servers_that_share_a_queue_take_what_waits_when_they_become_free():
+    """The first alone (110 ms), the second alone on the other server, the next two together (120 ms)."""
+    took = Fleet(2, GROWING, routing="queue").run(single(0, 0.01, 0.02, 0.03))
+
+    assert [0.11, 0.11, 0.21, 0.2] == pytest.approx(took)
 
 
 def test_a_balancer_sends_a_request_to_the_server_with_the_fewest():
     """Two requests at once run side by side, and a third waits."""
-    assert [0.1, 0.1, 0.2] == pytest.approx(Fleet(2, FIXED, spread=False).run(single(0, 0, 0)))
+    assert [0.1, 0.1, 0.2] == pytest.approx(Fleet(2, FIXED, routing="balancer").run(single(0, 0, 0)))
 
 
 def test_a_server_that_has_done_its_work_gets_the_next():
@@ -55,7 +62,7 @@ def test_a_server_that_has_done_its_work_gets_the_next():
     shape = Shape(fixed_ms=0, per_call_ms=100, max_items=1)
     requests = [*single(0), Request(0, 10, 1, "interactive"), *single(0.15, 0.35)]
 
-    assert [0.1, 1.0, 0.1, 0.1] == pytest.approx(Fleet(2, shape, spread=False).run(requests))
+    assert [0.1, 1.0, 0.1, 0.1] == pytest.approx(Fleet(2, shape, routing="balancer").run(requests))
 
 
 def test_interactive_calls_overtake_bulk():
