@@ -93,9 +93,12 @@ class Engine:
         """
         handles = self.catalog.handles(metrics)
         with one_caller(context.caller):
+            # Admitted before any picture is opened, so that a full service fetches and opens none.
             plans, work = self._admitted(items, metrics, context)
             animated = dict.fromkeys(image for plan in plans if plan.animated for image in plan.item.frames)
-            if await self._images.count_frames(animated, context):  # more work than was admitted
+            if await self._images.count_frames(
+                animated, context
+            ):  # then admitted again, with the work of all frames
                 plans, work = self._admitted(items, metrics, context)
             context.charge(len(items) * len(metrics))
             with work:

@@ -169,8 +169,9 @@ def test_only_objects_of_clauses_with_a_colour_need_one():
 
 
 def test_an_offset_of_a_thousandth_of_a_pixel_is_one():
-    """Less is none, in the released rule."""
+    """Less is none in the released rule; in the paper's, any offset beyond the margin counts."""
     origin = (0.0, 0.0, 0.0, 0.0)
 
     assert ["right of"] == relations((0.001, 0.0, 0.001, 0.0), origin, "released")
     assert [] == relations((0.0009, 0.0, 0.0009, 0.0), origin, "released")
+    assert ["right of"] == relations((0.0009, 0.0, 0.0009, 0.0), origin, "paper")
