@@ -8,7 +8,7 @@ from loadtest.report import read_thresholds
 
 FOLDER = Path(loadtest.__file__).parent
 
-COMPUTED = ("over_timer", "over_one_by_one")
+COMPUTED = ("over_timer", "over_one_by_one", "two_devices_over_one", "eight_devices_over_one")
 
 
 def test_every_set_of_thresholds_can_be_read():
