@@ -26,7 +26,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from service import __version__
 from service.core import errors
 from service.core.lanes import LANES
-from service.observability.collectors import GpuMemory, ScoreHistograms
+from service.observability.collectors import GpuMemory, ScoreHistograms, ShadowFigures
 from service.observability.notes import Code
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -38,6 +38,7 @@ CODES = tuple(map(str, STATUSES))
 NO_LANE = "none"  # of requests that call no model, or were refused before their lane was read
 RESULTS = ("ok", "error", "cancelled")
 SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
+SHADOW_RESULTS = ("ok", "dropped", "failed")
 CACHES = ("questions", "scores")
 REJECTIONS = (
     "lane_full",
@@ -176,6 +177,12 @@ class Instruments:
             "Replicas of the model that this gateway calls on Ray; 1 without Ray.",
             ("model",),
         )
+        self.shadow_scores = counter(
+            "scoregate_shadow_scores_total",
+            "Scores of a model's shadow by result; dropped ones were late, or too many at a time.",
+            ("model", "result"),
+        )
+        self.shadows = ShadowFigures()
         self.pixel_budget = gauge(
             "scoregate_pixel_budget_bytes", "Most bytes of decoded pixels that are held at a time."
         )
@@ -190,7 +197,7 @@ class Instruments:
         )
         gauge("scoregate_build_info", "Always 1.", ("version",)).labels(__version__).set(1)
         gpu = GpuMemory("scoregate_gpu_memory_bytes", "Memory of the GPUs that this process uses.")
-        for collector in (self.score, gpu):
+        for collector in (self.score, self.shadows, gpu):
             self.registry.register(collector)
         for standard in (ProcessCollector, PlatformCollector, GCCollector):
             standard(registry=self.registry)
@@ -213,6 +220,8 @@ class Instruments:
             self.stalled.labels(model)
             self.model_ready.labels(model)
             self.replicas.labels(model).set(1)
+        for model, result in product(models, SHADOW_RESULTS):
+            self.shadow_scores.labels(model, result)
         for of, result in product(CACHES, ("hit", "miss", "coalesced")):
             self.cache_requests.labels(of, result)
         for of in CACHES:

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, cast
@@ -24,7 +24,8 @@ from service.process.shutdown import ending_within
 from service.questions.stores.opening import check_store
 from service.web.app import App, create_app
 from service.web.auth.keys import Keys
-from service.web.dialects.ports import DialectPort, ports
+from service.web.dialects.ports import ports
+from service.web.operator import operator_app
 from service.web.server.protocol import Protocol
 from service.wiring.bootstrap import Service
 
@@ -78,9 +79,12 @@ def serve_on(held: Mapping[str, Port], settings: Settings, models: Mapping[str, 
     app = create_app(service)
     dialects = ports(service, app.state.dialects, app.state.bodies)
     share = most_connections() // (1 + len(dialects))
-    trainers = [(each, Private(config(each.app, service, share))) for each in dialects]
-    drained = functools.partial(drain, service, app, [server for _, server in trainers])
+    private = {each.setting: Private(config(each.app, service, share)) for each in dialects}
+    drained = functools.partial(drain, service, app, list(private.values()))
     public = Server(config(app, service, share), drained)
+    if settings.server.metrics_port is not None:  # it answers while the others drain
+        operators = operator_app(service, app.state.bodies)
+        private["server.metrics_port"] = Private(config(operators, service, SCRAPERS, makes_room=True))
     # All modules stay: a pass of the garbage collector over them would delay a request.
     gc.collect()
     gc.freeze()
@@ -92,24 +96,16 @@ def serve_on(held: Mapping[str, Port], settings: Settings, models: Mapping[str, 
             public.capture_signals(),
             asyncio.Runner(loop_factory=public.config.get_loop_factory()) as runner,
         ):
-            runner.run(run(service, public, held, trainers))
+            runner.run(run(service, public, held, private))
     finally:
         gc.unfreeze()  # some modules complain about frozen objects at exit
     return status()
 
 
 async def run(
-    service: Service,
-    public: "Server",
-    held: Mapping[str, Port],
-    trainers: Sequence[tuple[DialectPort, "Private"]] = (),
+    service: Service, public: "Server", held: Mapping[str, Port], private: Mapping[str, "Private"]
 ) -> None:
     """Open the service, then the ports; close them in reverse."""
-    private = {each.setting: server for each, server in trainers}
-    if service.settings.server.metrics_port is not None:
-        private["server.metrics_port"] = Private(
-            config(service.instruments.app(), service, SCRAPERS, makes_room=True)
-        )
     async with service:
         if public.should_exit:
             return

@@ -2,12 +2,8 @@
 
 import asyncio
 import logging
-import math
-from collections.abc import Awaitable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
 
 from models.images.image import ImageError
 from service.core.concurrency.cpu_threads import FairThreads
@@ -17,13 +13,10 @@ from service.core.errors import (
     REFUSALS,
     DeadlineExceeded,
     ImageUndecodable,
-    ModelFault,
     ScoregateError,
-    bare,
 )
 from service.images.loader import ImageLoader
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import Models
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
@@ -32,6 +25,7 @@ from service.scoring.folding import folded
 from service.scoring.frames import ItemPlan, MetricInput, check_used
 from service.scoring.inputs import broken, loaded
 from service.scoring.items import UnopenedItem
+from service.scoring.metric_scorer import MetricScorer, error_of
 from service.scoring.report import ItemReport, MetricResult, Report, notes
 from service.scoring.workload import Workload, workload
 from service.serving.context import CacheStatus, Context
@@ -41,7 +35,7 @@ from service.serving.runtime import Runtime
 
 log = logging.getLogger("scoregate.engine")
 
-T = TypeVar("T")
+OnScored = Callable[[MetricInput, str, Mapping[str, MetricOptions], Mapping[str, MetricResult]], None]
 
 
 class Engine:
@@ -55,6 +49,8 @@ class Engine:
 
     Attributes:
         catalog: the metrics that are served.
+        scorer: scores one input by one metric.
+        on_scored: called with each input that was scored, while its images are open.
     """
 
     def __init__(
@@ -69,6 +65,8 @@ class Engine:
         self._known, self._runtime, self._writer = known, runtime, writer
         self._images, self._cpu, self._demo = images, cpu, demo
         self.catalog = MetricCatalog(known, runtime)
+        self.scorer = MetricScorer(self.catalog, runtime.handle, writer, cpu)
+        self.on_scored: OnScored = lambda *scored: None
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -195,12 +193,14 @@ class Engine:
             ):
                 opening.reschedule(None)  # from here on each metric has the deadline itself
                 results = await side_by_side(
-                    [self._score_metric(name, item, chosen, context) for name, chosen in options.items()]
+                    [self.scorer.score(name, item, chosen, context) for name, chosen in options.items()]
                 )
                 if input.others:
                     results = [await self._located(each, input, item, context) for each in results]
                 results = [each.noted(notes) if isinstance(each, Score) else each for each in results]
-                return dict(zip(options, results, strict=True))
+                of_metrics = dict(zip(options, results, strict=True))
+                self.on_scored(input, prompt, options, of_metrics)
+                return of_metrics
         except TimeoutError:
             return dict.fromkeys(options, DeadlineExceeded(stage="decode"))
         except (ScoregateError, ImageError) as exc:
@@ -214,74 +214,3 @@ class Engine:
             return result
         ref = await self._cpu[context.lane].run(broken, input, item)
         return result.of_part(ref.place) if ref else result
-
-    async def _score_metric(
-        self, name: str, item: Item, options: MetricOptions, context: Context
-    ) -> MetricResult:
-        """Return the result of one metric within the deadline."""
-        with context.span.child("metric", metric=name) as span:
-            context = context.for_one_metric(span)
-            limit = asyncio.timeout_at(context.deadline)
-            try:
-                async with limit:
-                    return checked(name, await self._call(name, item, options, context), context)
-            except Exception as exc:
-                late = isinstance(exc, TimeoutError) and limit.expired()
-                error = DeadlineExceeded(stage=context.stage) if late else error_of(exc, name)
-                span.note(error=error.code)
-                return error
-
-    def _call(self, name: str, item: Item, options: MetricOptions, context: Context) -> Awaitable[Any]:
-        """Call a metric; one without a model runs on a CPU thread, since it would block the event loop."""
-        metric = self.catalog.configured[name]
-        parts = partial(self._score_parts, context)
-        models = Models(partial(self._runtime.handle, metric.name), self._writer, context, parts)
-        score = metric.score(item, models, options)
-        if not metric.computes:
-            return score
-        context.stage = "decode"
-        return self._cpu[context.lane].run(run_to_end, score)
-
-    async def _score_parts(
-        self, context: Context, item: Item, parts: Mapping[str, MetricOptions]
-    ) -> dict[str, MetricResult]:
-        """Return the results of a composite's parts, which share its context and deadline."""
-
-        async def score(name: str, options: MetricOptions) -> MetricResult:
-            try:
-                return checked(name, await self._call(name, item, options, context), context)
-            except Exception as exc:
-                return error_of(exc, name)
-
-        results = await side_by_side([score(name, options) for name, options in parts.items()])
-        return dict(zip(parts, results, strict=True))
-
-
-def checked(name: str, score: Any, context: Context) -> Score:
-    """Return the score of a metric, with its cache status.  Raises `TypeError` or `ModelFault`."""
-    if not isinstance(score, Score):
-        raise TypeError(f"{name} returned a {type(score).__name__}, not a Score")
-    if not math.isfinite(score.value):
-        raise ModelFault("the score is not a finite number")
-    return score if score.cache else replace(score, cache=context.found)
-
-
-def error_of(exc: Exception, metric: str = "") -> ScoregateError:
-    """Return the error that a response shows for *exc*; log it if it is a fault of the *metric*."""
-    if isinstance(exc, ScoregateError):
-        return bare(exc)
-    if isinstance(exc, ImageError):
-        return ImageUndecodable(str(exc))
-    log.error("metric failed", extra={"metric": metric}, exc_info=exc)
-    return ScoregateError()
-
-
-def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that awaits nothing.  Raises `RuntimeError` if it does."""
-    try:
-        work.send(None)
-    except StopIteration as ended:
-        result: T = ended.value
-        return result
-    work.close()
-    raise RuntimeError("a metric without roles awaits something")

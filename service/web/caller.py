@@ -7,7 +7,7 @@ from functools import partial
 
 from starlette.requests import Request
 
-from service.core.errors import Fault, Invalid
+from service.core.errors import Fault, Forbidden, Invalid
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.serving.context import Context, free
 from service.web.auth.keys import ANYONE
@@ -54,6 +54,13 @@ def charge_of(request: Request) -> Callable[[int], None]:
     """Return the function that charges the key for pairs of an item and a metric."""
     key = getattr(request.state, "caller", ANYONE)
     return partial(request.app.state.quotas.charge, key) if key.quota else free
+
+
+def check_operator(request: Request) -> None:
+    """Raise `Forbidden` unless the request came to the operator's port, or its key may change models."""
+    key = getattr(request.state, "caller", ANYONE)
+    if not (key.models or getattr(request.app.state, "operators", False)):
+        raise Forbidden("this needs server.metrics_port, or a key with the right models")
 
 
 def header_timeout(request: Request) -> int | None:

@@ -23,6 +23,7 @@ from service.observability.tracing.tracer import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.scoring.engine import Engine
+from service.scoring.shadows.shadows import Shadows
 from service.serving.batcher.cpu_policy import compute_on_one_core
 from service.serving.local import LocalRuntime
 from service.serving.runtime import Runtime
@@ -65,6 +66,7 @@ class Service:
 
     questions: QuestionWriter
     engine: Engine
+    shadows: Shadows
 
     def __init__(
         self,
@@ -132,6 +134,8 @@ class Service:
             self.engine = Engine(
                 self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
             )
+            self.shadows = Shadows(self.engine, self.runtime, self.pictures, self.memory, self.instruments)
+            starting.push_async_callback(self.shadows.aclose)
             self._stack = starting.pop_all()
         return self
 

@@ -42,12 +42,14 @@ class Key:
         digest: the SHA-256 of the key.
         lanes: lanes that it may use.
         quota: pairs of an item and a metric per minute; None for no limit.
+        models: whether it may change models.
     """
 
     name: str
     digest: bytes
     lanes: tuple[str, ...] = LANES
     quota: int | None = None
+    models: bool = False
 
     def lane(self, requested: str | None) -> str:
         """Return the lane of a request.  Raises `Forbidden`."""
@@ -68,6 +70,7 @@ class KeyTable(Strict):
     sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
     lanes: Annotated[list[Literal["interactive", "bulk"]], Field(min_length=1)] | None = None
     quota: Annotated[int, Field(ge=1, lt=10**12)] | None = None
+    models: bool = False
 
 
 TABLES: TypeAdapter[dict[str, KeyTable]] = TypeAdapter(
@@ -113,6 +116,7 @@ class Keys:
                 bytes.fromhex(table.sha256),
                 tuple(lane for lane in LANES if lane in (table.lanes or LANES)),
                 table.quota,
+                table.models,
             )
             for name, table in checked.items()
         )
