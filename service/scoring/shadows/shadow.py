@@ -25,7 +25,7 @@ from service.scoring.shadows.pairs import Pairs
 from service.serving.context import BackgroundContext
 from service.serving.handle import Handle
 
-AT_ONCE = 8  # inputs: enough for a batch, and few beside the calls that callers send
+AT_ONCE = 8  # inputs: enough for a batch, and few compared with the calls of requests
 MAX_PENDING = 256  # inputs that wait or are scored
 PART = 16  # of the memory for requests: the most that waiting inputs hold is 1 / PART
 TIMEOUT_S = 60.0  # of one input, waiting included

@@ -1,4 +1,4 @@
-"""`POST`, `GET` and `DELETE /models/{name}/shadow`: a second model beside the first, and their comparison."""
+"""`POST`, `GET` and `DELETE /models/{name}/shadow`: compare two models on live traffic."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -75,7 +75,8 @@ class ShadowAnswer(TypedDict):
 
 
 @router.post(
-    "/models/{name}/shadow", **documented(ShadowAnswer, ShadowRequest, also=[404], parameters=[NAME])
+    "/models/{name}/shadow",
+    **documented(ShadowAnswer, ShadowRequest, also=[404], never=[502, 504], parameters=[NAME]),
 )
 async def start(request: Request) -> Response:
     """Start a shadow of a model, or change the share of the running one."""

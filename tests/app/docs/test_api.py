@@ -28,7 +28,7 @@ def test_every_endpoint_is_documented_and_no_other(app):
     table = page(PAGE).split("\n## ", 1)[0]
     cells = " ".join(cells[0] for cells in rows(table))
 
-    assert endpoints(app) == set(re.findall(r"`((?:GET|POST) [^`]+)`", cells))
+    assert endpoints(app) == set(re.findall(r"`((?:GET|POST|DELETE) [^`]+)`", cells))
 
 
 def test_every_route_has_a_label_of_its_own(app):

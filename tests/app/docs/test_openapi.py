@@ -13,6 +13,7 @@ STATUSES = {
     "/questions": OF_A_BODY | {"502"},
     "/questions/{id}": ANYWHERE | {"401", "404"},
     "/models": ANYWHERE | {"401"},
+    "/models/{name}/shadow": ANYWHERE | {"401", "403", "404"},  # of DELETE, the last of its operations
     "/health": ANYWHERE | {"401"},
     "/metrics": ANYWHERE | {"401"},
     "/livez": ANYWHERE,
