@@ -1,5 +1,6 @@
 """The location of a checkpoint: a directory, a shipped demo model, or a repository on the hub."""
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from models.checkpoints.files import FETCHED, FETCHED_FIRST, FETCHED_WEIGHTS
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
 from models.core.settings import LocalSettings
+
+log = logging.getLogger("scoregate.checkpoints")
 
 DEMO = Path(__file__).parents[1] / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -110,11 +113,12 @@ def download(repository: str, revision: str, patterns: Sequence[str] = FETCHED) 
     """
     Download the files of a repository that match *patterns* into the hub's local cache.
 
-    The hub rejects abbreviated commits, so one must be that of the newest commit.  Raises `CheckpointError`.
+    The hub rejects abbreviated commits.  The newest commit is used in place of one, with a warning if it is
+    another.  Raises `CheckpointError`.
     """
     directory = fetch(repository, named(revision), FETCHED_FIRST)
     if not is_commit(directory, revision):
-        raise CheckpointError(f"{repository}: its newest commit is {directory.name}, not {revision}")
+        log.warning("%s: its newest commit is %s, not %s; it is used", repository, directory.name, revision)
     return fetch(repository, directory.name, patterns)
 
 

@@ -50,4 +50,5 @@ metric = Metric(
     formula="cos(E_image, E_prompt)",
     paper="Kirstain et al. 2023, arXiv 2305.01569",
     own_model=True,
+    weights="yuvalkirstain/PickScore_v1",
 )

@@ -71,24 +71,29 @@ class Card:
     """The memory of all models on one GPU."""
 
     def __init__(self) -> None:
-        self._weights = self._parallel = self._turns = 0
+        self.weights = self._parallel = self._turns = 0
         self._unknown: list[str] = []
+
+    @property
+    def peak(self) -> int:
+        """The predicted bytes with the largest batches."""
+        return self.weights + self._parallel + self._turns
 
     def add(self, name: str, memory: Memory | None, *, parallel: bool) -> None:
         """Add a model.  Models take turns, so the largest counts, except for those that run in parallel."""
         if memory is None:
             self._unknown.append(name)
             return
-        self._weights += memory.weights
+        self.weights += memory.weights
         self._parallel += memory.activations if parallel else 0
         self._turns = max(self._turns, 0 if parallel else memory.activations)
 
     def __str__(self) -> str:
         """Return one sentence."""
-        peak = as_bytes(self._weights + self._parallel + self._turns)
         missing = (
             f", without {', '.join(self._unknown)}, which could not be predicted" if self._unknown else ""
         )
+        peak = as_bytes(self.peak)
         return f"{peak} with the largest batches, predicted{missing}. CUDA's own memory comes on top."
 
 

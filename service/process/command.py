@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from models.core.contract import CheckpointError, Temporary
 from models.core.reason import in_short
+from models.families.named import ACCEPTED
 from models.families.plugins import PluginError
 from service import __version__
 from service.core.errors import ScoregateError
@@ -17,10 +18,14 @@ from service.process.check import check
 from service.process.deploy import deploy
 from service.process.exchange import DONE, add_arguments, exchange
 from service.process.launch import LATER, WRONG, serve
+from service.process.named import as_toml, profile_of
+from service.process.needs import needs, ready
 from service.serving.loading import load_models
-from service.wiring.load import load_settings
+from service.wiring.load import load_settings, settings_of
 
 log = logging.getLogger("scoregate.start")
+
+NAMED = ("model", "host", "port", "devices", "dtype", "write_profile")
 
 
 def main() -> None:
@@ -50,15 +55,55 @@ def parser() -> argparse.ArgumentParser:
     # If it is not given after the command, the value from before the command stays.
     common.add_argument("--config", type=Path, help=about, default=argparse.SUPPRESS)
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("serve", parents=[common], help="serve until SIGTERM (the default)")
+    serving = commands.add_parser("serve", parents=[common], help="serve until SIGTERM (the default)")
+    add_named_models(serving)
     commands.add_parser("check", parents=[common], help="say what would be loaded, and load nothing")
     commands.add_parser("deploy", parents=[common], help="start or update the models on a Ray cluster")
     add_arguments(commands.add_parser("questions", help="question sets as files"), common)
     return top
 
 
+def add_named_models(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that stand in place of a profile."""
+    group = parser.add_argument_group("models by name, in place of a profile")
+    group.add_argument("--model", action="append", metavar="NAME", help=ACCEPTED)
+    group.add_argument("--host", help="address to listen on; default 127.0.0.1")
+    group.add_argument("--port", type=int, help="default 8000; 0 picks a free one")
+    group.add_argument("--devices", help='"all", or names with commas, such as cuda:0,cuda:1')
+    group.add_argument("--dtype", choices=["float32", "bfloat16"], default="")
+    group.add_argument("--write-profile", type=Path, metavar="FILE", help="write the profile, then serve")
+
+
+def serve_named(arguments: argparse.Namespace) -> int:
+    """Serve the models that the arguments name, and return the exit status."""
+    server = {key: value for key in ("host", "port") if (value := getattr(arguments, key)) is not None}
+    devices = arguments.devices.split(",") if arguments.devices else []
+    tree = profile_of(arguments.model, server, devices, arguments.dtype)
+    profile = as_toml(tree) + "\n"  # before the environment's overrides are added
+    settings = settings_of(tree, "--model")
+    if arguments.write_profile:
+        write(arguments.write_profile, profile)
+    print(needs(settings), flush=True)
+    return serve(settings, lambda: load_models(settings), lambda url: print(ready(settings, url), flush=True))
+
+
+def write(file: Path, text: str) -> None:
+    """Write *text* to a new *file*.  Raises `SettingsError` if it exists or cannot be written."""
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except OSError as exc:
+        raise SettingsError(f"--write-profile {file}: {exc.strerror}") from exc
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command, and return the exit status."""
+    if named := [name for name in NAMED if getattr(arguments, name, None)]:
+        if arguments.config:
+            raise SettingsError(f"--config and --{named[0]}: a profile has its own; give one of them")
+        if "model" not in named:
+            raise SettingsError(f"--{named[0]}: needs --model NAME".replace("_", "-"))
+        return serve_named(arguments)
     settings = load_settings(arguments.config)
     if arguments.command == "questions":
         return exchange(settings, arguments)

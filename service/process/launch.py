@@ -39,7 +39,11 @@ SCRAPERS = 16  # connections of the metrics' own port; a scrape takes the place 
 CLOSE_S = 2.0  # after the grace: to refuse what is left, and to close everything
 
 
-def serve(settings: Settings, load: Callable[[], Mapping[str, Loaded]]) -> int:
+def serve(
+    settings: Settings,
+    load: Callable[[], Mapping[str, Loaded]],
+    on_ready: Callable[[str], None] = lambda url: None,
+) -> int:
     """
     Serve until a signal, and return the exit status once every accepted request has its response.
 
@@ -47,6 +51,7 @@ def serve(settings: Settings, load: Callable[[], Mapping[str, Loaded]]) -> int:
 
     Args:
         load: gives the models.
+        on_ready: called with the address once requests are served.
 
     Raises:
         SettingsError: a file that the settings name cannot be used.
@@ -57,10 +62,15 @@ def serve(settings: Settings, load: Callable[[], Mapping[str, Loaded]]) -> int:
     with all_bound(settings) as held:
         check_store(settings.cache)
         Keys.read(settings.server.api_keys_file)
-        return serve_on(held, settings, load())
+        return serve_on(held, settings, load(), on_ready)
 
 
-def serve_on(held: Mapping[str, Port], settings: Settings, models: Mapping[str, Loaded]) -> int:
+def serve_on(
+    held: Mapping[str, Port],
+    settings: Settings,
+    models: Mapping[str, Loaded],
+    on_ready: Callable[[str], None] = lambda url: None,
+) -> int:
     """Serve *models* on the ports that are *held*, and return the exit status."""
     broken: list[str] = []
 
@@ -81,7 +91,7 @@ def serve_on(held: Mapping[str, Port], settings: Settings, models: Mapping[str, 
     share = most_connections() // (1 + len(dialects))
     private = {each.setting: Private(config(each.app, service, share)) for each in dialects}
     drained = functools.partial(drain, service, app, list(private.values()))
-    public = Server(config(app, service, share), drained)
+    public = Server(config(app, service, share), drained, on_ready)
     if settings.server.metrics_port is not None:  # it answers while the others drain
         operators = operator_app(service, app.state.bodies)
         private["server.metrics_port"] = Private(config(operators, service, SCRAPERS, makes_room=True))
@@ -159,9 +169,15 @@ class Server(uvicorn.Server):
         begin_end: called when the end begins.
     """
 
-    def __init__(self, config: uvicorn.Config, drain: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        drain: Callable[[], None] = lambda: None,
+        on_ready: Callable[[str], None] = lambda url: None,
+    ) -> None:
         super().__init__(config)
         self._drain = drain
+        self._on_ready = on_ready
         self.begin_end: Callable[[], None] = lambda: None
 
     def stop(self) -> None:
@@ -179,6 +195,8 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         for listening in sockets or []:
             listening.listen(BACKLOG)
+            host, port, *_ = listening.getsockname()
+            self._on_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more, and let running requests finish."""

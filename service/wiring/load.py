@@ -40,6 +40,13 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
         tree = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as exc:
         raise SettingsError(f"{path}: {exc}") from exc
+    return settings_of(tree, path, environ)
+
+
+def settings_of(
+    tree: dict[str, Any], source: Path | str, environ: Mapping[str, str] = os.environ
+) -> Settings:
+    """Return the settings of *tree*, read from *source*, with *environ*'s overrides.  Same errors."""
     variables: Variables = {}
     try:
         variables = override(tree, environ, Settings.model_fields)
@@ -50,11 +57,11 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
     except ValidationError as exc:
         first = exc.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        source = setter(first["loc"], variables) or path
+        culprit = setter(first["loc"], variables) or source
         message = first["msg"].removeprefix("Value error, ")
-        raise SettingsError(f"{source}: {place or 'settings'}: {message}") from exc
+        raise SettingsError(f"{culprit}: {place or 'settings'}: {message}") from exc
     except SettingsError as exc:
-        raise SettingsError(f"{path}: {exc}") from exc
+        raise SettingsError(f"{source}: {exc}") from exc
     return settings
 
 

@@ -2,7 +2,7 @@
 The files of an ImageReward, and the names of its tensors.
 
 It is published as `ImageReward.pt` and `med_config.json`.  The tokenizer, that of bert-base-uncased, is not
-part of it and must be copied into the directory.
+part of it: it is downloaded with a hub id, and must be copied into a directory.
 """
 
 import re
@@ -14,8 +14,10 @@ from transformers import BlipTextConfig, BlipVisionConfig
 
 from models.checkpoints.configuration import built, check_fixed, check_size, read_json
 from models.checkpoints.files import TOKENIZER
-from models.checkpoints.locate import local
+from models.checkpoints.locate import ModelArguments, download, local, model_arguments
 from models.core.contract import CheckpointError
+from models.core.settings import LocalSettings
+from models.families.imagereward.published import TOKENIZER_REPOSITORY
 
 MED_CONFIG = "med_config.json"
 WEIGHTS = ("ImageReward.safetensors", "ImageReward.pt")  # the first that exists is read
@@ -52,12 +54,23 @@ NAMES = (
 UNUSED = re.compile(r".*\.position_ids|blip\.(vision|text)_proj\.(weight|bias)")
 
 
-def check_local(checkpoint: str) -> None:
-    """Raise `CheckpointError` if *checkpoint* is not a directory."""
-    if local(checkpoint) is None:
-        raise CheckpointError(
-            f"{checkpoint}: not a directory; an ImageReward is not downloaded, since its words are elsewhere"
-        )
+def located(settings: LocalSettings) -> tuple[ModelArguments, Path | None]:
+    """
+    Return the model's arguments, and the directory of its tokenizer if that is another one.
+
+    The published repository has no tokenizer, so BERT's is downloaded with it.  Raises `CheckpointError`.
+    """
+    if local(settings.checkpoint):
+        return model_arguments(settings), None
+    directory = download(settings.checkpoint, settings.revision, (MED_CONFIG, *WEIGHTS))
+    arguments = ModelArguments(
+        directory=directory,
+        dtype=settings.dtype,
+        device=settings.device,
+        id=settings.id or settings.checkpoint,
+        revision=directory.name,  # the folder of a commit
+    )
+    return arguments, download(TOKENIZER_REPOSITORY, "", VOCABULARY)
 
 
 def weights_file(directory: Path) -> Path:

@@ -12,7 +12,6 @@ from pathlib import Path
 import torch
 
 from models.checkpoints.info import digest_of, info_of
-from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
 from models.core.calls import RewardCall
 from models.core.contract import ModelError, Prepared
@@ -20,7 +19,7 @@ from models.core.known import grey
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
 from models.families.imagereward import FAMILY
-from models.families.imagereward.layout import FILES, check_local
+from models.families.imagereward.layout import FILES, located
 from models.families.imagereward.network import load_network
 from models.families.imagereward.tokenizer import load_tokenizer
 from models.families.padding import padded
@@ -38,11 +37,25 @@ class Input:
 
 
 class ImageReward:
-    """A loaded ImageReward; the head is float32.  Args as in `ModelArguments`; raises `CheckpointError`."""
+    """
+    A loaded ImageReward; the head is float32.
 
-    def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
+    Args as in `ModelArguments`, and the directory of the tokenizer if that is another one.  Raises
+    `CheckpointError`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        words: Path | None = None,
+        *,
+        dtype: str,
+        device: str,
+        id: str = "",
+        revision: str = "",
+    ) -> None:
         self._network = load_network(directory, DTYPES[dtype]).to(device).eval()
-        self._tokenizer = load_tokenizer(directory, self._network.text.config.vocab_size)
+        self._tokenizer = load_tokenizer(words or directory, self._network.text.config.vocab_size)
         self._device, self._dtype = device, DTYPES[dtype]
         vision = self._network.vision.config
         self._pixels = Pixels(vision.image_size, pad=False, to_even=True)
@@ -83,5 +96,5 @@ class ImageReward:
 
 def load(settings: LocalSettings) -> ImageReward:
     """Load the model of a table.  Raises `CheckpointError`."""
-    check_local(settings.checkpoint)
-    return ImageReward(**model_arguments(settings))
+    arguments, words = located(settings)
+    return ImageReward(words=words, **arguments)

@@ -7,7 +7,7 @@ from models.core.calls import RewardCall
 from models.core.contract import Prepared
 from models.core.family import Plan
 from models.core.settings import Batch, LocalSettings
-from models.families.imagereward.layout import check_local, weights_file
+from models.families.imagereward.layout import weights_file
 from models.families.imagereward.model import ImageReward, load
 from models.families.imagereward.tokenizer import LENGTH
 from models.sizing.memory import full
@@ -15,7 +15,6 @@ from models.sizing.memory import full
 
 def plan(settings: LocalSettings) -> Plan:
     """Return the plan of an ImageReward.  Same errors as `plan_model`."""
-    check_local(settings.checkpoint)
     return plan_model(settings, lambda directory: [weights_file(directory)], load, full_batches)
 
 

@@ -128,6 +128,7 @@ class Metric:
         direction: begins with "higher" or "lower", which is better.
         own_model: the metric is its weights: it uses only the model that its settings name, and no other
             metric uses that model.
+        weights: the hub's repository of such a model.
         essential: calls by role.  A model that can run none of them is unsuitable, and the metric is not
             served with it.
         without: what it can still score without a model, by optional role.
@@ -154,6 +155,7 @@ class Metric:
     paper: str = ""
     direction: str = "higher is better"
     own_model: bool = False
+    weights: str = ""
     essential: Callable[[], Mapping[str, Sequence[Call]]] | None = None
     without: Mapping[str, str] | None = None
     style: Style | None = None

@@ -1,16 +1,20 @@
 """ImageReward: the numbers of its authors' package, on a small random checkpoint in the published layout."""
 
 import re
+import shutil
 
 import pytest
 import torch
+from huggingface_hub import constants
 
 from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Reward
 from models.core.settings import Batch
+from models.families.imagereward.layout import MED_CONFIG, VOCABULARY, WEIGHTS
 from models.families.imagereward.model import ImageReward
+from models.families.imagereward.published import REPOSITORY, TOKENIZER_REPOSITORY
 from models.families.imagereward.tokenizer import LENGTH
 from models.families.registry import families
 from models.sizing.dry_run import dry_run
@@ -20,6 +24,8 @@ from tests.support.imagereward_checkpoints import (
     tensors,
 )
 from tests.support.pages import section
+
+COMMIT = "5" * 40
 
 
 @pytest.fixture(scope="module")
@@ -126,12 +132,36 @@ def test_a_family_loads_what_a_table_names(checkpoint):
     assert "ours@7" == family.load("left", settings).info.label
 
 
-def test_a_hub_id_is_refused_without_a_request(offline):
-    """The repository lacks the words."""
-    family, settings = table("THUDM/ImageReward")
-    for work in (family.load, family.plan):
-        with pytest.raises(CheckpointError, match=r"models\.left: THUDM/ImageReward: not a directory"):
-            work("left", settings)
+def test_a_hub_id_brings_its_tokenizer_from_berts_repository(whole, model, tmp_path, monkeypatch):
+    """From the hub's cache here; scores are labelled with the commit."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    snapshot(tmp_path, REPOSITORY, whole, (MED_CONFIG, *WEIGHTS))
+    snapshot(tmp_path, TOKENIZER_REPOSITORY, whole, VOCABULARY)
+
+    family, settings = table(REPOSITORY)
+    loaded = family.load("left", settings)
+    assert f"{REPOSITORY}@{COMMIT}" == loaded.info.label
+    assert rewards(model, CALLS[0]) == rewards(loaded, CALLS[0])
+
+
+def snapshot(cache, repository, directory, files):
+    """A commit of *repository* in the hub's cache, with those *files* of a directory that exist."""
+    folder = cache / f"models--{repository.replace('/', '--')}"
+    commit = folder / "snapshots" / COMMIT
+    commit.mkdir(parents=True)
+    for file in files:
+        if (directory / file).is_file():
+            shutil.copy(directory / file, commit)
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text(COMMIT)
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line(offline):
+    """The hub id stands in it."""
+    family, settings = table(REPOSITORY)
+    with pytest.raises(CheckpointError, match=f"models.left: {REPOSITORY}: no such directory, and it cannot"):
+        family.load("left", settings)
 
 
 def test_a_plan_counts_the_numbers_and_predicts_the_memory(checkpoint):

@@ -55,14 +55,14 @@ def test_what_is_in_the_cache_needs_no_hub(cache, revision):
     assert directory == cached("owner/name", revision)
 
 
-def test_a_commit_in_the_cache_is_found_whatever_is_newest(cache):
-    """An abbreviated one stands for the newest only, since the hub knows no others."""
+def test_a_commit_in_the_cache_is_found_whatever_is_newest(cache, caplog):
+    """The hub finds no abbreviated commit but the newest, which is used in its place, with a warning."""
     old = snapshot(cache, "config.json", "model.safetensors", newest=False)
     snapshot(cache, "config.json", "model.safetensors", commit=OTHER)
 
     assert old == locate("owner/name", COMMIT).directory
-    with pytest.raises(CheckpointError, match=f"newest commit is {OTHER}, not {COMMIT[:7]}"):
-        locate("owner/name", COMMIT[:7])
+    assert OTHER == locate("owner/name", COMMIT[:7]).revision
+    assert f"newest commit is {OTHER}, not {COMMIT[:7]}" in caplog.text
     assert cached("owner/name", COMMIT[:7]) is None
 
 

@@ -1,0 +1,118 @@
+"""
+The settings of a model by its name: a hub id, a directory, a name of open_clip, a demo model, or one behind
+an OpenAI-compatible API.
+
+A checkpoint is recognised by its configuration, never by code in it.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from models.checkpoints.configuration import read_json
+from models.checkpoints.files import CONFIG, FETCHED_FIRST, OPEN_CLIP_CONFIG
+from models.checkpoints.locate import HUB_ID, download, locate
+from models.core.contract import CheckpointError
+from models.families.clip_flant5.published import PUBLISHED
+from models.families.imagereward.published import REPOSITORY as IMAGEREWARD
+
+Table = dict[str, Any]
+
+DEMO = "demo:"
+SERVED = "openai:"
+SERVED_FAMILIES = {"questions": "openai", "vqa": "openai_vlm", "reward": "openai_reward"}
+SEES = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
+
+KNOWN: Mapping[str, Table] = {
+    **{name: {"role": "vqa", "family": "clip_flant5"} for name in PUBLISHED},
+    "yuvalkirstain/PickScore_v1": {"role": "clip", "family": "open_clip"},
+    IMAGEREWARD: {"role": "imagereward", "family": "imagereward"},
+}
+
+BY_MODEL_TYPE = {
+    "clip": ("clip", "open_clip"),
+    "siglip": ("clip", "transformers_clip"),
+    "siglip2": ("clip", "transformers_clip"),
+    "align": ("clip", "transformers_clip"),
+    "clip_t5": ("vqa", "clip_flant5"),
+    "mask2former": ("detector", "mask2former"),
+    "owlv2": ("detector", "owlv2"),
+}
+BY_ARCHITECTURE = {
+    "ForSequenceClassification": ("nli", "transformers_nli"),
+    "ForCausalLM": ("questions", "transformers"),
+}
+ACCEPTED = (
+    "a hub id (owner/name), a directory, a name of open_clip (NAME:TAG), demo:NAME, or"
+    " [ROLE=]openai:NAME@URL with a ROLE of " + ", ".join(SERVED_FAMILIES)
+)
+
+
+def table_of(name: str) -> Table:
+    """
+    Return the table of the model *name*, with its `role` and `family`.
+
+    The configuration of a hub id that is not known is downloaded.
+
+    Raises:
+        CheckpointError: *name* is not a model, or one of a kind that no family loads.
+    """
+    role, _, rest = name.rpartition("=")
+    if rest.startswith(SERVED):
+        return served(rest.removeprefix(SERVED), role)
+    if name in KNOWN:
+        return {**KNOWN[name], "checkpoint": name}
+    if name.startswith(DEMO) or Path(name).expanduser().is_dir():
+        return recognised(name, locate(name).directory)
+    if HUB_ID.fullmatch(name):
+        return recognised(name, download(name, "", FETCHED_FIRST))
+    return by_open_clip_name(name)
+
+
+def served(name: str, role: str) -> Table:
+    """Return the table of `NAME@URL`, a model behind an API; by default its name suggests the *role*."""
+    model, _, url = name.rpartition("@")
+    parts = urlsplit(url)
+    if not model or parts.scheme not in ("http", "https") or not parts.netloc:
+        raise CheckpointError(
+            f"{SERVED}{name}: must be {SERVED}NAME@URL, such as {SERVED}qwen@http://127.0.0.1:8001"
+        )
+    role = role or ("vqa" if SEES.search(model) else "questions")
+    if role not in SERVED_FAMILIES:
+        raise CheckpointError(f"{role}={SERVED}{name}: the role must be one of {', '.join(SERVED_FAMILIES)}")
+    base = url.rstrip("/") + ("" if parts.path.strip("/") else "/v1")
+    return {"role": role, "family": SERVED_FAMILIES[role], "base_url": base, "model": model}
+
+
+def by_open_clip_name(name: str) -> Table:
+    """Return the table of an architecture of open_clip, `NAME:TAG`; OpenAI's weights are the default tag."""
+    import open_clip  # takes a second
+
+    model, _, tag = name.partition(":")
+    tags = open_clip.list_pretrained_tags_by_model(model)
+    tag = tag or ("openai" if "openai" in tags else "")
+    if model not in open_clip.list_models():
+        raise CheckpointError(f"--model {name}: is not {ACCEPTED}")
+    if tag not in tags:
+        raise CheckpointError(
+            f"--model {name}: add one of open_clip's tags, {model}:TAG; it has {', '.join(tags)}"
+        )
+    return {"role": "clip", "family": "open_clip", "model": model, "pretrained": tag}
+
+
+def recognised(name: str, directory: Path) -> Table:
+    """Return the table of the checkpoint *name*, whose configuration is in *directory*."""
+    if (directory / OPEN_CLIP_CONFIG).is_file():
+        return {"role": "clip", "family": "open_clip", "checkpoint": name}
+    config = read_json(directory / CONFIG)
+    kind, architectures = str(config.get("model_type")), config.get("architectures") or []
+    ends = (
+        given for end, given in BY_ARCHITECTURE.items() if any(str(a).endswith(end) for a in architectures)
+    )
+    found = BY_MODEL_TYPE.get("clip_t5" if "mm_projector_type" in config else kind) or next(ends, None)
+    if found is None:
+        raise CheckpointError(f"--model {name}: no family loads a checkpoint of model_type {kind!r}")
+    role, family = found
+    return {"role": role, "family": family, "checkpoint": name}

@@ -1,0 +1,109 @@
+"""What a profile takes before its models are loaded: downloads, memory, and the models that it lacks."""
+
+from collections.abc import Iterator, Mapping
+
+from models.core.copies import devices_of
+from models.core.family import Memory, Plan
+from models.core.settings import LocalSettings
+from models.families.clip import ClipSettings
+from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
+from service.metrics.common.assignment import assign
+from service.metrics.common.registry import metrics
+from service.process.check import BYTES, Card, as_bytes, described, plans
+
+# A model for each role that a metric may lack, as an argument of the command.
+ADD = {
+    "questions": "--model openai:NAME@URL, an LLM that vLLM serves",
+    "vqa": "--model zhiqiulin/clip-flant5-xl",
+    "clip": "--model openai/clip-vit-large-patch14-336",
+    "detector": "--model facebook/mask2former-swin-small-coco-instance",
+}
+
+
+def needs(settings: Settings) -> str:
+    """
+    Return lines for people: the models with their memory, what is downloaded, and what is free.
+
+    Raises:
+        CheckpointError: a checkpoint is missing or broken.
+        SettingsError: a device has less free memory than the weights take.
+    """
+    planned = plans(settings)
+    lines = [*downloads(settings, planned), *memory(settings, planned), *lacking(settings)]
+    return described(settings, planned) + "".join(f"{line}\n" for line in lines)
+
+
+def downloads(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
+    """Yield a line for each model of the hub that is not in its cache."""
+    from models.checkpoints.locate import HUB_ID
+    from models.checkpoints.pending import pending_bytes
+
+    for name, table in settings.models.items():
+        if isinstance(table, LocalSettings) and "not in" in planned[name].where:
+            repository = getattr(table, "model", "") or table.checkpoint
+            if HUB_ID.fullmatch(repository):
+                size = pending_bytes(repository, table.revision, clip=isinstance(table, ClipSettings))
+                yield f"{name}: downloads {as_bytes(size)} from the hub's {repository}."
+            else:
+                yield f"{name}: downloads {planned[name].loads}."
+
+
+def memory(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
+    """Yield a line for each device.  Raises `SettingsError` if the weights exceed its free memory."""
+    from models.sizing.free import free_bytes
+
+    for device, card in cards(settings, planned).items():
+        free = free_bytes(device)
+        if card.weights > free:
+            raise SettingsError(
+                f"{device}: the weights take {as_bytes(card.weights)}, and {as_bytes(free)} are free;"
+                " choose a smaller model, --dtype bfloat16, or another device"
+            )
+        short = "" if card.peak <= free else ": the largest batches may not fit; lower batch.max_cost_tokens"
+        yield f"{device}: {as_bytes(card.peak)} needed, {as_bytes(free)} free{short}."
+
+
+def cards(settings: Settings, planned: Mapping[str, Plan]) -> dict[str, Card]:
+    """Return the memory of all models on each device."""
+    found: dict[str, Card] = {}
+    for name, table in settings.models.items():
+        plan = planned[name]
+        weights = (plan.num_parameters or 0) * BYTES[getattr(table, "dtype", "float32")]
+        for device in () if plan.remote else devices_of(table):
+            card = found.setdefault(device, Card())
+            card.add(name, plan.memory or Memory(weights, 0), parallel=table.role == "questions")
+    return found
+
+
+def lacking(settings: Settings) -> Iterator[str]:
+    """
+    Yield a line for each set of roles that metrics lack, with the argument that adds each model.
+
+    A metric with questions lacks a question LLM, though it scores with question sets of the caller's.
+    """
+    assigned = assign(metrics(), settings)
+    lack: dict[tuple[str, ...], list[str]] = {}
+    for metric in metrics().values():
+        writes = ("questions",) if metric.style else ()
+        roles = tuple(role for role in (*metric.roles, *writes) if (metric.name, role) not in assigned)
+        if roles and not metric.own_model and all(role in ADD for role in roles):
+            lack.setdefault(roles, []).append(metric.name)
+    for roles, names in sorted(lack.items()):
+        yield f"Missing for {', '.join(names)}: {' and '.join(ADD[role] for role in roles)}."
+
+
+def ready(settings: Settings, url: str) -> str:
+    """Return lines for people when the service at *url* is ready, with a request to paste."""
+    assigned = assign(metrics(), settings)
+    served = [
+        metric.name
+        for metric in metrics().values()
+        if metric.roles
+        and all((metric.name, role) in assigned for role in metric.roles)
+        and (not metric.style or (metric.name, "questions") in assigned)
+    ]
+    form = f'-F image=@cat.png -F prompt="a cat" -F metrics={",".join(served[:2])}'
+    key = ' -H "Authorization: Bearer $SCOREGATE_API_KEY"' if settings.server.api_keys_file else ""
+    ways = f"Open {url}/ in a browser, or paste this into another shell; Ctrl-C here stops it."
+    return f"\nReady: {', '.join(served)}. {ways}\n\ncurl -sS {url}/score {form}{key}\n"

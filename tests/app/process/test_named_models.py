@@ -1,0 +1,195 @@
+"""`serve --model NAME`: the profile that names stand for, and what is said before and after loading."""
+
+import tomllib
+
+import pytest
+
+from models.core.contract import CheckpointError
+from models.families.named import table_of
+from models.sizing import free
+from service.core.settings import SettingsError
+from service.process import command, named, needs
+from service.process.named import as_toml, profile_of
+from service.wiring.load import load_settings, settings_of
+from tests.support.command import server
+
+__all__ = ["server"]
+
+ON_CPU = ["cpu"]
+
+
+def profile(*names, devices=ON_CPU, dtype=""):
+    """The settings of *names*."""
+    return settings_of(profile_of(names, {}, devices, dtype), "--model", {})
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "family"),
+    [
+        ("zhiqiulin/clip-flant5-xl", "vqa", "clip_flant5"),
+        ("zhiqiulin/clip-flant5-xxl", "vqa", "clip_flant5"),
+        ("THUDM/ImageReward", "imagereward", "imagereward"),
+        ("yuvalkirstain/PickScore_v1", "clip", "open_clip"),
+        ("demo:clip_flant5", "vqa", "clip_flant5"),
+        ("demo:clip", "clip", "open_clip"),
+        ("demo:question_llm", "questions", "transformers"),
+        ("demo:nli", "nli", "transformers_nli"),
+        ("demo:detector", "detector", "mask2former"),
+        ("openai:Qwen/Qwen3-4B-Instruct-2507@http://127.0.0.1:8001", "questions", "openai"),
+        ("openai:Qwen/Qwen3-VL-8B-Instruct@http://127.0.0.1:8002/v1", "vqa", "openai_vlm"),
+        ("reward=openai:HPSv3@http://127.0.0.1:8003", "reward", "openai_reward"),
+    ],
+)
+def test_a_name_has_a_role_and_a_family(name, role, family):
+    """By a table of published models, by the configuration of a checkpoint, or by what the name says."""
+    table = table_of(name)
+
+    assert (role, family) == (table["role"], table["family"])
+
+
+def test_a_directory_is_recognised_by_its_configuration(tmp_path):
+    """As on the hub, since the same files decide."""
+    (tmp_path / "config.json").write_text('{"model_type": "siglip2"}', "utf-8")
+
+    assert {"role": "clip", "family": "transformers_clip", "checkpoint": str(tmp_path)} == table_of(
+        str(tmp_path)
+    )
+
+
+def test_an_architecture_of_open_clip_needs_a_tag():
+    """OpenAI's weights are the default if there are some."""
+    table = table_of("ViT-L-14-336-quickgelu")
+
+    assert ("ViT-L-14-336-quickgelu", "openai") == (table["model"], table["pretrained"])
+    assert "laion2b_s32b_b79k" == table_of("ViT-H-14:laion2b_s32b_b79k")["pretrained"]
+    with pytest.raises(CheckpointError, match="add one of open_clip's tags"):
+        table_of("ViT-H-14")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("cat", "is not a hub id"),
+        ("demo:cat", "no such directory"),
+        ("openai:qwen", "must be openai:NAME@URL"),
+        ("openai:qwen@ftp://somewhere", "must be openai:NAME@URL"),
+        ("ocr=openai:qwen@http://somewhere", "the role must be one of questions, vqa, reward"),
+    ],
+)
+def test_what_is_no_model_is_refused_with_what_would_be(name, message):
+    """The line names the argument."""
+    with pytest.raises(CheckpointError, match=message):
+        table_of(name)
+
+
+def test_models_of_one_role_get_names_of_their_own():
+    """The metrics that are their weights use the model that was named for them."""
+    settings = profile("demo:clip", "yuvalkirstain/PickScore_v1", "demo:clip")
+
+    assert ["clip", "pickscore", "clip_2"] == [*settings.models]
+    assert ["clip"] * 3 == [table.role for table in settings.models.values()]
+    assert {"pickscore": {"model": "pickscore"}} == settings.metrics
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        (["cuda:1"], ("cuda:1", None)),
+        (["all"], ("cpu", ("all",))),
+        (["cuda:0", "cuda:1"], ("cpu", ("cuda:0", "cuda:1"))),
+    ],
+)
+def test_devices_and_dtype_are_those_of_every_model(devices, expected):
+    """On a GPU a CLIP stays in float32, as in the profiles, unless the argument says otherwise."""
+    settings = profile("demo:clip_flant5", "demo:clip", devices=devices)
+
+    assert {expected} == {(table.device, table.devices) for table in settings.models.values()}
+    assert ["bfloat16", "float32"] == [table.dtype for table in settings.models.values()]
+    assert {"bfloat16"} == {
+        table.dtype
+        for table in profile("demo:clip", "demo:nli", devices=devices, dtype="bfloat16").models.values()
+    }
+
+
+def test_the_written_profile_is_the_profile(server, tmp_path, monkeypatch):
+    """A later start with --config has the same settings."""
+    served = []
+    monkeypatch.setattr(command, "serve", lambda settings, load, on_ready: served.append(settings) or 0)
+    file = tmp_path / "profile.toml"
+    arguments = ["--model", "demo:clip_flant5", "--model", "openai:qwen@http://127.0.0.1:8001"]
+    status, out, errors = server(
+        "serve", *arguments, "--port", "0", "--devices", "cpu", "--write-profile", file
+    )
+
+    assert (0, []) == (status, errors)
+    assert served == [load_settings(file, {})]
+    assert "qwen" in out
+    assert "Missing for clipscore: --model openai/clip-vit-large-patch14-336." in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--config", "a.toml", "--model", "demo:clip"], "--config and --model: a profile has its own"),
+        (["--port", "9000"], "--port: needs --model NAME"),
+        (["--model", "demo:clip", "--write-profile", "/no/such/folder/a.toml"], "No such file or directory"),
+    ],
+)
+def test_arguments_that_contradict_end_the_start(server, arguments, message):
+    """With status 2 and one line."""
+    status, _, [line] = server("serve", *arguments)
+
+    assert 2 == status
+    assert message in line
+
+
+def test_toml_has_what_the_tables_have():
+    """Nested tables, text with quotes, numbers, booleans and lists."""
+    tree = {"a": {"b": {"text": 'a "b"\n', "n": 1, "x": 0.5, "yes": True, "list": ["a", "b"]}, "c": {"d": 1}}}
+
+    assert tree == tomllib.loads(as_toml(tree))
+
+
+def test_weights_that_do_not_fit_end_the_start_before_they_are_loaded(monkeypatch):
+    """The line has both sizes; a batch that may not fit is a remark."""
+    settings = profile("demo:clip")
+    monkeypatch.setattr(free, "free_bytes", lambda device: 1_000_000)
+
+    with pytest.raises(SettingsError, match=r"cpu: the weights take 7\.6 MB, and 1\.0 MB are free"):
+        needs.needs(settings)
+
+
+def test_what_lacks_is_said_with_the_argument_that_adds_it():
+    """A model for each role; a metric that is its own weights is not missed."""
+    lines = [*needs.lacking(profile("demo:clip_flant5"))]
+
+    assert any(
+        line.startswith("Missing for ") and "dsg" in line and "openai:NAME@URL" in line for line in lines
+    )
+    assert not any("pickscore" in line for line in lines)
+
+
+@pytest.mark.parametrize("keys", ["", "keys.toml"])
+def test_the_last_lines_have_a_request_to_paste(keys, tmp_path):
+    """With the key's header if a key is required."""
+    tree = profile_of(["demo:clip"], {"api_keys_file": str(tmp_path / keys)} if keys else {}, ON_CPU, "")
+    text = needs.ready(settings_of(tree, "--model", {}), "http://127.0.0.1:8000")
+
+    assert "Ready: clipscore." in text
+    assert (
+        'curl -sS http://127.0.0.1:8000/score -F image=@cat.png -F prompt="a cat" -F metrics=clipscore'
+        in text
+    )
+    assert ("SCOREGATE_API_KEY" in text) == bool(keys)
+
+
+def test_without_a_gpu_the_cpu_is_the_default(monkeypatch):
+    """And the first GPU if there is one."""
+    names = ["demo:clip_flant5"]
+    monkeypatch.setattr(named, "gpu_count", lambda: 0)
+    assert "cpu" == profile_of(names, {}, [], "")["models"]["vqa"]["device"]
+
+    monkeypatch.setattr(named, "gpu_count", lambda: 2)
+    assert {"device": "cuda:0", "dtype": "bfloat16"}.items() <= profile_of(names, {}, [], "")["models"][
+        "vqa"
+    ].items()
