@@ -14,10 +14,18 @@ Loaded = Model | RemoteModel
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory on a device in bytes: of the weights, and of the activations of the largest batch."""
+    """
+    What a model takes on a device.
+
+    Attributes:
+        weights: bytes of them.
+        activations: bytes of those of the largest batch.
+        operations: multiplications and additions of an ordinary full batch; 0: unknown.
+    """
 
     weights: int
     activations: int
+    operations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,7 @@ class Family:
             a table and returns the model.
         planner: like *loader*, for `--check`: returns the `Plan` of a table, and loads nothing.
         required: by default, the service is ready only when the models of this family are.
+        launch_ms: of Python's lock to launch a batch on a GPU, by `benchmarks.launch`; None: not measured.
     """
 
     name: str
@@ -56,6 +65,7 @@ class Family:
     loader: str
     planner: str = ""
     required: bool = True
+    launch_ms: float | None = None
 
     def __post_init__(self) -> None:
         """Raise `TypeError` or `ValueError` for an invalid declaration."""

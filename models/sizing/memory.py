@@ -27,7 +27,7 @@ def predicted(
 
     Args:
         load: builds the model, without weights if `is_dry()`.
-        batches: batches that include the largest.
+        batches: batches that include the largest; the first is an ordinary full one.
     """
     if not device.startswith("cuda"):
         return None
@@ -44,9 +44,11 @@ def measured(
     with dry_run(device) as meter:
         model = load()
         weights = meter.peak = meter.held
+        operations = 0
         for batch in batches(model):
             model.score(batch)
-    return Memory(weights, meter.peak - weights)
+            operations = operations or meter.operations  # of the first
+    return Memory(weights, meter.peak - weights, operations)
 
 
 def full(batch: Batch, call: Prepared, key: str = "") -> list[Prepared]:

@@ -1,5 +1,5 @@
 """
-The memory of the tensors on a device.
+The memory of the tensors on a device, and the operations of its matrix products.
 
 Counts all tensors that exist simultaneously.  Not included: CUDA's context, workspace of kernels and cuBLAS,
 and fragmentation of the allocator.
@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
 
 ALIGNMENT = 16  # numbers
 
@@ -22,11 +23,12 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     Attributes:
         held: bytes of the present tensors.
         peak: highest value of *held*.
+        operations: multiplications and additions in matrix products.
     """
 
     def __init__(self, device: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.held = self.peak = 0
+        self.held = self.peak = self.operations = 0
         self._device = torch.empty(0, device=device).device  # "cuda" gets its index
         self._seen: set[int] = set()
 
@@ -34,6 +36,7 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Return the result of *func*, and count its tensors."""
         kwargs = kwargs or {}
         if func is torch.ops.aten.scaled_dot_product_attention.default:
+            self.operations += 4 * args[0].numel() * args[1].shape[2]
             with self:
                 return attention(*args, **kwargs)
         if func is not torch.ops.prim.device.default:
@@ -42,6 +45,8 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if outcome is not NotImplemented:
                 return outcome
         outcome = func(*args, **kwargs)
+        if count := flop_registry.get(func.overloadpacket):
+            self.operations += count(*args, **kwargs, out_val=outcome)
         for leaf in tree_leaves(outcome):
             if isinstance(leaf, torch.Tensor) and leaf.device == self._device:
                 self._count(leaf.untyped_storage())

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from models.core.copies import devices_of
 from models.core.family import Memory, Plan
+from models.core.settings import LocalSettings
 from models.families.registry import families
 from service.core.settings.tree import Settings
+from service.process.launching import batch_ms, processes
 from service.serving.batcher.cpu_policy import all_cores, loaded_torch
 from service.serving.loading import is_placed
 from service.web.auth.keys import Keys
@@ -54,7 +56,21 @@ def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
     sums += ["more, not known until it is fetched"] * unknown
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
     peaks = "".join(f"{place}: {card}\n" for place, card in cards.items())
-    return f"{table_of(rows)}\n\n{threads(settings)}\nWeights: {total}\n{peaks}{demos(settings.demo_models)}"
+    below = f"{peaks}{launches(settings, planned)}{demos(settings.demo_models)}"
+    return f"{table_of(rows)}\n\n{threads(settings)}\nWeights: {total}\n{below}"
+
+
+def launches(settings: Settings, planned: Mapping[str, Plan]) -> str:
+    """Return a line for each model that needs several processes for its GPUs."""
+    lines = ""
+    for name, table in settings.models.items():
+        launch_ms, memory = families()[table.family].launch_ms, planned[name].memory
+        if not (launch_ms and memory and memory.operations and isinstance(table, LocalSettings)):
+            continue
+        full_ms = batch_ms(memory.operations, table.dtype, table.batch.max_batch_ms)
+        gpus = sum(device.startswith("cuda") for device in devices_of(table))
+        lines += processes(name, gpus, launch_ms, full_ms)
+    return lines
 
 
 def threads(settings: Settings) -> str:

@@ -4,13 +4,16 @@ import logging
 import re
 from dataclasses import replace
 from functools import cache
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import save_file
+from transformers import CLIPVisionConfig, T5Config
 
+from benchmarks.work import text_work, vision_work
 from models.checkpoints.files import open_clip_weights, weight_files
 from models.checkpoints.locate import DEMO
 from models.checkpoints.weights import tensor_sizes
@@ -27,7 +30,7 @@ from models.families.clip_flant5.memory import (
     prepared,
     scorer,
 )
-from models.families.clip_flant5.published import XL
+from models.families.clip_flant5.published import XL, XXL
 from models.families.clip_flant5.tower import VIT_L_14_336
 from models.families.nli.model import Nli
 from models.families.nli.plan import full_batches as nli_batches
@@ -38,12 +41,20 @@ from models.sizing.dry_run import dry_run, is_dry
 from models.sizing.memory import full, measured, predicted
 from service.core.settings.tree import Settings
 from service.process.check import described, plans
+from service.process.launching import batch_ms, gpus_of_one_process
 from service.wiring.load import load_settings
 from tests.support import real_sizes
 from tests.support.pages import rows, section
 from tests.support.paths import ROOT
 
 PROFILES = ROOT / "deploy" / "profiles"
+EIGHT = "gpu-8x80gb"
+
+
+@pytest.fixture(autouse=True)
+def eight_gpus(monkeypatch):
+    """What `devices = "all"` finds."""
+    monkeypatch.setattr("models.core.copies.gpu_count", lambda: 8)
 
 
 def memory(family: str, **table: Any) -> Memory | None:
@@ -75,7 +86,7 @@ def planned(path: Path) -> tuple[Settings, dict[str, Plan]]:
 def of_profile(profile: str) -> dict[str, Memory]:
     """What each of a profile's own models takes."""
     settings, planned_here = planned(PROFILES / f"{profile}.toml")
-    own = {name for name, table in settings.models.items() if "device" in table.model_fields_set}
+    own = {name for name, table in settings.models.items() if table.model_fields_set & {"device", "devices"}}
     found = {name: plan.memory for name, plan in planned_here.items() if name in own and plan.memory}
     assert own == found.keys()
     return found
@@ -140,7 +151,7 @@ def test_every_profile_is_valid(path):
     assert list(settings.models) == [line.split()[0] for line in rows.splitlines()[1:]]
 
 
-@pytest.mark.parametrize("profile", ["gpu-24gb", "gpu-80gb"])
+@pytest.mark.parametrize("profile", ["gpu-24gb", "gpu-80gb", EIGHT])
 def test_a_profile_adds_up_what_is_predicted(profile):
     """The comment's lines of the service's own models, and the sum of all lines."""
     text, found = (PROFILES / f"{profile}.toml").read_text(), of_profile(profile)
@@ -155,6 +166,54 @@ def test_a_profile_adds_up_what_is_predicted(profile):
     assert float(lines["activations"]) + float(lines["features"]) == pytest.approx(most / 1e9, abs=0.1)
     assert total
     assert float(total[1]) == pytest.approx(sum(map(float, lines.values())), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("model", "calls", "profile", "name"),
+    [
+        ("CLIP-FlanT5-XXL", 48, "gpu-80gb", "vqa"),
+        ("CLIP-FlanT5-XXL", 48, EIGHT, "vqa"),
+        ("CLIP-FlanT5-XL", 24, "gpu-24gb", "vqa"),
+        ("CLIP ViT-L/14 at 336 pixels", 32, "gpu-80gb", "clip"),
+        ("CLIP ViT-L/14 at 336 pixels", 56, EIGHT, "clip"),
+        ("CLIP ViT-L/14", 32, "gpu-24gb", "clip"),
+    ],
+)
+def test_the_gpus_of_one_process_on_the_page_are_those_of_the_rule(model, calls, profile, name):
+    """By the operations of the full batch of a profile, in the dtype of the row."""
+    settings, _ = planned(PROFILES / f"{profile}.toml")
+    family, limits = settings.models[name].family, settings.models[name].batch
+    page = rows(section("operations/several-gpus.md", "## What Python's lock allows"))
+    [row] = [row for row in page if row[:1] + row[2:4] == [model, str(calls), f"{limits.max_batch_ms:g}"]]
+    full_ms = batch_ms(of_profile(profile)[name].operations, row[1], limits.max_batch_ms)
+    gpus = gpus_of_one_process(families()[family].launch_ms, full_ms)
+
+    assert calls == limits.max_items
+    assert [f"{full_ms:.0f}", str(gpus), str(ceil(8 / gpus))] == row[4:]
+
+
+def test_one_process_is_enough_for_the_profile_of_eight_gpus():
+    """The longer batches of its models; with those of one GPU, both would need two processes."""
+    settings, plans_of_eight = planned(PROFILES / f"{EIGHT}.toml")
+    short = {name: {"batch": Batch()} for name in ("clip", "vqa")}
+    models = {name: table.model_copy(update=short.get(name)) for name, table in settings.models.items()}
+    short_batches = settings.model_copy(update={"models": models})
+
+    assert "processes" not in described(settings, plans_of_eight)
+    found = re.findall(r"^(\w+: \d) processes for 8 GPUs", described(short_batches, plans_of_eight), re.M)
+    assert ["clip: 2", "vqa: 2"] == found
+
+
+@pytest.mark.parametrize(("profile", "published"), [("gpu-24gb", XL), ("gpu-80gb", XXL)])
+def test_the_operations_of_a_batch_are_those_of_the_formula(profile, published):
+    """To 6 %: they are scaled from a network with few layers."""
+    settings, _ = planned(PROFILES / f"{profile}.toml")
+    batch = settings.models["vqa"].batch
+    config, tower = T5Config(**published.config), CLIPVisionConfig(**VIT_L_14_336)
+    call = text_work(config, batch.max_cost_tokens // batch.max_items, len(ANSWER))
+    call += vision_work(tower, config.d_model, -2)  # the last layer but one
+
+    assert of_profile(profile)["vqa"].operations == pytest.approx(batch.max_items * call, rel=0.06)
 
 
 # --- what it depends on -------------------------------------------------------------------------

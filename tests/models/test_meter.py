@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils.flop_counter import sdpa_flop_count
 
 from models.sizing.dry_run import dry_run
 
@@ -36,6 +37,20 @@ def test_a_mask_that_lies_otherwise_is_copied(meter):
         held = meter.peak = meter.held
         attend(states, states, states, attn_mask=mask)
         assert meter.peak - held == 4 * len(mask[0, 0]) * 1008 + states.nbytes
+
+
+@torch.inference_mode()
+def test_operations_are_those_that_torch_counts(meter):
+    """Of a linear layer, a convolution and attention, whose own kernel a dry run replaces."""
+    states, picture = torch.zeros(2, 4, 16, 8, device="cuda"), torch.zeros(2, 3, 28, 28, device="cuda")
+    torch.nn.functional.linear(states, torch.zeros(5, 8, device="cuda"))
+    torch.nn.functional.conv2d(picture, torch.zeros(6, 3, 14, 14, device="cuda"), stride=14)
+    before = meter.operations
+    torch.nn.functional.scaled_dot_product_attention(states, states, states)
+
+    shape = tuple(states.shape)
+    assert 2 * (2 * 4 * 16) * 8 * 5 + 2 * (2 * 6 * 2 * 2) * (3 * 14 * 14) == before
+    assert sdpa_flop_count(shape, shape, shape) == meter.operations - before
 
 
 @torch.inference_mode()

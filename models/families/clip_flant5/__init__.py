@@ -25,4 +25,5 @@ FAMILY = Family(
     settings=ClipFlanT5Settings,
     loader="models.families.clip_flant5.model:load",
     planner="models.families.clip_flant5.plan:plan",
+    launch_ms=25,
 )

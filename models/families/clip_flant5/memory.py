@@ -31,7 +31,8 @@ def memory_of(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Memor
     """
     Predict the memory of a network with T5's *config* and a *vision* tower's, with a full cache of features.
 
-    Layers free all their activations, so a network with few of them suffices for those.
+    Layers free all their activations, so a network with few of them suffices for those.  Operations are
+    scaled to all layers, which have nearly all.
     """
     whole = predicted(settings.device, lambda: scorer(config, vision, settings), lambda _: ())
     few = predicted(
@@ -40,7 +41,8 @@ def memory_of(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Memor
         lambda _: full_batches(vision, settings.batch),
     )
     kept = settings.features_mb * 2**20
-    return whole and few and Memory(whole.weights, few.activations + kept)
+    deeper = config["num_layers"] / FEW["num_layers"]
+    return whole and few and Memory(whole.weights, few.activations + kept, int(deeper * few.operations))
 
 
 def scorer(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Scorer:

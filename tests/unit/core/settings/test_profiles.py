@@ -28,8 +28,22 @@ def option(words: list[str], name: str) -> str:
 
 
 def test_the_profiles_are_those_that_the_docs_name():
-    """Four, by name."""
-    assert ["demo", "gpu-24gb", "gpu-80gb", "vlm"] == [path.stem for path in PROFILES]
+    """Five, by name."""
+    assert ["demo", "gpu-24gb", "gpu-80gb", "gpu-8x80gb", "vlm"] == [path.stem for path in PROFILES]
+
+
+def test_the_profile_of_eight_gpus_has_the_models_of_one():
+    """On all devices and in longer batches, with the same numbers."""
+    own = {"device", "devices", "batch"}
+    one, eight = (
+        {
+            name: model.model_dump(exclude=own)
+            for name, model in load_settings(ROOT / f"deploy/profiles/{profile}.toml", {}).models.items()
+        }
+        for profile in ("gpu-80gb", "gpu-8x80gb")
+    )
+
+    assert one == eight
 
 
 def test_the_demo_profile_is_the_embedded_one():
