@@ -29,6 +29,13 @@ def alike(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
+def same(before: Any, now: Any, *, exact: bool) -> bool:
+    """Return True if two results of one call are equal, or if not *exact* the same but for rounding."""
+    if not values_of(before):
+        return str(before) == str(now)
+    return values_of(before) == values_of(now) if exact else not changed(before, now)
+
+
 def changed(before: Any, now: Any) -> bool:
     """Return True if two results of one call differ by more than rounding."""
     pairs = zip(values_of(before), values_of(now), strict=True)

@@ -9,6 +9,7 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     | + UnknownQuestionSet              404 unknown_question_set
     + MethodNotAllowed                  405 method_not_allowed
     + RequestTimeout                    408 request_timeout
+    + Conflict                          409 conflict            (a change of a model)
     + TooLarge                          413 too_large
     | + LargerThanQuota                 413 larger_than_quota
     + UnsupportedMediaType              415 unsupported_media_type
@@ -94,6 +95,12 @@ class RequestTimeout(ScoregateError):
     """Headers or body arrived too slowly, or stopped arriving."""
 
     status, code, title = 408, "request_timeout", "Request too slow"
+
+
+class Conflict(ScoregateError):
+    """Another change of the same model is under way, or its state does not allow this one."""
+
+    status, code, title = 409, "conflict", "Conflict"
 
 
 class TooLarge(ScoregateError):

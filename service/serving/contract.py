@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -11,10 +11,11 @@ from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import CallResult
 from service.core.concurrency.promise import Promise
-from service.core.errors import CallRefused, LaneFull, Overloaded, ScoregateError, TooLarge
+from service.core.errors import CallRefused, Invalid, LaneFull, Overloaded, ScoregateError, TooLarge
 from service.core.lanes import INTERACTIVE
 from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.demand import Demand
+from service.serving.presence import Presence
 from service.serving.reservation import Reservation
 
 CAUTION = 1.15  # factor on predicted times: a result after the deadline is wasted work
@@ -106,6 +107,48 @@ class Backend(ABC):
     name: str
     info: ModelInfo
     replacements: int = 0
+
+    @cached_property
+    def presence(self) -> Presence:
+        """Whether calls may begin; True until an operator takes the model away."""
+        return Presence(self.name)
+
+    async def offload(self) -> None:
+        """
+        Move the weights from the device to the host's memory; no call is under way.
+
+        Raises:
+            Invalid: this model cannot be moved.
+        """
+        raise Invalid(f"{self.name}: a model of this kind cannot be taken away and brought back")
+
+    async def unload(self) -> None:
+        """Drop the weights; no call is under way.  Raises as `offload`."""
+        await Backend.offload(self)
+
+    async def load(self) -> None:
+        """
+        Bring the weights back, and check the example.
+
+        Raises:
+            Invalid: this model cannot be moved.
+            ModelFault: the example has other numbers than at the start.
+        """
+        await Backend.offload(self)
+
+    async def replace(self, revision: str, drain: Callable[[], Awaitable[None]]) -> None:
+        """
+        Load *revision*, check it, *drain* the model of calls, and replace it.
+
+        Raises:
+            Invalid: this model cannot be replaced, or there is no such revision.
+        """
+        await Backend.offload(self)
+
+    @property
+    def device_bytes(self) -> int | None:
+        """Memory on its devices in bytes, see `models.core.offload`; None if that is not known here."""
+        return None
 
     @property
     @abstractmethod

@@ -51,6 +51,10 @@ class Handle:
         """Reject a request before any work.  Raises `LaneFull`, `Overloaded` or `TooLarge`."""
         self.backend.admit(context.lane, context.deadline, demand)
 
+    async def idle(self) -> None:
+        """Return when no call is under way.  New ones must not begin meanwhile."""
+        await self._calls.idle()
+
     async def aclose(self) -> None:
         """Return when all prepared calls have been handed to the backend, which answers them."""
         await self._calls.aclose()
@@ -62,8 +66,12 @@ class Handle:
         A `ScoregateError` is returned as an outcome, so one failed call never cancels the others.  If
         *context* is promoted, so are all of its calls.  If another model replaces this one meanwhile, all
         calls are sent to the new one.
+
+        Raises:
+            NotReady: the model has been taken away, and its calls do not wait.
         """
         while True:
+            await self.backend.presence.wait()
             outcomes = await self._call(calls, context)
             if not any(isinstance(outcome, Replaced) for outcome in outcomes):
                 return outcomes

@@ -42,6 +42,7 @@ class LocalRuntime(Runtime):
         super().__init__(models, settings, assigned, cpu, instruments, redis)
         self._on_broken = on_broken
         self.pools: list[Pool] = []
+        self._mover = FairThreads(1, "models")
 
     def stalled(self) -> bool:
         """Return True if work waits on a device and no batch has finished there for `server.stall_s`."""
@@ -49,6 +50,7 @@ class LocalRuntime(Runtime):
 
     async def _start(self) -> None:
         """Start a pool for the models that share devices, and other ones for those that generate."""
+        self._stack.callback(self._mover.shutdown)
         residents = []
         for name, model in self._models.items():
             if isinstance(model, RemoteModel):
@@ -74,7 +76,8 @@ class LocalRuntime(Runtime):
         await self._stack.enter_async_context(pool)
         self.pools.append(pool)
         for resident in residents:
-            self._serve_own(LocalBackend(resident, pool, self._cpu))
+            table = self._settings.models[resident.name]
+            self._serve_own(LocalBackend(resident, pool, table, self._cpu, self._mover))
 
 
 def sharing(residents: Sequence[LocalModel]) -> list[list[LocalModel]]:

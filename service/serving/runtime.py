@@ -85,6 +85,7 @@ class Runtime(ABC):
 
     def _serve(self, backend: Backend) -> None:
         """Make the handle of *backend*."""
+        backend.presence.waits = self._settings.queue.wait_for_models
         handle = self.handles[backend.name] = Handle(backend, self._cache())
         self._stack.push_async_callback(handle.aclose)
 

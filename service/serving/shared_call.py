@@ -9,7 +9,7 @@ from time import monotonic
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import CallResult
-from service.core.concurrency.promise import Promise
+from service.core.concurrency.promise import Promise, all_done
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import Draining, ModelFault, Replaced, ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
@@ -130,6 +130,11 @@ class SharedCalls:
         self._closed = True
         await self._preparing.wait()
 
+    async def idle(self) -> None:
+        """Return when every call has its result."""
+        while self._calls:
+            await all_done([call.result for call in self._calls.values()])
+
     def join(
         self,
         wanted: Iterable[tuple[bytes, Call]],
@@ -188,12 +193,16 @@ class SharedCalls:
         """
         fault: ScoregateError = Draining()  # if the task is cancelled: the event loop ends
         try:
+            if self._backend.presence.gone:
+                raise Replaced
             since, calls = context.since, [shared.call for shared in group]
             prepared = await self._backend.prepare(calls, context.lane)
             prepared_s = monotonic() - since - decoding_s(calls, since)
             for shared in group:
                 shared.prepared_s = prepared_s
             self._start_each(group, prepared, context)
+        except Replaced as exc:
+            fault = exc
         except Exception as exc:
             fault = ModelFault(f"the model {self._backend.name} failed to prepare this call")
             log.error("group not prepared", extra={"model": self._backend.name}, exc_info=exc)

@@ -17,7 +17,18 @@ from service.web.dialects.registry import routers
 from service.web.dialects.scoring import Dialects
 from service.web.edge import Edge
 from service.web.headers import Cors
-from service.web.routes import document, health, metrics, models, playground, questions, rank, score, shadow
+from service.web.routes import (
+    document,
+    health,
+    lifecycle,
+    metrics,
+    models,
+    playground,
+    questions,
+    rank,
+    score,
+    shadow,
+)
 from service.web.server.incoming import Bodies
 from service.web.wire.requests import requests_with
 from service.wiring.bootstrap import Service
@@ -70,7 +81,7 @@ def create_app(service: Service) -> App:
     """Build the public API.  Raises `SettingsError` if the file of keys cannot be used."""
     server = service.settings.server
     shown = [score.router, rank.router, questions.router, *routers(service.settings.dialects.enabled)]
-    shown += [models.router, shadow.router, health.router, document.router]
+    shown += [models.router, shadow.router, lifecycle.router, health.router, document.router]
     if server.metrics_port is None:
         shown.append(metrics.router)
     app = App(service, shown, playground.routes)

@@ -25,7 +25,7 @@ KEYS: Json = {
 }
 
 # Statuses of errors: those of every request, and those of no route.
-ANYWHERE, NOWHERE = {400, 408, 413, 500, 503}, {404, 405}
+ANYWHERE, NOWHERE = {400, 408, 413, 500, 503}, {404, 405, 409}
 
 
 def tree(error: type[ScoregateError] = ScoregateError) -> Iterator[type[ScoregateError]]:

@@ -25,6 +25,7 @@ from service.questions.writer import QuestionWriter
 from service.scoring.engine import Engine
 from service.scoring.shadows.shadows import Shadows
 from service.serving.batcher.cpu_policy import compute_on_one_core
+from service.serving.lifecycle import Lifecycle
 from service.serving.local import LocalRuntime
 from service.serving.runtime import Runtime
 
@@ -67,6 +68,7 @@ class Service:
     questions: QuestionWriter
     engine: Engine
     shadows: Shadows
+    lifecycle: Lifecycle
 
     def __init__(
         self,
@@ -136,6 +138,8 @@ class Service:
             )
             self.shadows = Shadows(self.engine, self.runtime, self.pictures, self.memory, self.instruments)
             starting.push_async_callback(self.shadows.aclose)
+            self.lifecycle = Lifecycle(self.runtime, self.instruments)
+            starting.push_async_callback(self.lifecycle.aclose)
             self._stack = starting.pop_all()
         return self
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from time import monotonic
 
 from models.core.calls import LikelihoodCall
+from models.core.settings import ModelSettings
 from models.families.fake import GREY
 from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
@@ -17,6 +18,8 @@ from service.serving.context import Context
 from service.serving.handle import Handle
 from tests.support.fakes import FakeVqa
 from tests.support.instruments import unread
+
+TABLE = ModelSettings(role="vqa", family="fake")
 
 
 class Later:
@@ -41,7 +44,9 @@ async def serving(cache=None, clock=monotonic, **limits):
     resident = HostedModel("vqa", model, Queue(**limits))
     with FairThreads(1, "cpu") as cpu:
         async with Pool([resident], unread("vqa"), clock=clock) as device:
-            handle = Handle(LocalBackend(resident, device, dict.fromkeys(LANES, cpu)), cache, later)
+            handle = Handle(
+                LocalBackend(resident, device, TABLE, dict.fromkeys(LANES, cpu), cpu), cache, later
+            )
             yield handle, model, later, resident
             await handle.aclose()
 

@@ -110,6 +110,10 @@ class RequestTimeout(ScoregateError, code="request_timeout"):
     """The request arrived too slowly."""
 
 
+class Conflict(ScoregateError, code="conflict"):
+    """Another change of the model is under way, or its state does not allow this one."""
+
+
 class TooLarge(ScoregateError, code="too_large"):
     """The request exceeds a limit that does not depend on load."""
 

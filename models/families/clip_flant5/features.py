@@ -46,6 +46,12 @@ class FeatureCache:
                 self._keep({digest: found[digest] for digest in fresh})
         return found
 
+    def forget(self) -> None:
+        """Drop all rows."""
+        with self._lock:
+            self._rows.clear()
+            self.bytes = 0
+
     def _keep(self, rows: Mapping[str, torch.Tensor]) -> None:
         for digest, row in rows.items():
             if row.nbytes <= self._max and digest not in self._rows:

@@ -62,6 +62,10 @@ class Owlv2:
         files = (CONFIG, PREPROCESSOR, TOKENIZER, TOKENIZER_CONFIG, CLIP_VOCABULARY)
         self.info = info_of(OWLV2, directory, files, dtype, device, id, revision)
 
+    def forget(self) -> None:
+        """Drop the embeddings of words."""
+        self._embedded.cache_clear()
+
     def prepare(self, call: DetectCall) -> Prepared:
         """Preprocess the picture."""
         if not call.labels:

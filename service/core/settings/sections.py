@@ -207,6 +207,9 @@ class QueueSettings(Section):
     max_cost: int = Field(4_000_000, ge=1, description="Tokens that may wait in one lane of one model.")
     weights: Weights = Weights()
     ageing_s: float = Field(10, gt=0, description="A bulk call that waited so long doubles bulk's share.")
+    wait_for_models: bool = Field(
+        False, description="Calls of a model that an operator took away wait for it, and are not rejected."
+    )
 
 
 class CacheSettings(Section):

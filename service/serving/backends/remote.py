@@ -17,7 +17,15 @@ from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.promise import Promise
 from service.core.concurrency.tasks import Tasks
 from service.core.concurrency.watcher import Watcher
-from service.core.errors import CallRefused, Draining, ModelFault, NotReady, ScoregateError, UpstreamFailed
+from service.core.errors import (
+    CallRefused,
+    Draining,
+    Invalid,
+    ModelFault,
+    NotReady,
+    ScoregateError,
+    UpstreamFailed,
+)
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.observability.tracing.span import NO_SPAN, Span
@@ -25,7 +33,7 @@ from service.serving.backends.last_calls import LastCalls
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import QueuedBackend
 from service.serving.backends.trust import Trust
-from service.serving.backends.upstream import Unreachable, Upstream
+from service.serving.backends.upstream import NO_ROUTE, Unreachable, Upstream
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
@@ -89,7 +97,7 @@ class RemoteBackend(QueuedBackend):
     @property
     def missing(self) -> str:
         """The fault that the last check of the server or of the model found."""
-        return self._missing or self._trust.fault
+        return self.presence.reason or self._missing or self._trust.fault
 
     @property
     def failing(self) -> str:
@@ -139,6 +147,32 @@ class RemoteBackend(QueuedBackend):
         if call := self._last_calls.take_due(self._clock()):
             with suppress(ModelError, UpstreamError):
                 await self._answer(call, {"X-Vllm-Priority": PRIORITY[BULK]})
+
+    async def offload(self) -> None:
+        """Put the server to sleep: a vLLM then keeps the weights in the host's memory."""
+        await self._operate("../sleep?level=1")
+
+    async def load(self) -> None:
+        """Wake the server up, and check its known calls."""
+        await self._operate("../wake_up")
+        self._trust.doubted = True
+        try:
+            async with asyncio.timeout(CHECK_S):
+                await self._trust.renew()
+        except NotReady as exc:
+            raise ModelFault(exc.detail) from exc
+        except (UpstreamError, TimeoutError) as exc:
+            raise UpstreamFailed(f"the server of {self.name} {exc or 'did not answer in time'}") from exc
+
+    async def _operate(self, path: str) -> None:
+        """Post to one of vLLM's routes for operators.  Raises `Invalid`, `UpstreamFailed`."""
+        try:
+            await self._upstream.command(path)
+        except UpstreamError as exc:
+            if exc.status in NO_ROUTE:
+                hint = "start vLLM with --enable-sleep-mode and VLLM_SERVER_DEV_MODE=1"
+                raise Invalid(f"the server of {self.name} has no {path.strip('./')}: {hint}") from exc
+            raise UpstreamFailed(f"the server of {self.name} {exc}") from exc
 
     async def require(self, purpose: str, calls: Sequence[Call]) -> None:
         """Check as any backend does, now and after each start of the server."""

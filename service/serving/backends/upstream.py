@@ -100,6 +100,16 @@ class Upstream:
         except TimeoutError as exc:
             raise ServerFailed(f"did not answer within {self._timeout_s:g} s") from exc
 
+    async def command(self, path: str) -> None:
+        """Post nothing to *path*, once, and expect nothing in return.  Raises `ServerFailed`."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await self._client.post(self._base.join(path))
+        except (httpx.HTTPError, TimeoutError) as exc:
+            raise Unreachable(f"cannot be reached ({type(exc).__name__})") from exc
+        if not answer.is_success:
+            raise ServerFailed(f"answered {path} with {answer.status_code}", answer.status_code)
+
     async def missing(self, model: str) -> str:
         """Return why *model* cannot be called now; empty if it can."""
         try:

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Self
+from typing import Any, Self
 
 from models.core.contract import Model, Prepared
+from models.core.known import same
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.core.lanes import LANES
 from service.observability.instruments import Instruments
@@ -91,16 +92,25 @@ class Pool:
         Warm the copies up on each slot that they use; last on a device's first one, which has all cores.
 
         Raises:
-            ModelFault: a copy fails, or the numbers of two runs differ.
+            ModelFault: a copy fails, or the numbers of two runs differ, or those of the first start.
             NotYet: a device has too little free memory.
         """
+        outcome = await self.warm_copies(resident, resident.copies)
+        if resident.outcome is None:
+            resident.outcome = outcome
+        elif not same(resident.outcome, outcome, exact=resident.model.info.dtype == "float32"):
+            raise ModelFault(f"{resident.name}: the test call has other numbers than at the first start")
+
+    async def warm_copies(self, resident: LocalModel, copies: Mapping[str, Model]) -> Any:
+        """Warm up *copies*, by device, of *resident* or of what will replace it; return the outcome."""
         used = [
-            (resident.copies[device.name], slot)
+            (copies[device.name], slot)
             for device in self.devices_of(resident)
-            for slot in (device.slots if resident.model.info.reentrant else device.slots[:1])[::-1]
+            for slot in (device.slots if copies[device.name].info.reentrant else device.slots[:1])[::-1]
         ]
-        cost, seconds = await warm_up(resident.name, used, self.clock)
+        cost, seconds, outcome = await warm_up(resident.name, used, self.clock)
         resident.queue.finished(cost, seconds)
+        return outcome
 
     def devices_of(self, resident: LocalModel) -> list[Device]:
         """Return the devices that have a copy of *resident* now."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from math import inf
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE
 from service.serving.batcher.batch import QueuedCall
@@ -30,6 +30,7 @@ class HostedModel(Generic[M]):
         model: prepares the calls.
         copies: the loaded copies, by device; by default *model* on the device "".
         paused: no batch of it begins.
+        outcome: of its example, at the first start.
         charged: seconds of its batches, divided by the weight of their lanes; the model with waiting calls
             that has the lowest is next.
     """
@@ -40,6 +41,7 @@ class HostedModel(Generic[M]):
     charged: float = 0.0
     copies: dict[str, M] = field(default_factory=dict)
     paused: bool = False
+    outcome: Any = None
 
     def __post_init__(self) -> None:
         self.copies = self.copies or {"": self.model}

@@ -1,6 +1,7 @@
 """Warm-up: the first calls of a model on its device, before it serves."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from models.core.contract import Model
 from models.core.known import changed
@@ -12,12 +13,12 @@ from service.serving.batcher.execution_slot import ExecutionSlot, is_out_of_memo
 
 async def warm_up(
     name: str, copies: Sequence[tuple[Model, ExecutionSlot]], clock: Callable[[], float]
-) -> tuple[int, float]:
+) -> tuple[int, float, Any]:
     """
     Score the model's example twice with each copy on its slot: the first run includes one-time costs.
 
     Returns:
-        The example's cost in tokens, and the seconds of its last run.
+        The example's cost in tokens, and the seconds and the outcome of its last run.
 
     Raises:
         ModelFault: the model fails, or its outcomes differ.
@@ -39,4 +40,4 @@ async def warm_up(
         seconds = clock() - began
     if any(changed(outcomes[0], each) for each in outcomes):
         raise ModelFault(f"{name}: the model gives its test call different numbers each time")
-    return example.cost, seconds
+    return example.cost, seconds, outcome

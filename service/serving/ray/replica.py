@@ -12,6 +12,7 @@ from models.core.settings import PlacedSettings
 from service.core.concurrency.cpu_threads import cpu_threads
 from service.core.concurrency.promise import Promise, all_done
 from service.core.errors import ScoregateError
+from service.core.lanes import INTERACTIVE
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments
 from service.observability.logs import configure_logging
@@ -62,7 +63,7 @@ class Replica:
             on_broken=self._broken.append,
         )
         cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
-        self._backend = LocalBackend(resident, self._pool, cpu)
+        self._backend = LocalBackend(resident, self._pool, table, cpu, mover=cpu[INTERACTIVE])
         self._stack = AsyncExitStack()
         await self._stack.enter_async_context(self._pool)
         example = model.prepare(model.example())

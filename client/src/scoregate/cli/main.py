@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import scoregate
-from scoregate.cli import batch, calibrate, evaluate, health, questions, rank, replay, report, score
+from scoregate.cli import batch, calibrate, evaluate, health, models, questions, rank, replay, report, score
 from scoregate.cli.arguments import Parser, add_service
 from scoregate.cli.exits import INTERRUPTED, NO_SCORE, OK, USAGE, NoResult, UsageFault, described, exit_code
 from scoregate.cli.text import shown
@@ -22,6 +22,7 @@ COMMANDS = {
     "replay": replay,
     "report": report,
     "health": health,
+    "models": models,
 }
 
 

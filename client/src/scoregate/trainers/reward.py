@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
@@ -163,6 +164,29 @@ class Reward:
                 stacklevel=2,
             )
         return served[self.metric]
+
+    @contextmanager
+    def awake(self, *models: str) -> Iterator[None]:
+        """
+        Load *models* at the service while the context is open, and offload them afterwards.
+
+        For a trainer that shares its GPUs with the rewards.  The key needs the right `models`.
+
+        Args:
+            models: by default all that the metric uses.
+
+        Raises:
+            ScoregateError: a model cannot be loaded; those that were are offloaded again.
+        """
+        here, client = self._portals.here(), self._client()
+        names = models or tuple(self.check()["models"])
+        try:
+            for name in names:
+                here.run(client.load_model(name))
+            yield
+        finally:
+            for name in names:
+                here.run(client.offload_model(name))
 
     def lower_is_better(self) -> bool:
         """Return True if lower scores are better; one request.  Raises `ScoregateError`."""

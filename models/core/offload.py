@@ -1,0 +1,85 @@
+"""Weights that leave a device for the host's memory, and come back."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import torch
+
+OTHERS = ("builtins", "functools", "numpy", "threading", "tokenizers", "torch", "transformers")
+"""Packages whose objects hold no weights, except for networks."""
+
+Kept = list[tuple[torch.Tensor, torch.device, torch.Tensor]]
+
+
+class Offloaded:
+    """
+    The tensors of a model in host memory (pinned if they were on a GPU); the model has empty ones meanwhile.
+
+    Args:
+        keep: else the weights are dropped, and the model is of no more use.
+
+    Tensors keep their identity, so that whatever holds them finds them again after `restore`.  Objects with a
+    method `forget`, such as caches of features, drop what they can compute again.
+    """
+
+    def __init__(self, model: object, *, keep: bool = True) -> None:
+        self._kept: Kept = []
+        for each in reachable(model):
+            if hasattr(type(each), "forget"):
+                each.forget()  # type: ignore[attr-defined]
+        tensors = tensors_of(model)
+        for tensor in tensors if keep else ():
+            host = torch.empty_like(tensor.data, device="cpu", pin_memory=tensor.is_cuda)
+            self._kept.append((tensor, tensor.device, host.copy_(tensor.data)))
+        for tensor in tensors:
+            tensor.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        if any(tensor.is_cuda for tensor in tensors):
+            torch.cuda.empty_cache()  # gives the memory back to the driver
+
+    def restore(self) -> None:
+        """Move all tensors back.  Raises `torch.OutOfMemoryError`, and may be called again then."""
+        while self._kept:
+            tensor, device, host = self._kept[-1]
+            tensor.data = host if device.type == "cpu" else host.to(device)
+            self._kept.pop()
+
+
+def device_bytes(model: object, device: str) -> int:
+    """Return the memory of *device* that this process holds; on a CPU that of the model's tensors."""
+    if torch.device(device).type == "cuda":
+        return int(torch.cuda.memory_reserved(device))
+    return sum(tensor.nbytes for tensor in tensors_of(model))
+
+
+def tensors_of(model: object) -> list[torch.Tensor]:
+    """Return every tensor that a model holds, once: of its networks, and in attributes of its own objects."""
+    return [each for each in reachable(model) if isinstance(each, torch.Tensor)]
+
+
+def reachable(model: object) -> Iterator[object]:
+    """Yield *model* and all that it holds, each once; networks as a whole and by their tensors."""
+    waiting, seen = [model], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            waiting.extend(parts_of(each))
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """Yield what *value* holds, if it is a network, a container or an object of a model's package."""
+    if isinstance(value, torch.nn.Module):
+        yield from value.parameters()
+        yield from value.buffers()
+        for module in value.modules():
+            yield from (part for part in vars(module).values() if not isinstance(part, torch.nn.Module))
+    elif isinstance(value, Mapping):
+        yield from value.values()
+    elif isinstance(value, list | tuple | set):
+        yield from value
+    elif type(value).__module__.partition(".")[0] not in OTHERS:
+        yield from vars(value).values() if hasattr(value, "__dict__") else ()
+        if is_dataclass(value):  # it may have slots
+            yield from (getattr(value, field.name, None) for field in fields(value))

@@ -1,0 +1,124 @@
+"""Models that come and go, by an operator's request, while others serve."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Literal
+
+from service.core.concurrency.tasks import Tasks
+from service.core.errors import Conflict, NotFound
+from service.observability.instruments import Instruments
+from service.serving.handle import Handle
+from service.serving.presence import LOADED, State
+from service.serving.runtime import Runtime
+
+Action = Literal["load", "offload", "unload", "swap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """
+    The result of a change.
+
+    Attributes:
+        state: of the model now.
+        device_bytes_before, device_bytes_after: its memory on its devices; None if another server holds it.
+    """
+
+    name: str
+    state: State
+    device_bytes_before: int | None
+    device_bytes_after: int | None
+
+
+class Lifecycle:
+    """Loads, offloads, unloads and swaps models, each model by one change at a time."""
+
+    def __init__(self, runtime: Runtime, instruments: Instruments) -> None:
+        self._runtime, self._instruments = runtime, instruments
+        self._under_way: dict[str, Action] = {}
+        self._tasks = Tasks()
+
+    async def aclose(self) -> None:
+        """Stop what is under way."""
+        await self._tasks.cancel()
+
+    async def change(self, name: str, action: Action, revision: str = "") -> Change:
+        """
+        Change the model *name*; nothing happens if it is in that state already.
+
+        Calls that have begun are answered first.  The change goes on if its caller disconnects.
+
+        Args:
+            revision: of the swap.
+
+        Raises:
+            NotFound: there is no such model.
+            Conflict: another change is under way, or a swap of a model that is away.
+            Invalid: this model cannot be changed so, or the revision cannot be loaded.
+            ModelFault: the model does not give the numbers of the first start; it stays away.
+        """
+        handle = self._runtime.handles.get(name)
+        if handle is None:
+            raise NotFound(f"there is no model {name} here; there are {', '.join(self._runtime.handles)}")
+        if before := self._under_way.get(name):
+            raise Conflict(f"models.{name}: {before} is under way")
+        self._under_way[name] = action
+        return await asyncio.shield(self._tasks.start(self._change(handle, action, revision)))
+
+    async def _change(self, handle: Handle, action: Action, revision: str) -> Change:
+        backend, before = handle.backend, handle.backend.device_bytes
+        try:
+            match action:
+                case "load":
+                    await self._load(handle)
+                case "swap":
+                    await self._swap(handle, revision)
+                case "offload" | "unload":
+                    await self._take_away(handle, action)
+        finally:
+            del self._under_way[handle.name]
+            here = backend.presence.state == LOADED and not backend.missing
+            self._instruments.model_ready.labels(handle.name).set(here)
+        return Change(handle.name, backend.presence.state, before, backend.device_bytes)
+
+    async def _take_away(self, handle: Handle, action: Literal["offload", "unload"]) -> None:
+        backend, before = handle.backend, handle.backend.presence.state
+        if before == "unloaded" or (before == "offloaded" and action == "offload"):
+            return
+        try:
+            if before == LOADED:
+                backend.presence.change("leaving")
+                await handle.idle()
+            await (backend.offload() if action == "offload" else backend.unload())
+        except BaseException:
+            backend.presence.change(before)
+            raise
+        backend.presence.change("offloaded" if action == "offload" else "unloaded")
+
+    async def _load(self, handle: Handle) -> None:
+        backend, before = handle.backend, handle.backend.presence.state
+        if before == LOADED:
+            return
+        backend.presence.change("loading")
+        try:
+            await backend.load()
+        except BaseException:
+            backend.presence.change(before)
+            raise
+        backend.presence.change(LOADED)
+
+    async def _swap(self, handle: Handle, revision: str) -> None:
+        backend = handle.backend
+        if backend.presence.state != LOADED:
+            raise Conflict(f"models.{handle.name} is {backend.presence.state}: load it first")
+        if revision == backend.info.revision:
+            return
+
+        async def drain() -> None:
+            backend.presence.change("swapping")
+            await handle.idle()
+
+        try:
+            await backend.replace(revision, drain)
+        finally:
+            backend.presence.change(LOADED)

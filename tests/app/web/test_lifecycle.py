@@ -1,0 +1,222 @@
+"""`POST /models/{name}/load`, `/offload`, `/unload` and `/swap`: models come and go while others serve."""
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from models.core.calls import LikelihoodCall
+from models.core.contract import CheckpointError
+from service.serving.backends import local
+from tests.support.fakes import FakeVqa, new_fakes
+from tests.support.handles import until
+from tests.support.pictures import item
+
+pytestmark = pytest.mark.anyio
+
+STATES = {"offload": "offloaded", "unload": "unloaded", "load": "loaded"}
+
+
+class Other(FakeVqa):
+    """Another revision, with other numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.info = replace(self.info, revision="newer")
+
+    def answer(self, call):
+        return super().answer(LikelihoodCall(call.image, f"{call.question} Really?"))
+
+
+@contextmanager
+def held(fake):
+    """Its batches wait on the device while the context is open."""
+    fake.hold.clear()
+    try:
+        yield
+    finally:
+        fake.hold.set()
+
+
+@pytest.fixture
+def fakes():
+    return new_fakes()
+
+
+@pytest.fixture
+async def client(serve, request):
+    async with serve(**getattr(request, "param", {})) as client:
+        client._transport.app.state.operators = True
+        yield client
+
+
+@pytest.fixture
+def checkpoints(monkeypatch):
+    """What the checkpoint of each revision holds."""
+    found = {"": FakeVqa}
+
+    def load(name, table):
+        if table.revision not in found:
+            raise CheckpointError(f"models.{name}: no revision {table.revision}")
+        return found[table.revision]()
+
+    monkeypatch.setattr(local, "load_model", load)
+    return found
+
+
+async def reached(client, state):
+    """Return when the model is in that state."""
+    handles = client._transport.app.state.service.runtime.handles
+    await until(lambda: handles["vqa"].backend.presence.state == state)
+
+
+async def change(client, action, status=200, **body):
+    answer = await client.post(f"/models/vqa/{action}", **({"json": body} if body else {}))
+    assert status == answer.status_code, answer.text
+    return answer.json()
+
+
+async def score(client, prompt="a square", **more):
+    answer = await client.post("/score", json={"items": [item(prompt)], "metrics": ["vqascore"], **more})
+    found = answer.json()
+    return found["results"][0] if "results" in found else found
+
+
+def code_of(result):
+    """The code of a request's only error."""
+    return result["code"] if "code" in result else result["errors"]["vqascore"]["code"]
+
+
+@pytest.mark.parametrize("action", ["offload", "unload"])
+async def test_a_model_goes_and_comes_back(client, checkpoints, action):
+    """Meanwhile its metric is not ready, with the reason; the others serve.  Twice is as once."""
+    before = await score(client, "before")
+    for _ in range(2):
+        assert {"name": "vqa", "state": STATES[action]}.items() <= (await change(client, action)).items()
+
+    away = await score(client, "away")
+    ready = await client.get("/readyz")
+    assert "not_ready" == code_of(away)
+    assert f"models.vqa has been taken away: {STATES[action]}" in str(away)
+    assert 503 == ready.status_code
+    other = await client.post("/score", json={"items": [item("a square")], "metrics": ["clipscore"]})
+    assert "clipscore" in other.json()["results"][0]["scores"]
+
+    for _ in range(2):
+        assert "loaded" == (await change(client, "load"))["state"]
+    assert before["scores"] == (await score(client, "before"))["scores"]
+    assert (await score(client, "away"))["scores"]
+
+
+async def test_answers_say_the_memory_before_and_after(client, checkpoints):
+    """In bytes; the fakes have no weights."""
+    answer = await change(client, "offload")
+
+    assert {"name", "state", "device_bytes_before", "device_bytes_after"} == answer.keys()
+
+
+async def test_calls_that_have_begun_are_answered_first(client, checkpoints, fakes):
+    """The change waits for them; calls that come later are rejected."""
+    with held(fakes["vqa"]):
+        begun = asyncio.create_task(score(client))
+        await until(lambda: fakes["vqa"].held)
+        going = asyncio.create_task(change(client, "offload"))
+        await reached(client, "leaving")
+        late = await score(client, "late")
+        assert not going.done()
+    assert "not_ready" == code_of(late)
+    assert (await begun)["scores"]
+    assert "offloaded" == (await going)["state"]
+
+
+async def test_a_second_change_meanwhile_is_a_conflict(client, checkpoints, fakes):
+    """409, and the first one goes on."""
+    with held(fakes["vqa"]):
+        begun = asyncio.create_task(score(client))
+        await until(lambda: fakes["vqa"].held)
+        going = asyncio.create_task(change(client, "offload"))
+        await reached(client, "leaving")
+        assert "conflict" == (await change(client, "unload", 409))["code"]
+    await begun
+    assert "offloaded" == (await going)["state"]
+
+
+@pytest.mark.parametrize("client", [{"queue": {"wait_for_models": True}}], indirect=True)
+async def test_calls_wait_for_a_model_if_the_settings_say_so(client, checkpoints):
+    """Until it is back, or until their deadline."""
+    await change(client, "offload")
+    late = await score(client, "late", timeout_ms=50)
+    waiting = asyncio.create_task(score(client, "waits"))
+    await asyncio.sleep(0)
+    await change(client, "load")
+
+    assert "deadline_exceeded" == code_of(late)
+    assert (await waiting)["scores"]
+
+
+async def test_a_model_that_comes_back_with_other_numbers_does_not_serve(client, checkpoints):
+    """As after a checkpoint was overwritten.  It can be tried again."""
+    await change(client, "unload")
+    checkpoints[""] = Other
+
+    assert "other numbers" in (await change(client, "load", 500))["detail"]
+    assert "not_ready" == code_of(await score(client))
+    checkpoints[""] = FakeVqa
+    assert "loaded" == (await change(client, "load"))["state"]
+
+
+async def test_a_swap_puts_another_revision_in_place(client, checkpoints):
+    """Its scores are those of the new one, and no cached score of the old one; it can be swapped back."""
+    checkpoints["newer"] = Other
+    before = await score(client)
+
+    assert "loaded" == (await change(client, "swap", revision="newer"))["state"]
+    after = await score(client)
+    assert before["scores"] != after["scores"]
+    assert (await change(client, "swap", revision="newer"))["state"] == "loaded"
+    assert "newer" in (await client.get("/models")).text
+
+
+async def test_a_request_under_way_is_of_one_model(client, checkpoints, fakes):
+    """It began before the swap, whose new model is ready before the old one is drained."""
+    checkpoints["newer"] = Other
+    with held(fakes["vqa"]):
+        begun = asyncio.create_task(score(client))
+        await until(lambda: fakes["vqa"].held)
+        swapping = asyncio.create_task(change(client, "swap", revision="newer"))
+        await asyncio.sleep(0)
+    await asyncio.gather(begun, swapping)
+
+    assert (await begun)["scores"] != (await score(client))["scores"]
+
+
+async def test_a_revision_that_cannot_be_loaded_leaves_the_old_one(client, checkpoints):
+    """422 with the reason."""
+    before = await score(client)
+
+    assert "no revision none" in (await change(client, "swap", 422, revision="none"))["detail"]
+    assert before["scores"] == (await score(client))["scores"]
+
+
+async def test_a_model_that_is_away_is_not_swapped(client, checkpoints):
+    """It would be loaded without need."""
+    await change(client, "unload")
+
+    assert "load it first" in (await change(client, "swap", 409, revision="newer"))["detail"]
+
+
+async def test_an_unknown_model_is_not_found(client):
+    """With those that there are."""
+    answer = await client.post("/models/none/load")
+
+    assert 404 == answer.status_code
+    assert "vqa" in answer.json()["detail"]
+
+
+async def test_a_key_without_the_right_is_refused(client):
+    """On the public port."""
+    client._transport.app.state.operators = False
+    for action in ("load", "offload", "unload", "swap"):
+        answer = await client.post(f"/models/vqa/{action}", json={"revision": "x"})
+        assert 403 == answer.status_code

@@ -1,0 +1,36 @@
+"""The presence of a model: who waits, and who is rejected."""
+
+import asyncio
+
+import pytest
+
+from service.core.errors import NotReady
+from service.serving.presence import Presence
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("state", ["offloaded", "unloaded", "leaving", "loading"])
+async def test_calls_of_a_model_that_is_away_are_rejected(state):
+    """With the state as the reason."""
+    presence = Presence("vqa")
+    presence.change(state)
+
+    with pytest.raises(NotReady, match=rf"models.vqa has been taken away: {state}"):
+        await presence.wait()
+    assert state in presence.reason
+
+
+@pytest.mark.parametrize(("waits", "state"), [(True, "offloaded"), (True, "leaving"), (False, "swapping")])
+async def test_calls_wait_until_the_model_is_back(waits, state):
+    """If the settings say so; for a swap always, since it is short."""
+    presence = Presence("vqa", waits=waits)
+    presence.change(state)
+    waiting = asyncio.create_task(presence.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    assert "" == presence.reason
+
+    presence.change("loading")
+    presence.change("loaded")
+    await waiting
