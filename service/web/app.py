@@ -51,7 +51,8 @@ class App:
     def __init__(self, service: Service, routers: Iterable[APIRouter], pages: Sequence[Route] = ()) -> None:
         self.state = State({"service": service})
         declared = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
-        endpoints = [Route(each.path, each.endpoint, methods=each.methods) for each in declared]
+        paths = dict.fromkeys(each.path for each in declared)
+        endpoints = [route_of(path, [each for each in declared if each.path == path]) for path in paths]
         self._router = Router([*endpoints, *pages], redirect_slashes=False)
         self.routes = self._router.routes
         for each in endpoints:
@@ -75,6 +76,20 @@ class App:
         scope["route"] = route
         response: Response = await route.endpoint(Request(scope, receive, send))
         await response(scope, receive, send)
+
+
+def route_of(path: str, declared: list[APIRoute]) -> Route:
+    """Return one route for a path, so that a 405 lists the methods of all *declared* ones."""
+    by_method = {method: each.endpoint for each in declared for method in each.methods or ()}
+    if len(declared) == 1:
+        return Route(path, declared[0].endpoint, methods=[*by_method])
+
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        response: Response = await by_method[method](request)
+        return response
+
+    return Route(path, endpoint, methods=[*by_method])
 
 
 def create_app(service: Service) -> App:
