@@ -127,7 +127,8 @@ class DeviceSettings(PlacedSettings):
 
     @model_validator(mode="after")
     def _names_each_device_once(self) -> Self:
-        if self.devices is not None and "device" in self.model_fields_set:
+        default = type(self).model_fields["device"].default  # written by `model_dump`
+        if self.devices is not None and self.device != default:
             raise ValueError("device and devices: give one of them")
         if self.devices is not None and not (self.devices and all(self.devices)):
             raise ValueError('devices: names none; give a list of devices, or "all"')

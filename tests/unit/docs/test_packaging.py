@@ -50,3 +50,11 @@ def test_no_page_installs_the_client_by_its_name():
 
     assert pages
     assert [] == [str(path) for path in pages if wrong.search(path.read_text("utf-8"))]
+
+
+def test_the_citation_has_the_version_of_the_package():
+    """And its licence."""
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+
+    assert f"\nversion: {PROJECT['version']}\n" in citation
+    assert f"\nlicense: {PROJECT['license']}\n" in citation

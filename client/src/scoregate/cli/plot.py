@@ -23,7 +23,9 @@ def figure() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as exc:
-        raise UsageFault("a plot needs Matplotlib: pip install 'scoregate-client[plot]'") from exc
+        raise UsageFault(
+            "a plot needs Matplotlib: pip install './client[plot]' in a checkout of Scoregate"
+        ) from exc
     return Figure(layout="constrained")
 
 

@@ -130,7 +130,9 @@ def arrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as exc:
-        raise UsageFault("Parquet needs pyarrow: pip install 'scoregate-client[parquet]'") from exc
+        raise UsageFault(
+            "Parquet needs pyarrow: pip install './client[parquet]' in a checkout of Scoregate"
+        ) from exc
     return pyarrow, pyarrow.parquet
 
 

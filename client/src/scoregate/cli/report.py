@@ -79,7 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from scoregate.cli import drawing
     except ModuleNotFoundError as exc:
-        raise UsageFault(f"report needs {exc.name}: pip install 'scoregate-client[evaluate]'") from exc
+        raise UsageFault(
+            f"report needs {exc.name}: pip install './client[evaluate]' in a checkout of Scoregate"
+        ) from exc
     dataset = batch.dataset_of(arguments)
     file = arguments.results or arguments.out.with_suffix(".results.jsonl")
     batch.check(dataset, file, arguments.out)

@@ -160,4 +160,4 @@ def test_without_the_extra_one_line_says_what_to_install(written, refused, monke
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "scipy", None)
 
-    assert "pip install 'scoregate-client[evaluate]'" in refused("evaluate", *call("auroc", written(ROWS)))
+    assert "pip install './client[evaluate]'" in refused("evaluate", *call("auroc", written(ROWS)))

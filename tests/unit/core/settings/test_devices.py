@@ -65,3 +65,12 @@ def test_each_copy_is_what_the_loader_makes_for_its_device():
     assert {"cpu:0": ("cpu:0", None), "cpu:1": ("cpu:1", None)} == loaded.on
     assert "cuda:2" == load_each(table(device="cuda:2"), lambda table: table.device)
     assert "cpu:0" == on_first(table(devices=("cpu:0", "cpu:1"))).device
+
+
+def test_settings_with_devices_can_be_written_and_read(tmp_path):
+    """As processes send them to each other."""
+    profile = tmp_path / "profile.toml"
+    profile.write_text('[models.vqa]\nfamily = "fake"\ndevices = ["cpu:0", "cpu:1"]\n', "utf-8")
+    settings = load_settings(profile, {})
+
+    assert settings == type(settings).model_validate(settings.model_dump())

@@ -54,7 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from scoregate.evaluation import BadColumn, BadInput
     except ModuleNotFoundError as exc:
-        raise UsageFault(f"evaluate needs {exc.name}: pip install 'scoregate-client[evaluate]'") from exc
+        raise UsageFault(
+            f"evaluate needs {exc.name}: pip install './client[evaluate]' in a checkout of Scoregate"
+        ) from exc
     if arguments.plot:
         plot.check(arguments.plot)
     try:
