@@ -10,6 +10,7 @@ from service.scoring.shadows.threshold import Threshold, kept_rate
 
 MIN_PAIRS = 30  # with fewer there are no figures
 BUCKETS = 40
+MIN_WIDTH = 1e-6  # of a histogram, relative to its scores
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -103,7 +104,11 @@ def distribution(values: Floats) -> Distribution:
 
 def histogram(served: Floats, shadow: Floats) -> Histogram:
     """Count both models' scores in equal buckets over the range of both."""
-    edges = np.histogram_bin_edges(np.concatenate((served, shadow)), BUCKETS)
+    least, most = min(served.min(), shadow.min()), max(served.max(), shadow.max())
+    margin = MIN_WIDTH * max(1.0, abs(least), abs(most))
+    if most - least < margin:  # scores that differ by rounding only: no buckets fit between them
+        least, most = least - margin, most + margin
+    edges = np.linspace(least, most, BUCKETS + 1)
     counts = [np.histogram(values, edges)[0].tolist() for values in (served, shadow)]
     return Histogram(edges.tolist(), *counts)
 

@@ -1,6 +1,7 @@
 """A shadow: scores a share of a model's traffic again with another model, in the background."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ from service.scoring.shadows.held_input import held
 from service.scoring.shadows.pairs import Pairs
 from service.serving.context import BackgroundContext
 from service.serving.handle import Handle
+
+log = logging.getLogger("scoregate.shadow")
 
 AT_ONCE = 8  # inputs: enough for a batch, and few compared with the calls of requests
 MAX_PENDING = 256  # inputs that wait or are scored
@@ -134,6 +137,9 @@ class Shadow:
                     results = await self._rescored(input, prompt, chosen, context)
         except (TimeoutError, ScoregateError, ImageError):
             self._count("dropped", len(scored))
+        except Exception as exc:
+            self._count("failed", len(scored))
+            log.error("shadow failed", extra={"model": self.served.name}, exc_info=exc)
         finally:
             self.pending, self._held = self.pending - 1, self._held - size
         for name, result in results.items():

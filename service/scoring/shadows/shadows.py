@@ -1,5 +1,6 @@
 """The shadows of a service, by the model that each of them shadows."""
 
+import logging
 from collections.abc import Iterator, Sequence
 
 from service.core.errors import Fault, Invalid, NotFound
@@ -12,6 +13,8 @@ from service.scoring.frames import MetricInput
 from service.scoring.shadows.shadow import Options, Results, Shadow
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
+
+log = logging.getLogger("scoregate.shadow")
 
 
 class Shadows:
@@ -103,8 +106,11 @@ class Shadows:
         return handles[revision]
 
     def _take(self, input: MetricInput, prompt: str, options: Options, results: Results) -> None:
-        for shadow in self._of.values():
-            shadow.take(input, prompt, options, results)
+        for name, shadow in self._of.items():
+            try:
+                shadow.take(input, prompt, options, results)
+            except Exception as exc:  # the caller's scores are complete
+                log.error("shadow failed", extra={"model": name}, exc_info=exc)
 
     def _samples(self) -> Iterator[Sample]:
         """Yield the figures of all shadows for Prometheus."""

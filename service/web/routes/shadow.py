@@ -1,5 +1,6 @@
 """`POST`, `GET` and `DELETE /models/{name}/shadow`: compare two models on live traffic."""
 
+import math
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -135,7 +136,7 @@ def thresholds(given: Iterable[str]) -> list[float]:
         found = [float(each) for each in given]
     except ValueError:
         raise invalid("threshold", "is no number") from None
-    if any(each - each for each in found):  # infinite, or not a number
+    if not all(map(math.isfinite, found)):
         raise invalid("threshold", "is not finite")
     if len(found) > MAX_THRESHOLDS:
         raise invalid("threshold", f"at most {MAX_THRESHOLDS} times")

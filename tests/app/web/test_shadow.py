@@ -138,6 +138,24 @@ async def test_a_full_lane_drops_the_shadow_and_not_the_callers(client, monkeypa
     assert {"ok": 0, "dropped": 40, "failed": 0} == (await compared(client))["counts"]
 
 
+@pytest.mark.parametrize(("method", "failed"), [("take", 0), ("_rescored", 1)])
+async def test_a_defect_of_the_shadow_is_logged_and_no_caller_notices(
+    client, monkeypatch, caplog, method, failed
+):
+    """Whether it is in the request or in the background."""
+
+    def defect(*_):
+        raise TypeError("a defect")
+
+    monkeypatch.setattr(shadow.Shadow, method, defect)
+    await start(client)
+    report = await score(client, ITEMS[:1])
+
+    assert not report["partial"]
+    assert failed == (await compared(client))["counts"]["failed"]
+    assert "shadow failed" in caplog.messages
+
+
 @pytest.mark.parametrize(("limit", "value"), [("MAX_PENDING", 0), ("PART", 2**60)])
 async def test_no_more_inputs_wait_than_there_is_room_for(client, monkeypatch, limit, value):
     """By their number and by their bytes; the others are dropped."""

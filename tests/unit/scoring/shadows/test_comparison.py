@@ -42,6 +42,15 @@ def test_a_model_with_one_score_has_no_correlation():
     assert (None, None) == (figures.pearson, figures.spearman)
 
 
+@pytest.mark.parametrize("least", [0.0, 0.5, -1000.0])
+def test_scores_that_differ_by_rounding_have_a_histogram(least):
+    """Their range holds no 40 numbers; the edges rise, and each score is counted."""
+    found = compare(pairs_of([least, np.nextafter(least, 1)] * 20, [least] * 40)).figures.histogram
+
+    assert [40, 40] == [sum(found.served), sum(found.shadow)]
+    assert sorted(set(found.edges)) == found.edges
+
+
 def test_equal_scores_share_the_middle_rank():
     """As Spearman's correlation needs it."""
     assert [2.5, 1, 2.5, 4] == ranks(np.array([5.0, 3.0, 5.0, 9.0])).tolist()
