@@ -11,7 +11,7 @@ import torch
 from demo.training.detector_checkpoint import MEAN, SIZE, STD, STRIDE
 from demo.training.vqa_samples import picture
 from demo.training.world import MAX_THINGS, SHAPES, Scene, Thing, draw_thing, sample_scene
-from models.images.pixels import levels
+from models.images.pixels import normalised
 
 SIDE = SIZE // STRIDE  # of a mask
 COVERED = 0.35  # share of a mask's pixel that a thing must cover: the rims of small rings are half a pixel
@@ -58,9 +58,9 @@ def mask_of(thing: Thing, scene: Scene) -> np.ndarray:
 
 def pixels_of(image: PIL.Image.Image) -> np.ndarray:
     """Preprocess like the checkpoint's preprocessor: (3, SIZE, SIZE) float32."""
-    pixels = np.asarray(image.resize((SIZE, SIZE), PIL.Image.Resampling.BILINEAR))
-    normal = levels(MEAN, STD)
-    return np.stack([normal[:, c].take(pixels[:, :, c]) for c in range(3)])
+    pixels = np.array(image.resize((SIZE, SIZE), PIL.Image.Resampling.BILINEAR))
+    normal: np.ndarray = normalised(torch.from_numpy(pixels).permute(2, 0, 1), MEAN, STD).numpy()
+    return normal
 
 
 def make_batch(count: int, seed: str, close: float = 0.0) -> Batch:

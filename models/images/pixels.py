@@ -1,7 +1,8 @@
 """Preprocessing of the CLIP image processor (8-bit bicubic, centre crop, normalise)."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import PIL.Image
@@ -14,10 +15,36 @@ CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 MAX_ASPECT = 64  # longer side over shorter; the rest is far outside the centre crop
 
 
-@dataclass(frozen=True, slots=True)
-class Pixels:
+class Preprocessor(ABC):
     """
-    An RGB picture to a float32 tensor (3, size, size).
+    A resize to 8 bits on the host, and a normalisation on any device: a GPU gets a quarter of the bytes.
+
+    Attributes:
+        mean, std: of each colour, between 0 and 1.
+    """
+
+    __slots__ = ()
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    @abstractmethod
+    def resized(self, rgb: PIL.Image.Image) -> torch.Tensor:
+        """Return the pixels of the network's input: (3, height, width), uint8."""
+
+    def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Normalise resized pixels (..., 3, height, width) on their device: float32."""
+        return normalised(pixels, self.mean, self.std)
+
+    def __call__(self, rgb: PIL.Image.Image) -> torch.Tensor:
+        """Return the normalised pixels of one picture: (3, height, width), float32."""
+        return self.normalised(self.resized(rgb))
+
+
+@dataclass(frozen=True, slots=True)
+class Pixels(Preprocessor):
+    """
+    The pixels of a square (3, size, size).
 
     Attributes:
         pad: make a square by padding, else by cropping.
@@ -33,28 +60,26 @@ class Pixels:
     columns_first: bool = True
     to_even: bool = False
 
-    def __call__(self, rgb: PIL.Image.Image) -> torch.Tensor:
-        """Pad to a centred square (or crop one), resize, scale to 0..1 and normalise."""
+    def resized(self, rgb: PIL.Image.Image) -> torch.Tensor:
+        """Pad to a centred square (or crop one), and resize."""
         square = (
             pad_and_resize(rgb, self.size, tuple(int(255 * m) for m in self.mean))
             if self.pad
             else resize_and_crop(rgb, self.size, self.columns_first, self.to_even)
         )
-        return normalised(square, self.mean, self.std)
+        return torch.from_numpy(square)
 
 
-def normalised(pixels: np.ndarray, mean: tuple[float, ...], std: tuple[float, ...]) -> torch.Tensor:
-    """Scale pixels (3, H, W) to 0..1 and normalise them: float32."""
-    normal = levels(mean, std)
-    return torch.from_numpy(np.stack([normal[:, c].take(plane) for c, plane in enumerate(pixels)]))
+def normalised(pixels: torch.Tensor, mean: Sequence[float], std: Sequence[float]) -> torch.Tensor:
+    """
+    Scale 8-bit pixels (..., 3, H, W) to 0..1 and normalise them on their device: float32.
 
-
-@cache
-def levels(mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
-    """Return the normalised value of each 8-bit value in each colour: (256, 3), float32."""
-    scaled = (np.arange(256) * (1 / 255)).astype(np.float32)[:, None]
-    normal: np.ndarray = (scaled - np.array(mean, np.float32)) / np.array(std, np.float32)
-    return normal
+    Each step is rounded once, so a GPU's numbers are the CPU's to the bit.  By a *number* a GPU would not
+    divide: it multiplies by the reciprocal, which is one rounding more.
+    """
+    steps = torch.tensor([[255.0] * 3, mean, std], dtype=torch.float32)
+    whole, centre, spread = steps.to(pixels.device, non_blocking=True)[..., None, None]
+    return pixels.float().div_(whole).sub_(centre).div_(spread)
 
 
 def pad_and_resize(rgb: PIL.Image.Image, size: int, colour: Colour) -> np.ndarray:

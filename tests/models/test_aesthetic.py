@@ -1,5 +1,7 @@
 """LAION's aesthetic predictors: a head on a CLIP's image embeddings, held against NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import open_clip
 import pytest
@@ -128,7 +130,8 @@ def test_an_output_that_is_not_finite_is_an_error(clip, head):
     """Of the head, or of the CLIP; the others of the batch have theirs."""
     model = loaded(clip, head(second()))
     prepared = [model.prepare(call) for call in CALLS]
-    prepared[1].data.tensors[0].fill_(torch.nan)
+    pixels = torch.full_like(prepared[1].data.tensors[0], torch.nan, dtype=torch.float32)
+    prepared[1] = replace(prepared[1], data=replace(prepared[1].data, tensors=(pixels,)))
     kinds = [type(outcome) for outcome in model.score(prepared)]
     endless = loaded(clip, head(first() | {"bias": torch.tensor([torch.inf])}))
 

@@ -2,6 +2,7 @@
 
 import shutil
 import socket
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -156,7 +157,8 @@ def test_special_tokens_in_a_prompt_are_text():
 def test_output_that_is_not_finite_is_the_calls_error_and_not_its_neighbours():
     """NaN pixels beside a sound text."""
     bad = clip().prepare(image_call(noise(8, 8)))
-    bad.data.tensors[0].fill_(float("nan"))
+    pixels = torch.full_like(bad.data.tensors[0], torch.nan, dtype=torch.float32)
+    bad = replace(bad, data=replace(bad.data, tensors=(pixels,)))
     error, text = clip().score([bad, clip().prepare(TextCall("a red circle"))])
     assert isinstance(error, ModelError)
     assert np.isfinite(text.vector).all()

@@ -22,6 +22,7 @@ from models.families.clip.fault import fault
 from models.families.clip.preprocessing import Preprocessing
 from models.families.clip.source import Found, has_own_layout
 from models.families.clip.tokenizer import named_tokenizer, own_tokenizer
+from models.images.pixels import Preprocessor
 from models.sizing.dry_run import is_dry
 
 
@@ -30,7 +31,7 @@ class Parts:
     """A network with its preprocessing and tokenizer; *crops*: the preprocessing crops the centre."""
 
     network: Any
-    preprocess: Any
+    preprocess: Preprocessor
     tokenizer: Any
     crops: bool
 

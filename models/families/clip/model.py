@@ -92,7 +92,7 @@ class Clip:
             return Prepared(self._length, Input("text", call.text, (tokens,), self._cuts(call.text)))
         rgb = middle(call.image.rgb) if self._crops else call.image.rgb
         try:
-            pixels = self.preprocess(rgb)
+            pixels = self.preprocess.resized(rgb)
         except ValueError as exc:  # some of open_clip's modes round a thin strip to 0 pixels
             raise ModelError("the image is too thin for the model's preprocessing") from exc
         return Prepared(self._patches, Input("image", call.image.digest, (pixels,)))
@@ -105,8 +105,13 @@ class Clip:
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
         """Run each tower once, on the distinct images and the distinct texts."""
-        towers = {"image": self.network.encode_image, "text": self.network.encode_text}
+        towers = {"image": self._see, "text": self.network.encode_text}
         return embed([prepared.data for prepared in batch], towers, self._device, self._dtype)
+
+    def _see(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Run the image tower on resized pixels (n, 3, height, width)."""
+        embedded: torch.Tensor = self.network.encode_image(self.preprocess.normalised(pixels).to(self._dtype))
+        return embedded
 
     def example(self) -> ImageCall:
         return ImageCall(grey(336, 336))

@@ -8,14 +8,14 @@ import PIL.Image
 import torch
 from open_clip.transform import PreprocessCfg
 
-from models.images.pixels import normalised
+from models.images.pixels import Preprocessor
 from models.images.resize import resample, rows_go_first, taps_of
 
 
 @dataclass(frozen=True, slots=True)
-class Preprocessing:
+class Preprocessing(Preprocessor):
     """
-    An RGB picture to a float32 tensor (3, height, width).
+    Pixels (3, height, width).
 
     Attributes:
         size: height and width.
@@ -43,8 +43,8 @@ class Preprocessing:
         mean, std = (tuple(np.broadcast_to(each, 3).tolist()) for each in (given.mean, given.std))
         return cls((height, width), mean, std, given.resize_mode, bilinear, given.fill_color)
 
-    def __call__(self, rgb: PIL.Image.Image) -> torch.Tensor:
-        """Resize, crop or fill, and normalise.  Raises `ValueError` for a strip without pixels then."""
+    def resized(self, rgb: PIL.Image.Image) -> torch.Tensor:
+        """Resize, and crop or fill.  Raises `ValueError` for a strip without pixels then."""
         wanted = self._resized(*rgb.size)
         if not all(wanted):
             raise ValueError(f"the resized picture would have {wanted[0]}x{wanted[1]} pixels")
@@ -55,7 +55,7 @@ class Preprocessing:
             whole = np.full((3, *self.size), self.fill, np.uint8)
             whole[:, rows, columns] = pixels
             pixels = whole
-        return normalised(pixels, self.mean, self.std)
+        return torch.from_numpy(pixels)
 
     def _resized(self, width: int, height: int) -> tuple[int, int]:
         """Return width and height of the resized picture, before it is cropped or filled."""

@@ -12,6 +12,7 @@ from models.core.calls import TextCall
 from models.core.contract import ModelError, Prepared
 from models.core.outcomes import Embedding
 from models.core.settings import Batch
+from models.families.upload import upload
 from models.sizing.memory import full
 
 Encode = Callable[..., torch.Tensor]
@@ -49,18 +50,16 @@ def embed(
     for tower, encode in towers.items():
         distinct = {input.key: input.tensors for input in inputs if input.tower == tower}
         if distinct:
-            columns = [torch.stack(column) for column in zip(*distinct.values(), strict=True)]
-            rows = unit_vectors(encode, columns, device, dtype)
+            columns = [upload(column, device) for column in zip(*distinct.values(), strict=True)]
+            rows = unit_vectors(encode, columns, dtype)
             vectors |= {(tower, key): row for key, row in zip(distinct, rows, strict=True)}
     return [Embedding(vectors[input.tower, input.key], input.truncated).checked() for input in inputs]
 
 
-def unit_vectors(
-    encode: Encode, tensors: Sequence[torch.Tensor], device: torch.device, dtype: torch.dtype
-) -> list[np.ndarray]:
+def unit_vectors(encode: Encode, tensors: Sequence[torch.Tensor], dtype: torch.dtype) -> list[np.ndarray]:
     """Return read-only vectors of length 1, each with memory of its own."""
-    moved = [each.to(device, dtype if each.is_floating_point() else None) for each in tensors]
-    rows = F.normalize(encode(*moved).float(), dim=-1).cpu().numpy()
+    given = [each.to(dtype) if each.is_floating_point() else each for each in tensors]
+    rows = F.normalize(encode(*given).float(), dim=-1).cpu().numpy()
     return [frozen(row) for row in rows]
 
 

@@ -1,7 +1,7 @@
 """A cache of image features on the device, shared by all questions about an image."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -24,14 +24,14 @@ class FeatureCache:
         self.bytes = 0
 
     def of(
-        self, images: Mapping[str, torch.Tensor], see: Callable[[torch.Tensor], torch.Tensor]
+        self, images: Mapping[str, torch.Tensor], see: Callable[[Sequence[torch.Tensor]], torch.Tensor]
     ) -> dict[str, torch.Tensor]:
         """
         Return the features of each image; those not cached are computed by *see* in one pass.
 
         Args:
             images: pixels (channels, size, size) by digest.
-            see: pixels (n, channels, size, size) to features (n, patches, width).
+            see: pixels of n images to features (n, patches, width).
         """
         with self._lock:
             found = {digest: self._rows[digest] for digest in images if digest in self._rows}
@@ -39,7 +39,7 @@ class FeatureCache:
                 self._rows.move_to_end(digest)
         fresh = [digest for digest in images if digest not in found]
         if fresh:
-            seen = see(torch.stack([images[digest] for digest in fresh]))
+            seen = see([images[digest] for digest in fresh])
             rows = unbind_copy(seen)  # a view would keep its whole batch in memory
             found |= dict(zip(fresh, rows, strict=True))
             with self._lock:

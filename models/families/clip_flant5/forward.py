@@ -32,6 +32,9 @@ class Forward:
         network: on any device, in any dtype; its weights are moved.
         device, dtype: of the computation.
         compile: run the blocks through `torch.compile`.
+
+    Attributes:
+        device: of the computation.
     """
 
     def __init__(
@@ -40,7 +43,7 @@ class Forward:
         t5, tower = network.t5.config, network.vision_tower.config
         layers = network.layer % (tower.num_hidden_layers + 1)  # before the hidden state of that number
         weights = Weights(network, device=device, dtype=dtype)
-        self._device, self._dtype = device, dtype
+        self.device, self._dtype = device, dtype
         self._tower = VisionTower(weights, "vision_tower", tower, layers)
         self._project = [Linear(weights, f"mm_projector.{number}") for number in (0, 2)]
         self._embeddings = weights.take("t5.shared.weight")
@@ -59,7 +62,7 @@ class Forward:
 
     def features(self, pixels: torch.Tensor) -> torch.Tensor:
         """Compute projected patch features (n, patches, width) of pixels (n, channels, size, size)."""
-        seen = self._tower(pixels.to(self._device, self._dtype))
+        seen = self._tower(pixels.to(self.device, self._dtype))
         first, second = self._project
         return second(F.gelu(first(seen)))
 
@@ -79,10 +82,10 @@ class Forward:
         ]
         states = self._embed(ids)
         firsts = [row * longest + len(before) for row, (before, _) in enumerate(texts)]
-        places = self._upload(firsts)[:, None] + torch.arange(patches, device=self._device)
+        places = self._upload(firsts)[:, None] + torch.arange(patches, device=self.device)
         states.flatten(0, 1).index_copy_(0, places.flatten(), features.flatten(0, 1).to(states.dtype))
-        beyond = torch.arange(longest, device=self._device) >= self._upload(lengths)[:, None]
-        padding = torch.zeros(beyond.shape, dtype=self._dtype, device=self._device)
+        beyond = torch.arange(longest, device=self.device) >= self._upload(lengths)[:, None]
+        padding = torch.zeros(beyond.shape, dtype=self._dtype, device=self.device)
         padding.masked_fill_(beyond, -math.inf)
         return self._encoder(states, padding), padding
 
@@ -118,7 +121,7 @@ class Forward:
 
     def _upload(self, numbers: Sequence[Any]) -> torch.Tensor:
         """Copy integers to the device without waiting for its queue."""
-        return torch.tensor(numbers).to(self._device, non_blocking=True)
+        return torch.tensor(numbers).to(self.device, non_blocking=True)
 
 
 def keep_freed_memory() -> None:

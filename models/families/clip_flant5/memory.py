@@ -17,6 +17,7 @@ from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.network import Network
 from models.families.clip_flant5.scoring import Pair, Scorer
 from models.families.clip_flant5.tokenizer import CONTEXT_LENGTH, EOS
+from models.images.pixels import Pixels
 from models.sizing.memory import full, predicted
 
 BEFORE, AFTER = 33, 30  # tokens of the fixed text ahead of the image, and of an ordinary question behind it
@@ -48,7 +49,8 @@ def memory_of(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Memor
 def scorer(config: Json, vision: Json, settings: ClipFlanT5Settings) -> Scorer:
     """Build the part that runs on the device, without tokenizer and cache."""
     device, dtype = torch.device(settings.device), DTYPES[settings.dtype]
-    return Scorer(Forward(Network(config, vision), device=device, dtype=dtype), FeatureCache(0))
+    forward = Forward(Network(config, vision), device=device, dtype=dtype)
+    return Scorer(forward, FeatureCache(0), Pixels(vision["image_size"]))
 
 
 def full_batches(vision: Json, batch: Batch) -> Iterator[list[Prepared]]:
@@ -68,5 +70,5 @@ def prepared(vision: Json, question: int, answer: tuple[int, ...]) -> Prepared:
     side, text = vision["image_size"], ((EOS,) * BEFORE, (EOS,) * question)
     query = AnswerQuery((answer,), tuple(enumerate(answer)), partial(choices, False, [len(answer)]))
     patches = (side // vision["patch_size"]) ** 2
-    pair = Pair("", torch.empty(3, side, side), text, query)
+    pair = Pair("", torch.empty(3, side, side, dtype=torch.uint8), text, query)
     return Prepared(BEFORE + patches + question + len(answer), pair)

@@ -12,11 +12,18 @@ from models.families.clip_flant5.features import FeatureCache
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.groups import Size, alike
 from models.families.clip_flant5.tokenizer import Text
+from models.families.upload import upload
+from models.images.pixels import Preprocessor
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One image and one question about it, ready for the device, with the answers."""
+    """
+    One image and one question about it, ready for the device, with the answers.
+
+    Attributes:
+        pixels: resized, not yet normalised.
+    """
 
     digest: str
     pixels: torch.Tensor
@@ -44,16 +51,21 @@ class Question:
 
 
 class Scorer:
-    """Scores batches by the *forward* pass of a network, with a cache of the *features* of images."""
+    """
+    Scores batches by the *forward* pass of a network, with a cache of the *features* of images.
 
-    def __init__(self, forward: Forward, features: FeatureCache) -> None:
-        self._forward, self._features = forward, features
+    Args:
+        pixels: normalises resized images.
+    """
+
+    def __init__(self, forward: Forward, features: FeatureCache, pixels: Preprocessor) -> None:
+        self._forward, self._features, self._pixels = forward, features, pixels
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:
         """Run the vision tower once per distinct image, the encoder once per distinct (image, question)."""
         pairs: list[Pair] = [prepared.data for prepared in batch]
-        features = self._features.of({pair.digest: pair.pixels for pair in pairs}, self._forward.features)
+        features = self._features.of({pair.digest: pair.pixels for pair in pairs}, self._see)
         questions: dict[tuple[str, Text], Question] = {}
         for number, pair in enumerate(pairs):
             question = Question(pair.digest, pair.text, {})
@@ -64,6 +76,11 @@ class Scorer:
         for group in alike([question.size(len(features[question.digest])) for question in every]):
             outcomes |= self._answered([every[number] for number in group], features)
         return [outcomes[number] for number in range(len(pairs))]
+
+    def _see(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return the features of resized images."""
+        pixels = upload(images, self._forward.device)
+        return self._forward.features(self._pixels.normalised(pixels))
 
     def _answered(
         self, group: Sequence[Question], features: Mapping[str, torch.Tensor]

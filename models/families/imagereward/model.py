@@ -23,6 +23,7 @@ from models.families.imagereward.layout import FILES, located
 from models.families.imagereward.network import load_network
 from models.families.imagereward.tokenizer import load_tokenizer
 from models.families.padding import padded
+from models.families.upload import upload
 from models.images.pixels import Pixels
 
 
@@ -56,7 +57,7 @@ class ImageReward:
     ) -> None:
         self._network = load_network(directory, DTYPES[dtype]).to(device).eval()
         self._tokenizer = load_tokenizer(words or directory, self._network.text.config.vocab_size)
-        self._device, self._dtype = device, DTYPES[dtype]
+        self._device, self._dtype = torch.device(device), DTYPES[dtype]
         vision = self._network.vision.config
         self._pixels = Pixels(vision.image_size, pad=False, to_even=True)
         self._patches = (vision.image_size // vision.patch_size) ** 2
@@ -67,7 +68,7 @@ class ImageReward:
         """Preprocess the image and tokenise the prompt; the cost counts patches and tokens."""
         encoded = self._tokenizer.encode(call.prompt)
         ids = tuple(encoded.ids)
-        pixels = self._pixels(call.image.rgb)
+        pixels = self._pixels.resized(call.image.rgb)
         return Prepared(
             self._patches + len(ids), Input(call.image.digest, pixels, ids, bool(encoded.overflowing))
         )
@@ -78,9 +79,10 @@ class ImageReward:
         inputs: list[Input] = [prepared.data for prepared in batch]
         pictures = {input.key: input.pixels for input in inputs}
         order = {key: place for place, key in enumerate(pictures)}
+        pixels = upload([*pictures.values()], self._device)
         ids, mask = padded([input.ids for input in inputs], self._device)
         rewards = self._network(
-            torch.stack([*pictures.values()]).to(self._device, self._dtype),
+            self._pixels.normalised(pixels).to(self._dtype),
             torch.tensor([order[input.key] for input in inputs], device=self._device),
             ids,
             mask,
