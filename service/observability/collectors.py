@@ -92,16 +92,25 @@ class ShadowFigures(Collector):
 
 
 class GpuMemory(Collector):
-    """Memory of each GPU as reported by torch; no samples if this process uses no GPU."""
+    """
+    Memory of each GPU as reported by torch; no samples if neither this process nor a replica uses one.
+
+    Attributes:
+        elsewhere: bytes by kind of each replica's GPUs, as last reported.
+    """
 
     def __init__(self, name: str, documentation: str) -> None:
         self._name, self._documentation = name, documentation
+        self.elsewhere: dict[str, Mapping[str, int]] = {}
 
     def collect(self) -> Iterator[Metric]:
         """Yield one gauge, with a sample for each device and kind."""
         family = GaugeMetricFamily(self._name, self._documentation, labels=("device", "kind"))
         for device, kind, size in gpu_memory():
             family.add_metric((device, kind), size)
+        for device, sizes in self.elsewhere.items():
+            for kind, size in sizes.items():
+                family.add_metric((device, kind), size)
         yield family
 
 

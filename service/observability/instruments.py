@@ -128,7 +128,9 @@ class Instruments:
             buckets=BATCH_SECONDS,
         )
         self.out_of_memory = counter(
-            "scoregate_out_of_memory_total", "Batches that ran out of memory, halves of them too.", ("model",)
+            "scoregate_out_of_memory_total",
+            "Batches that ran out of memory, halves of them too.",
+            ("model", "device"),
         )
         self.stalled = gauge(
             "scoregate_stalled_seconds",
@@ -137,6 +139,9 @@ class Instruments:
         )
         self.device_batches = counter(
             "scoregate_device_batches_total", "Batches that ran on a device.", ("model", "device")
+        )
+        self.device_calls = counter(
+            "scoregate_device_calls_total", "Calls in the batches that ran on a device.", ("model", "device")
         )
         self.device_busy = counter(
             "scoregate_device_busy_seconds_total", "Time of the batches on a device.", ("model", "device")
@@ -196,8 +201,10 @@ class Instruments:
             "scoregate_requests_held_bytes", "Bytes of bodies and fetched images that requests hold now."
         )
         gauge("scoregate_build_info", "Always 1.", ("version",)).labels(__version__).set(1)
-        gpu = GpuMemory("scoregate_gpu_memory_bytes", "Memory of the GPUs that this process uses.")
-        for collector in (self.score, self.shadows, gpu):
+        self.gpu_memory = GpuMemory(
+            "scoregate_gpu_memory_bytes", "Memory of the GPUs that this process and its replicas use."
+        )
+        for collector in (self.score, self.shadows, self.gpu_memory):
             self.registry.register(collector)
         for standard in (ProcessCollector, PlatformCollector, GCCollector):
             standard(registry=self.registry)
@@ -216,7 +223,6 @@ class Instruments:
         for model in models:
             self.batch_size.labels(model)
             self.batch_duration.labels(model)
-            self.out_of_memory.labels(model)
             self.stalled.labels(model)
             self.model_ready.labels(model)
             self.replicas.labels(model).set(1)
@@ -266,15 +272,28 @@ class Instruments:
 
     def add_device(self, model: str, device: str, stalled_for: Callable[[], float]) -> None:
         """Create the series of a *device* with a copy of *model*."""
-        self.device_batches.labels(model, device)
-        self.device_busy.labels(model, device)
+        for each in (self.device_batches, self.device_calls, self.device_busy, self.out_of_memory):
+            each.labels(model, device)
         self.device_stalled.labels(model, device).set_function(stalled_for)
         self.device_up.labels(model, device).set(1)
 
-    def count_device(self, model: str, device: str, seconds: float) -> None:
-        """Count a batch of *model* on *device*."""
+    def remove_device(self, model: str, device: str) -> None:
+        """Remove the series of a *device* that does not come back."""
+        self.gpu_memory.elsewhere.pop(device, None)
+        for each in vars(self).values():
+            if isinstance(each, MetricWrapperBase) and each._labelnames == ("model", "device"):
+                each.remove(model, device)
+                each.labels.cache_clear()  # type: ignore[attr-defined]
+
+    def count_device(self, model: str, device: str, size: int, seconds: float) -> None:
+        """Count a batch of *size* calls of *model* on *device*."""
         self.device_batches.labels(model, device).inc()
+        self.device_calls.labels(model, device).inc(size)
         self.device_busy.labels(model, device).inc(max(0.0, seconds))
+
+    def count_out_of_memory(self, model: str, device: str, batches: int = 1) -> None:
+        """Count *batches* that ran out of memory."""
+        self.out_of_memory.labels(model, device).inc(batches)
 
     def count_call(self, model: str, lane: str, outcome: object, waited_s: float, *, gone: bool) -> None:
         """Count a call that was in a batch; *gone* if no caller waits for its result any more."""

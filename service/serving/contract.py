@@ -61,12 +61,15 @@ class Result:
         waited_s: seconds from joining the queue to the start of the batch; 0 if no batch took the call.
         ran_s: seconds that its batch took; 0 if no batch finished.
         batch: the traceparent of its batch's span; empty if that was not recorded.
+        decoded_s, prepared_s: seconds of these stages in a replica; 0 for a model of this process.
     """
 
     outcome: CallResult | ScoregateError
     waited_s: float = 0.0
     ran_s: float = 0.0
     batch: str = ""
+    decoded_s: float = 0.0
+    prepared_s: float = 0.0
 
 
 class StartedCall(Protocol):

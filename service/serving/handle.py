@@ -118,7 +118,9 @@ class Handle:
                 self._calls.leave(call)
         for call in shared:
             result = call.result.result()
-            context.spent("prepare", call.prepared_s)
+            if result.decoded_s:  # in a replica
+                context.spent("decode", result.decoded_s)
+            context.spent("prepare", call.prepared_s + result.prepared_s)
             context.spent("queue", result.waited_s)
             context.spent("model", result.ran_s)
         if context.span.recording:

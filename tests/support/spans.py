@@ -26,3 +26,4 @@ class Recorded(Span):
 
     def add(self, name, began, ended, links=(), **attributes):
         self.added.append((name, began, ended, links, attributes))
+        return f"{self.traceparent}/{name}"

@@ -75,9 +75,11 @@ class Span:
 
     def add(
         self, name: str, began: float, ended: float, links: Sequence[str] = (), **attributes: Attribute
-    ) -> None:
-        """Add a child that has ended; times are those of `time.monotonic`."""
-        self._start(name, began, links, attributes)._span.end(nanoseconds(ended))
+    ) -> str:
+        """Add a child that has ended, and return its traceparent; times are those of `time.monotonic`."""
+        part = self._start(name, began, links, attributes)
+        part._span.end(nanoseconds(ended))
+        return part.traceparent
 
     def note(self, **attributes: Attribute) -> None:
         """Set attributes; `error`, a code, also marks the span as failed."""

@@ -15,7 +15,7 @@ def batch_span(batch: Sequence[QueuedCall], model: str) -> Iterator[None]:
     The span is in the trace of the first such call, with links to all; the calls keep its traceparent.  A
     trace of its own would be sampled independently of the requests' traces.
     """
-    spans: list[Span] = list(dict.fromkeys(call.span for call in batch if call.span.recording))
+    spans = recorded(batch)
     if not spans:
         yield
         return
@@ -24,3 +24,17 @@ def batch_span(batch: Sequence[QueuedCall], model: str) -> Iterator[None]:
         for call in batch:
             call.batch = made.traceparent
         yield
+
+
+def add_batch_span(batch: Sequence[QueuedCall], model: str, device: str, began: float, ended: float) -> str:
+    """Record a batch that ran in another process as `batch_span` does; return its traceparent, or ""."""
+    spans = recorded(batch)
+    if not spans:
+        return ""
+    links = [span.traceparent for span in spans]
+    return spans[0].add("batch", began, ended, links, model=model, device=device, calls=len(batch))
+
+
+def recorded(batch: Sequence[QueuedCall]) -> list[Span]:
+    """Return the distinct spans of *batch* that are recorded."""
+    return list(dict.fromkeys(call.span for call in batch if call.span.recording))

@@ -208,7 +208,9 @@ class Pool:
         finally:
             now = self.clock()
             self.scheduler.end(batch, now, share)
-            self._instruments.count_device(batch.resident.name, device.name, now - batch.began)
+            self._instruments.count_device(
+                batch.resident.name, device.name, len(batch.calls), now - batch.began
+            )
             slot.since = inf
             self._work.set()
             self._ended.set()

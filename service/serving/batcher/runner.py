@@ -50,7 +50,7 @@ class BatchRunner:
         except Exception as exc:
             if is_out_of_memory(exc):
                 resident.queue.ran_out_of_memory(cost)
-                self._instruments.out_of_memory.labels(resident.name).inc()
+                self._instruments.count_out_of_memory(resident.name, batch.device)
             if len(calls) > 1 and not isinstance(exc, ModelFault):
                 middle = len(calls) // 2
                 await self.score(batch, calls[:middle], slot, share)

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,11 +31,13 @@ from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import RunningBatch
 from service.serving.contract import AdmissionForecast, Backend, Result, WorkEstimate
 from service.serving.demand import Demand
-from service.serving.ray.contract import Deployment, Described, Lost, Sent
+from service.serving.ray.contract import Answer, Deployment, Described, Lost, Sent
 from service.serving.ray.presence import Presence
 from service.serving.ray.replica_queue import GroupedCall, ReplicaQueue
 from service.serving.ray.replica_queues import ReplicaQueues
+from service.serving.ray.returned import returned
 from service.serving.ray.sending import Sending
+from service.serving.ray.work import Work
 from service.serving.reservation import Reservation
 
 log = logging.getLogger("scoregate.ray")
@@ -95,15 +96,19 @@ class ReplicatedBackend(Backend):
 
     def _came(self, replica: Described) -> None:
         """Add a replica."""
-        self._replicas.add(replica)
+        if added := self._replicas.add(replica):
+            self._instruments.add_device(self.name, replica.device, lambda: added.stalled_s(self._clock()))
         self._settle()
         self.ready.set()
 
     def _went(self, id: str) -> None:
         """Move the waiting calls of a replica to others; groups that were sent may still be answered."""
-        waiting = self._replicas.remove(id)
+        removed = self._replicas.remove(id)
         self._settle()
-        for call in waiting:
+        if removed is None:
+            return
+        self._instruments.remove_device(self.name, removed.described.device)
+        for call in removed.queue.take_all(self._clock()):
             self._place(call)
 
     def _settle(self) -> None:
@@ -174,6 +179,7 @@ class ReplicatedBackend(Backend):
             lane,
             self._clock(),
             deadline,
+            span=span,
             digest=digest,
             model=self._replicas.model,
             promote_group=lambda *group: self._sending.start(self._deployment.promote(*group)),
@@ -225,7 +231,7 @@ class ReplicatedBackend(Backend):
             call.result.add_done_callback(partial(abandon, task, batch.calls))
 
     def _end(
-        self, replica: ReplicaQueue, batch: RunningBatch[None], task: "asyncio.Task[list[Result] | None]"
+        self, replica: ReplicaQueue, batch: RunningBatch[None], task: "asyncio.Task[Answer | None]"
     ) -> None:
         """Answer a group's calls or retry them, and send the next group."""
         now, calls = self._clock(), batch.calls
@@ -238,11 +244,12 @@ class ReplicatedBackend(Backend):
         elif fault is not None:
             log.error("group failed", extra={"model": self.name}, exc_info=fault)
             error = ModelFault(f"the model {self.name} failed on this call")
-        elif (results := task.result()) is None:
+        elif (answer := task.result()) is None:
             error = Replaced()
         else:
-            self._learn(replica, batch, results, now)
-            for call, result in zip(calls, results, strict=True):
+            replica.scheduler.answered(now)
+            self._count(replica, answer.work)
+            for call, result in zip(calls, returned(self.name, replica, batch, answer, now), strict=True):
                 again = self._may_retry(call, result) and not self._closed
                 self._place(call) if again else self._answer(call, result)
         if error is not None:
@@ -258,18 +265,11 @@ class ReplicatedBackend(Backend):
             isinstance(result.outcome, DeadlineExceeded) and in_time
         )
 
-    def _learn(
-        self, replica: ReplicaQueue, batch: RunningBatch[None], results: Sequence[Result], now: float
-    ) -> None:
-        """Learn from the replica's own batches: a group's time includes the wait for the one before it."""
-        batches: Counter[float] = Counter()  # cost by the batch's duration, which no two batches share
-        for call, result in zip(batch.calls, results, strict=True):
-            batches[result.ran_s] += call.prepared.cost
-        for ran_s, cost in batches.items():
-            if ran_s:
-                replica.queue.finished(cost, ran_s)
-        replica.scheduler.answered(now)
-        self._instruments.count_batch(self.name, len(batch.calls), now - batch.began)
+    def _count(self, replica: ReplicaQueue, work: Work) -> None:
+        """Count the batches of a replica; the series of one that has been removed stay away."""
+        work.count(self._instruments, self.name)
+        if self._replicas.holds(replica):
+            work.count_on(self._instruments, self.name, replica.described.device)
 
     def _lost(self, replica: ReplicaQueue, calls: Sequence[QueuedCall]) -> None:
         """Remove a replica that was lost until it answers again, and retry *calls*."""

@@ -7,6 +7,7 @@ from typing import Protocol
 from models.core.calls import Call
 from models.core.contract import ModelInfo
 from service.serving.contract import Result
+from service.serving.ray.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,22 @@ class Described:
     seconds: float
 
     @property
+    def device(self) -> str:
+        """The label of its series."""
+        return f"ray:{self.id}"
+
+    @property
     def model(self) -> str:
         """The identity of its model as a string."""
         return " ".join(self.info.identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of each call of a group, and what the replica ran since its last answer."""
+
+    results: list[Result]
+    work: Work
 
 
 class Lost(Exception):
@@ -49,7 +63,7 @@ class Deployment(Protocol):
         """Return the description of *replica*.  Raises `Lost`."""
         ...
 
-    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> list[Result] | None:
+    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> Answer | None:
         """Return the result of `Replica.ask`.  Raises `Lost`."""
         ...
 

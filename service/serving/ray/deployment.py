@@ -9,10 +9,9 @@ from ray.exceptions import RayError, RayTaskError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
-from service.serving.contract import Result
 from service.serving.ray import running
 from service.serving.ray.application import APPLICATION
-from service.serving.ray.contract import Described, Lost, Sent
+from service.serving.ray.contract import Answer, Described, Lost, Sent
 
 
 class ServeDeployment:
@@ -27,10 +26,10 @@ class ServeDeployment:
         described: Described = await self._answer("describe", replica)
         return described
 
-    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> list[Result] | None:
-        """Return the results of a group.  Cancellation removes the calls from the replica's queue."""
-        results: list[Result] | None = await self._answer("ask", replica, group, model, calls)
-        return results
+    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> Answer | None:
+        """Return the answer to a group.  Cancellation removes the calls from the replica's queue."""
+        answer: Answer | None = await self._answer("ask", replica, group, model, calls)
+        return answer
 
     async def promote(self, replica: str, group: str) -> None:
         """Make a group interactive; ignore a replica that is lost."""

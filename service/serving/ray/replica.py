@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace as changed
+from time import monotonic
 from typing import Any, cast
 
 from ray import serve
@@ -14,16 +16,17 @@ from service.core.concurrency.promise import Promise, all_done
 from service.core.errors import ScoregateError
 from service.core.lanes import INTERACTIVE
 from service.core.settings.tree import Settings
-from service.observability.instruments import Instruments
 from service.observability.logs import configure_logging
 from service.serving.backends.local import LocalBackend
+from service.serving.backends.prepare import decoding_s
 from service.serving.batcher.cpu_policy import CpuPolicy, compute_on_one_core
 from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.contract import Result, StartedCall
 from service.serving.loading import load_model
-from service.serving.ray.contract import Described, Sent
+from service.serving.ray.contract import Answer, Described, Sent
+from service.serving.ray.work import Recorder
 from service.serving.recipe import with_recipe
 from service.serving.runtime import queue_of
 
@@ -49,7 +52,7 @@ class Replica:
         settings = Settings.model_validate(tables)
         table = settings.models[name]
         model = cast(Model, load_model(name, table))
-        self._instruments, self._broken = Instruments([name], {}), list[str]()
+        self._work, self._broken = Recorder(name), list[str]()
         self._stall_s = settings.server.stall_s
         self._under_way: dict[str, list[StartedCall]] = {}
         queue = queue_of(table, settings.queue, alone=model.info.generates)
@@ -58,7 +61,7 @@ class Replica:
         device = Device("", CpuPolicy(cores) if model.info.device == "cpu" else None)
         self._pool = Pool(
             [resident],
-            self._instruments,
+            self._work,
             devices=[device],
             on_broken=self._broken.append,
         )
@@ -75,9 +78,7 @@ class Replica:
         """Return the replica and its model."""
         return self._described
 
-    async def ask(
-        self, group: str, model: str, calls: Sequence[Sent], replica: str = ""
-    ) -> list[Result] | None:
+    async def ask(self, group: str, model: str, calls: Sequence[Sent], replica: str = "") -> Answer | None:
         """
         Return the result of each call, in order; None if the replica has another model than *model*.
 
@@ -89,7 +90,7 @@ class Replica:
         if model != self._described.model:
             return None
         try:
-            return await self._results(group, calls)
+            return Answer(await self._results(group, calls), self._work.take())
         finally:
             for call in self._under_way.pop(group, ()):
                 call.cancel()
@@ -100,8 +101,11 @@ class Replica:
             call.promote()
 
     async def _results(self, group: str, calls: Sequence[Sent]) -> list[Result]:
-        lane, arrived = calls[0].lane, asyncio.get_running_loop().time()
-        prepared = await self._backend.prepare([each.call for each in calls], lane)
+        lane, arrived, began = calls[0].lane, asyncio.get_running_loop().time(), monotonic()
+        sent = [each.call for each in calls]
+        prepared = await self._backend.prepare(sent, lane)
+        decoded_s = decoding_s(sent, began)
+        prepared_s = monotonic() - began - decoded_s
         results: list[Promise[Result]] = []
         started = self._under_way[group] = []
         for each, made in zip(calls, prepared, strict=True):
@@ -117,7 +121,7 @@ class Replica:
                 started.append(call)
                 results.append(call.result)
         await all_done(results)
-        return [future.result() for future in results]
+        return [changed(each.result(), decoded_s=decoded_s, prepared_s=prepared_s) for each in results]
 
     async def check_health(self) -> None:
         """Raise `Unhealthy` if Ray should replace this replica."""

@@ -76,6 +76,10 @@ class ReplicaQueue:
         """Queue *call*."""
         self.scheduler.put(self.resident, call)
 
+    def stalled_s(self, now: float) -> float:
+        """Return the seconds since it last answered while its calls wait or run; 0 if it is idle."""
+        return self.scheduler.stalled_s(now)
+
     @property
     def load(self) -> int:
         """Number of calls of this gateway that it has not answered yet."""

@@ -39,20 +39,20 @@ class ReplicaQueues:
         self._removed = -inf  # time of the last removal
         self.model = ""
 
-    def add(self, replica: Described) -> None:
-        """Add a replica, unless it is there already."""
+    def add(self, replica: Described) -> ReplicaQueue | None:
+        """Add a replica; return None if it is there already."""
         if replica.id in self._all:
-            return
+            return None
         queue = self._make_queue(alone=replica.info.generates)
         queue.finished(replica.cost, replica.seconds)
-        self._all[replica.id] = ReplicaQueue(replica, queue, self._clock())
+        added = self._all[replica.id] = ReplicaQueue(replica, queue, self._clock())
         self.cost = replica.cost
+        return added
 
-    def remove(self, id: str) -> list[QueuedCall]:
-        """Remove a replica, and return the calls that waited for it."""
-        replica = self._all.pop(id, None)
+    def remove(self, id: str) -> ReplicaQueue | None:
+        """Remove and return a replica; None if there is none with *id*."""
         self._removed = self._clock()
-        return replica.queue.take_all(self._clock()) if replica else []
+        return self._all.pop(id, None)
 
     def holds(self, replica: ReplicaQueue) -> bool:
         """Return True if *replica* has not been removed."""

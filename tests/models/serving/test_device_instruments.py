@@ -41,7 +41,7 @@ async def test_each_batch_that_runs_out_of_memory_is_counted():
         model.hold.set()
         assert [0, 1, 2, 3] == (await outcomes_of([busy, *calls]))[1:]
 
-    assert 3 == instruments.out_of_memory.labels("m0")._value.get()
+    assert 3 == instruments.out_of_memory.labels("m0", "")._value.get()
 
 
 async def test_calls_are_counted_by_lane_with_what_came_of_them_and_how_long_they_waited():

@@ -15,7 +15,8 @@ from service.serving.batcher.queue import Queue
 from service.serving.contract import Result
 from service.serving.handle import Handle
 from service.serving.ray.backend import ReplicatedBackend
-from service.serving.ray.contract import Described, Lost
+from service.serving.ray.contract import Answer, Described, Lost
+from service.serving.ray.work import Work
 from tests.support.instruments import unread
 
 BATCH = 8
@@ -32,9 +33,10 @@ class Group:
     calls: list
     said: asyncio.Future = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
-    def answered(self):
+    def answered(self, work=None, **more):
         """By the model."""
-        self.said.set_result([Result(answer(sent.call), WAITED_S, RAN_S) for sent in self.calls])
+        results = [Result(answer(sent.call), WAITED_S, RAN_S, **more) for sent in self.calls]
+        self.said.set_result(Answer(results, work or Work()))
 
     def lost(self):
         """With its replica."""
@@ -91,7 +93,7 @@ class FakeDeployment:
 
 
 @asynccontextmanager
-async def asked(cache=None, clock=monotonic, **replicas):
+async def asked(cache=None, clock=monotonic, instruments=None, **replicas):
     """A deployment with these replicas, and a handle and a backend that ask it."""
     deployment = FakeDeployment()
     deployment.runs(**replicas)
@@ -110,7 +112,7 @@ async def asked(cache=None, clock=monotonic, **replicas):
                 deployment,
                 queue,
                 cpu=dict.fromkeys(LANES, cpu),
-                instruments=unread("vqa"),
+                instruments=instruments or unread("vqa"),
                 sleep=no_sleep,
                 clock=clock,
             )

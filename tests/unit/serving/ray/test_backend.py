@@ -10,6 +10,8 @@ from service.core.errors import Draining, LaneFull, ModelFault
 from service.scoring.workload import Workload
 from service.serving.contract import Result
 from service.serving.demand import Demand
+from service.serving.ray.contract import Answer
+from service.serving.ray.work import Work
 from tests.support.handles import asking, call, context
 from tests.unit.serving.ray.replicas import BATCH, RAN_S, about, asked, known, sent, settled
 
@@ -211,7 +213,7 @@ async def test_a_replica_that_shuts_down_answers_nothing_that_others_cannot():
         await sent(deployment, 1)
         first = deployment.under_way[0]
         deployment.runs(**{each: "m" for each in "ab" if each != first.replica})
-        first.said.set_result([Result(Draining())])
+        first.said.set_result(Answer([Result(Draining())], Work()))
         await sent(deployment, 1)
         assert deployment.under_way[0].replica != first.replica
         deployment.answer_all()
