@@ -1,10 +1,12 @@
 """Services that differ in their runtime alone."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from demo.process import free_port
 from tests.external.ray.services import PROFILE, Served
 from tests.support.background import awaited, background
 from tests.support.ray_cluster import Cluster, Profile, gateway
@@ -45,22 +47,35 @@ def ray_profile(cluster: Cluster) -> Profile:
     return cluster.profile(Path(awaited("ray")["profile"]))
 
 
+@contextmanager
+def with_dialects(profile: Profile) -> Iterator[Served]:
+    """A service with that profile, a dialect and the port for pickles."""
+    pickle_port = free_port(0)
+    dialects = {
+        "SCOREGATE_DIALECTS__ENABLED": '["rerank"]',
+        "SCOREGATE_DIALECTS__PICKLE_PORT": str(pickle_port),
+    }
+    more = Profile(profile.path, {**profile.environment, **dialects})
+    with gateway(more, profile.path.with_suffix(".log")) as (_, port):
+        yield Served(port, pickle_port)
+
+
 @pytest.fixture(scope="package")
 def local(local_profile: Profile) -> Iterator[Served]:
-    with gateway(local_profile, local_profile.path.with_suffix(".log")) as (_, port):
-        yield Served(port)
+    with with_dialects(local_profile) as service:
+        yield service
 
 
 @pytest.fixture(scope="package")
 def four(four_profile: Profile) -> Iterator[Served]:
-    with gateway(four_profile, four_profile.path.with_suffix(".log")) as (_, port):
-        yield Served(port)
+    with with_dialects(four_profile) as service:
+        yield service
 
 
 @pytest.fixture(scope="package")
 def ray(ray_profile: Profile) -> Iterator[Served]:
-    with gateway(ray_profile, ray_profile.path.with_suffix(".log")) as (_, port):
-        yield Served(port)
+    with with_dialects(ray_profile) as service:
+        yield service
 
 
 @pytest.fixture(params=["local", "four", "ray"])

@@ -1,6 +1,7 @@
 """A service around timed fakes, and what tests ask of it."""
 
 import io
+import pickle
 from typing import Any
 
 import httpx
@@ -41,11 +42,21 @@ family = "fake"
 class Served:
     """A running one."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, port: int, pickle_port: int = 0) -> None:
+        self.port, self.pickle_port = port, pickle_port
 
     def get(self, path: str) -> httpx.Response:
         return httpx.get(f"{url(self.port)}{path}", timeout=60, trust_env=False)
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        """The answer to JSON."""
+        return httpx.post(f"{url(self.port)}{path}", json=body, timeout=60, trust_env=False).json()
+
+    def unpickled(self, body: dict[str, Any]) -> Any:
+        """The answer to a pickle, as a trainer reads it."""
+        content = pickle.dumps(body)
+        answer = httpx.post(url(self.pickle_port), content=content, timeout=60, trust_env=False)
+        return pickle.loads(answer.content)
 
     def score(self, items: list[dict[str, Any]], *metrics: str, **more: Any) -> httpx.Response:
         body = {"items": items, "metrics": metrics or ["vqascore"], "timeout_ms": 60_000} | more

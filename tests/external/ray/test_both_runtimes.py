@@ -3,11 +3,12 @@
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 
 import httpx
 import pytest
 
-from tests.external.ray.services import Served, items
+from tests.external.ray.services import Served, items, picture
 from tests.support.pictures import b64
 from tests.support.ray_cluster import gateway
 from tests.support.service import until
@@ -24,6 +25,37 @@ def test_scores_do_not_depend_on_the_runtime(local, four, ray):
 
     assert ours == copies == theirs
     assert all(0 < scores["vqascore"] < 1 for scores in theirs)
+
+
+def test_a_dialect_and_the_port_for_pickles_give_the_scores_of_the_service(served):
+    """On each runtime."""
+    asked = items(2, 30_000)
+    ours = [each["scores"]["vqascore"] for each in served.score(asked).json()["results"]]
+    prompt, pictures = asked[0]["prompt"], [picture(number) for number in (30_000, 30_001)]
+    documents = [each["image"] for each in asked]
+    ranked = served.post("/v1/rerank", {"model": "vqascore", "query": prompt, "documents": documents})
+    pickled = served.unpickled({"images": pictures, "prompts": [prompt] * 2})
+
+    assert ours == [each["relevance_score"] for each in sorted(ranked["results"], key=itemgetter("index"))]
+    assert ours == pickled["scores"]
+
+
+def test_batches_are_visible_by_device_and_decoding_in_the_timings(served):
+    """On each runtime; with pictures that nobody decoded before."""
+    before = sum(calls_by_device(served).values())
+    timings = served.score(items(16, 40_000)).json()["timings_ms"]
+    by_device = calls_by_device(served)
+
+    assert 16 == sum(by_device.values()) - before
+    assert all(timings[stage] > 0 for stage in ("decode", "prepare", "model"))
+    stages = sum(spent for stage, spent in timings.items() if stage != "total")
+    assert stages > 0.5 * timings["total"]
+
+
+def calls_by_device(served):
+    """The calls of the VQA model that each device or replica ran."""
+    line = r'^scoregate_device_calls_total\{device="([^"]*)",model="vqa"\} (\S+)$'
+    return {device: float(count) for device, count in re.findall(line, served.get("/metrics").text, re.M)}
 
 
 def test_models_and_readiness_are_told_the_same_way(local, ray):
