@@ -20,6 +20,7 @@ from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.questions.sets import QuestionSet
 from service.questions.style import Style
 from service.questions.writer import QuestionWriter
+from service.scoring.asking import Asker
 from service.scoring.catalog import MetricCatalog
 from service.scoring.folding import folded
 from service.scoring.frames import ItemPlan, MetricInput, check_used
@@ -50,6 +51,7 @@ class Engine:
     Attributes:
         catalog: the metrics that are served.
         scorer: scores one input by one metric.
+        asker: sends a request's own questions to a VQA model.
         on_scored: called with each input that was scored, while its images are open.
     """
 
@@ -66,6 +68,7 @@ class Engine:
         self._images, self._cpu, self._demo = images, cpu, demo
         self.catalog = MetricCatalog(known, runtime)
         self.scorer = MetricScorer(self.catalog, runtime.handle, writer, cpu)
+        self.asker = Asker(runtime, images)
         self.on_scored: OnScored = lambda *scored: None
 
     @property

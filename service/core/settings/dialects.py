@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from models.core.settings import Section
 
-Dialect = Literal["flow_factory", "unirl", "rerank"]
+Dialect = Literal["flow_factory", "unirl", "rerank", "decisions"]
 MOST_S = 600  # as of any request
 MOST_PICTURES = 4096  # that any setting allows
 
@@ -21,6 +21,7 @@ class Timeouts(Section):
     flow_factory: float = Field(55, gt=0, le=MOST_S, description="Of `/compute`; its client waits 60 s.")
     unirl: float = Field(115, gt=0, le=MOST_S, description="Of `/unirl/score`; its trainer waits 300 s.")
     rerank: float = Field(30, gt=0, le=MOST_S, description="Of rerankers' paths, such as `/v1/rerank`.")
+    decisions: float = Field(30, gt=0, le=MOST_S, description="Of `/v1/decisions` and `/v1/systemone`.")
     pickle: float = Field(110, gt=0, le=MOST_S, description="On `pickle_port`; most clients wait 120 s.")
 
 

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator
 from fastapi import APIRouter
 
 from service.web.dialects import flow_factory, pairs, rerank, rerankers, unirl
+from service.web.dialects.decisions import routes as decisions
 
 # Flow-Factory comes last, since its paths may begin with any metric.
 ROUTERS = {
     "unirl": [unirl.router],
     "rerank": [rerank.router, pairs.router, rerankers.router],
+    "decisions": [decisions.router],
     "flow_factory": [flow_factory.router],
 }
 ON_OWN_PORT = {"rerank": [pairs.on_own_port]}  # routes that the public API uses

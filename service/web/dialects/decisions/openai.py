@@ -1,0 +1,194 @@
+"""OpenAI's body of `POST /v1/decisions`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field
+
+from service.core.errors import Invalid
+from service.core.fields import branch
+from service.web.dialects.decisions.questions import (
+    MAX_CHOICES,
+    MAX_LEVELS,
+    Option,
+    Question,
+    Reading,
+    as_text,
+    with_input,
+)
+from service.web.dialects.wire import Loose
+
+MAX_QUESTIONS = 400
+NO_TOKENS = {  # none are counted, and typed clients need the fields
+    "input_tokens": 0,
+    "input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0},
+    "output_tokens": 0,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 0,
+}
+
+
+class Choice(Loose):
+    """One choice; a string and a boolean of one text cannot be told apart by a model."""
+
+    value: str | bool
+    description: str | None = None
+
+
+class Level(Loose):
+    """One level of a score."""
+
+    label: str
+    description: str | None = None
+
+
+class Asked(Loose):
+    """What all questions have."""
+
+    name: str | None = None
+    instructions: Any
+
+
+class Predicate(Asked):
+    """Is a statement true?"""
+
+    type: Literal["predicate"]
+
+
+class ChoiceQuestion(Asked):
+    """Which choice?"""
+
+    type: Literal["choice"]
+    choices: Annotated[list[Choice], Field(min_length=2, max_length=MAX_CHOICES, fail_fast=True)]
+
+
+class ScoreQuestion(Asked):
+    """Which level?"""
+
+    type: Literal["score"]
+    levels: Annotated[list[Level], Field(min_length=2, max_length=MAX_LEVELS, fail_fast=True)]
+
+
+def kind(value: Any) -> str | None:
+    """Return the branch of a question."""
+    given = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    known = {"predicate", "choice", "score"}
+    return f"an OpenAI {given}" if isinstance(given, str) and given in known else None
+
+
+AnyQuestion = Annotated[
+    Annotated[Predicate, branch("an OpenAI predicate")]
+    | Annotated[ChoiceQuestion, branch("an OpenAI choice")]
+    | Annotated[ScoreQuestion, branch("an OpenAI score")],
+    Discriminator(
+        kind,
+        custom_error_type="question_type",
+        custom_error_message="type must be predicate, choice or score",
+    ),
+]
+
+
+class OpenAiRequest(Loose):
+    """The body."""
+
+    model: str | None = None
+    input: Any
+    questions: Annotated[list[AnyQuestion], Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)]
+
+    def pictures(self) -> list[tuple[str, str]]:
+        """Return each picture of the input with its place."""
+        return [(place, content) for place, is_picture, content in self._parts() if is_picture]
+
+    def asked(self) -> list[Question]:
+        """Return the questions, each after the text of the input.  Raises `Invalid`."""
+        state = "\n".join(content for _, is_picture, content in self._parts() if not is_picture)
+        return [question_of(each, state, f"/questions/{n}") for n, each in enumerate(self.questions)]
+
+    def answer(self, readings: Sequence[Reading], model: str, request_id: str) -> dict[str, Any]:
+        """Return the response."""
+        pairs = zip(self.questions, readings, strict=True)
+        return {
+            "answers": [answer_to(question, reading) for question, reading in pairs],
+            "model": model,
+            "usage": NO_TOKENS,
+        }
+
+    def _parts(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield each part of the input: its place, whether it is a picture, and the content."""
+        if isinstance(self.input, str):
+            yield "/input", False, self.input
+            return
+        if not isinstance(self.input, list):
+            raise Invalid("/input: must be a text or a list of messages")
+        for number, message in enumerate(self.input):
+            place = f"/input/{number}"
+            if not isinstance(message, dict) or message.get("type", "message") != "message":
+                raise Invalid(f"{place}: only messages are supported here")
+            yield from parts(message.get("content"), f"{place}/content")
+
+
+def parts(content: Any, place: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield the parts of a text or of a list of parts.  Raises `Invalid`."""
+    if isinstance(content, str):
+        yield place, False, content
+        return
+    if not isinstance(content, list):
+        raise Invalid(f"{place}: must be a text or a list of parts")
+    for number, part in enumerate(content):
+        where = f"{place}/{number}"
+        match part:
+            case {"type": "input_text" | "output_text", "text": str(text)}:
+                yield where, False, text
+            case {"type": "input_json", "data": dict() | list() as data}:
+                yield where, False, as_text(data)
+            case {"type": "input_image", "image_url": str(address)}:
+                yield f"{where}/image_url", True, address
+            case _:
+                raise Invalid(f"{where}: must be an input_text, an input_json or an input_image")
+
+
+def question_of(asked: AnyQuestion, state: str, place: str) -> Question:
+    """Return a question of the wire after the text of the input.  Raises `Invalid`."""
+    texts = []
+    for where, is_picture, text in parts(asked.instructions, f"{place}/instructions"):
+        if is_picture:
+            raise Invalid(f"{where}: a picture can only be in the input")
+        texts.append(text)
+    said = "\n".join(texts)
+    if not said.strip():
+        raise Invalid(f"{place}/instructions: is empty")
+    if isinstance(asked, Predicate):
+        return Question(place, "yes_no", with_input(state, f"Is the following true? {said}"))
+    if isinstance(asked, ChoiceQuestion):
+        choices = [Option(value_text(each.value), each.description or "") for each in asked.choices]
+        return Question(place, "choice", with_input(state, said), choices)
+    levels = [Option(each.label, each.description or "") for each in asked.levels]
+    return Question(place, "score", with_input(state, said), levels)
+
+
+def value_text(value: str | bool) -> str:
+    """Return a choice as the model reads it."""
+    return value if isinstance(value, str) else str(value).lower()
+
+
+def answer_to(question: AnyQuestion, reading: Reading) -> dict[str, Any]:
+    """Return the answer to a question."""
+    common = {"type": question.type, "name": question.name}
+    shares = reading.probabilities
+    if isinstance(question, Predicate):
+        return {**common, "probability": shares[0]}
+    if isinstance(question, ChoiceQuestion):
+        values = [each.value for each in question.choices]
+        return {
+            **common,
+            "choice": values[reading.best],
+            "confidence": reading.confidence,
+            "probabilities": [
+                {"value": value, "probability": share} for value, share in zip(values, shares, strict=True)
+            ],
+        }
+    levels = [
+        {"value": number, "label": level.label, "probability": share}
+        for number, (level, share) in enumerate(zip(question.levels, shares, strict=True))
+    ]
+    return {**common, "score": reading.level, "confidence": reading.confidence, "probabilities": levels}

@@ -1,0 +1,149 @@
+"""Typed questions of any decision endpoint, as calls of a VQA model and as probabilities."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, fsum
+from string import ascii_uppercase
+from typing import Any, Literal
+
+from models.core.calls import Call, ChoiceCall, LabelCall, LikelihoodCall
+from models.core.contract import ModelInfo
+from models.core.outcomes import Choices, Likelihood
+from models.images.image import Image
+from service.core.errors import CallRefused, Invalid
+from service.core.fields import SLOT
+from service.metrics.common.choices import YES_NO_QUESTION
+
+MAX_TEXT = 16_000  # characters of one question, with the text of the request's input
+MAX_CHOICES = 255
+MAX_LEVELS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A choice, a level, or one of yes and no."""
+
+    name: str
+    description: str = ""
+
+    @property
+    def line(self) -> str:
+        """The option as the model reads it."""
+        return f"{self.name}: {self.description}" if self.description else self.name
+
+
+YES_NO = (Option("Yes"), Option("No"))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """
+    One question.
+
+    Attributes:
+        place: JSON pointer to it in the request.
+        text: what is asked, after the text of the request's input.
+    """
+
+    place: str
+    kind: Literal["yes_no", "choice", "score"]
+    text: str
+    options: Sequence[Option] = YES_NO
+
+    def __post_init__(self) -> None:
+        """Raise `Invalid` for texts that no model can be asked."""
+        names = [option.name for option in self.options]
+        texts = [self.text, *(option.line for option in self.options)]
+        if not self.text.strip() or not all(name.strip() for name in names):
+            raise Invalid(f"{self.place}: a text is empty")
+        if any("\0" in text or not is_unicode(text) for text in texts):
+            raise Invalid(f"{self.place}: contains a NUL character or a lone surrogate")
+        if sum(map(len, texts)) > MAX_TEXT:
+            raise Invalid(f"{self.place}: has more than {MAX_TEXT} characters, with the text of the input")
+        if self.kind == "choice" and len(set(names)) < len(names):
+            raise Invalid(f"{self.place}: two choices have the same text")
+
+    @property
+    def characters(self) -> int:
+        """The length of its texts, for admission."""
+        return len(self.text) + sum(len(option.line) for option in self.options)
+
+    def call(self, image: Image, model: ModelInfo) -> Call:
+        """Return the call: yes or no by likelihood, a choice by its text, a level by its letter."""
+        described = [option.line for option in self.options if option.description]
+        match self.kind:
+            case "yes_no":
+                text = "\n".join([self.text, *described])
+                return LikelihoodCall(image, YES_NO_QUESTION.replace(SLOT, text))
+            case "choice":
+                text = "\n".join([self.text, *described])
+                question = model.choice_question.replace(SLOT, text)
+                return ChoiceCall(image, question, tuple(option.name for option in self.options))
+            case "score":
+                letters = tuple(ascii_uppercase[: len(self.options)])
+                lines = [
+                    f"{letter}. {option.line}" for letter, option in zip(letters, self.options, strict=True)
+                ]
+                text = "\n".join([self.text, *lines, "Answer with the letter of one level only."])
+                return LabelCall(image, text, letters)
+
+    def read(self, outcome: Any) -> "Reading":
+        """Return the probabilities in an outcome.  Raises `CallRefused` if the question was cut."""
+        if isinstance(outcome, Likelihood):
+            logs = [outcome.log_p_yes, outcome.log_p_no]
+        else:
+            assert isinstance(outcome, Choices)
+            logs = [fsum(tokens) for tokens in outcome.log_probs]
+        if outcome.truncated:
+            raise CallRefused(f"{self.place}: the question was cut at the model's length")
+        likeliest = max(logs)
+        weights = [exp(log - likeliest) for log in logs]
+        total = fsum(weights)
+        return Reading([weight / total for weight in weights], min(1.0, fsum(map(exp, logs))))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """
+    The answer to one question.
+
+    Attributes:
+        probabilities: of the options, in their order; their sum is 1.
+        label_mass: probability of all options together, of everything that the model could answer.
+    """
+
+    probabilities: Sequence[float]
+    label_mass: float
+
+    @property
+    def best(self) -> int:
+        """The number of the likeliest option, the first of several."""
+        return self.probabilities.index(max(self.probabilities))
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the likeliest option."""
+        return max(self.probabilities)
+
+    @property
+    def level(self) -> float:
+        """The mean of the options' numbers from 0, weighted by probability."""
+        return fsum(number * share for number, share in enumerate(self.probabilities))
+
+
+def is_unicode(text: str) -> bool:
+    """Return False for lone surrogates, which tokenizers cannot read."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def as_text(value: Any) -> str:
+    """Return a text unchanged, nothing as an empty one, and other JSON in compact form."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def with_input(state: str, question: str) -> str:
+    """Return the text of a question after that of the request's input."""
+    return "\n\n".join(filter(None, (state, question)))

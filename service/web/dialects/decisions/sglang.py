@@ -1,0 +1,166 @@
+"""SGLang's body of `POST /v1/decisions`."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, model_validator
+
+from service.core.errors import Invalid
+from service.core.fields import branch
+from service.web.dialects.decisions.questions import (
+    MAX_LEVELS,
+    Option,
+    Question,
+    Reading,
+    as_text,
+    with_input,
+)
+from service.web.dialects.wire import Loose
+
+MAX_QUESTIONS = 400
+MAX_OPTIONS = 26
+Described = str | dict[str, Any] | list[Any]
+UNSUPPORTED = ("chat_template_kwargs", "prompt_format_version", "return_prompt_token_ids")
+
+
+class NamedOption(Loose):
+    """One option of a choice."""
+
+    name: str
+    description: Described | None = None
+
+
+class Asked(Loose):
+    """What all questions have."""
+
+    id: Annotated[str, Field(min_length=1)]
+    question: Described
+
+
+class YesNoQuestion(Asked):
+    """Yes or no?"""
+
+    type: Literal["yes_no"]
+    yes: Described | None = None
+    no: Described | None = None
+
+    @property
+    def named(self) -> list[Option]:
+        """The options."""
+        return [Option("Yes", as_text(self.yes)), Option("No", as_text(self.no))]
+
+
+class ChoiceQuestion(Asked):
+    """Which option?"""
+
+    type: Literal["choice"]
+    options: Annotated[list[NamedOption], Field(min_length=2, max_length=MAX_OPTIONS, fail_fast=True)]
+
+    @property
+    def named(self) -> list[Option]:
+        """The options."""
+        return [Option(each.name, as_text(each.description)) for each in self.options]
+
+
+class ScoreQuestion(Asked):
+    """Which level?"""
+
+    type: Literal["score"]
+    levels: Annotated[list[Described], Field(min_length=2, max_length=MAX_LEVELS, fail_fast=True)]
+
+    @property
+    def named(self) -> list[Option]:
+        """The options."""
+        return [Option(as_text(each)) for each in self.levels]
+
+
+def kind(value: Any) -> str | None:
+    """Return the branch of a question."""
+    given = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    known = {"yes_no", "choice", "score"}
+    return f"an SGLang {given}" if isinstance(given, str) and given in known else None
+
+
+AnyQuestion = Annotated[
+    Annotated[YesNoQuestion, branch("an SGLang yes_no")]
+    | Annotated[ChoiceQuestion, branch("an SGLang choice")]
+    | Annotated[ScoreQuestion, branch("an SGLang score")],
+    Discriminator(
+        kind, custom_error_type="question_type", custom_error_message="type must be yes_no, choice or score"
+    ),
+]
+
+
+class Picture(Loose):
+    """A picture of the body."""
+
+    url: str
+
+
+class SglangRequest(Loose):
+    """The body."""
+
+    model: str | None = None
+    input: Described
+    images: list[Picture] | None = None
+    questions: Annotated[list[AnyQuestion], Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)]
+    temperature: float | int | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    prompt_format_version: int | None = None
+    return_prompt_token_ids: bool = False
+
+    @model_validator(mode="after")
+    def _can_be_answered(self) -> Self:
+        if len({each.id for each in self.questions}) < len(self.questions):
+            raise ValueError("two questions have one id")
+        if self.temperature not in (None, 1):
+            raise ValueError("temperature must be 1: probabilities are those of the model")
+        for field in UNSUPPORTED:
+            if getattr(self, field):
+                raise ValueError(f"{field} is not supported: the service renders questions its own way")
+        return self
+
+    def pictures(self) -> list[tuple[str, str]]:
+        """Return each picture with its place."""
+        return [(f"/images/{number}/url", each.url) for number, each in enumerate(self.images or [])]
+
+    def asked(self) -> list[Question]:
+        """Return the questions, each after the text of the input.  Raises `Invalid`."""
+        state, found = as_text(self.input), []
+        for number, each in enumerate(self.questions):
+            place, said = f"/questions/{number}", as_text(each.question)
+            if not said.strip():
+                raise Invalid(f"{place}/question: is empty")
+            if isinstance(each, YesNoQuestion):
+                found.append(
+                    Question(place, "yes_no", with_input(state, f"Is the following true? {said}"), each.named)
+                )
+            else:
+                found.append(Question(place, each.type, with_input(state, said), each.named))
+        return found
+
+    def answer(self, readings: Sequence[Reading], model: str, request_id: str) -> dict[str, Any]:
+        """Return the response."""
+        pairs = zip(self.questions, readings, strict=True)
+        return {
+            "model": model,
+            "answers": {question.id: answer_to(question, reading) for question, reading in pairs},
+            "usage": {"prompt_tokens": 0, "total_tokens": 0},
+        }
+
+
+def answer_to(question: AnyQuestion, reading: Reading) -> dict[str, Any]:
+    """Return the answer to a question."""
+    if isinstance(question, YesNoQuestion):
+        names, value = ["yes", "no"], {}
+    elif isinstance(question, ChoiceQuestion):
+        names = [option.name for option in question.options]
+        value = {"choice": names[reading.best]}
+    else:
+        names, value = [str(number) for number in range(len(question.levels))], {"score": reading.level}
+    return {
+        "type": question.type,
+        **value,
+        "probabilities": dict(zip(names, reading.probabilities, strict=True)),
+        "label_mass": reading.label_mass,
+    }

@@ -1,0 +1,174 @@
+"""Decision endpoints in the bodies of OpenAI, SGLang and vLLM."""
+
+from math import exp, isclose
+
+import pytest
+
+from models.core.calls import ChoiceCall, LabelCall, LikelihoodCall
+from models.core.contract import CHOICE_QUESTION
+from models.families.fake import answer
+from models.images.image import Image
+from tests.app.web.dialects.conftest import BROKEN, PICTURES
+from tests.support.pictures import b64
+
+pytestmark = pytest.mark.anyio
+
+URI = f"data:image/png;base64,{b64(PICTURES[0])}"
+IMAGE = {"type": "input_image", "image_url": URI}
+LEVELS = ["poor", "fair", "good"]
+COLOURS = ["red", "blue"]
+
+
+def openai(*questions, image=IMAGE, **more):
+    content = [{"type": "input_text", "text": "A picture."}, image]
+    return {"input": [{"role": "user", "content": content}], "questions": [*questions], **more}
+
+
+PREDICATE = {"type": "predicate", "name": "red", "instructions": "It is red."}
+CHOICE = {"type": "choice", "instructions": "Which colour?", "choices": [{"value": each} for each in COLOURS]}
+SCORE = {"type": "score", "instructions": "How good?", "levels": [{"label": each} for each in LEVELS]}
+SGLANG = {
+    "input": "A picture.",
+    "images": [{"url": URI}],
+    "questions": [
+        {"id": "red", "type": "yes_no", "question": "It is red."},
+        {
+            "id": "colour",
+            "type": "choice",
+            "question": "Which colour?",
+            "options": [{"name": each} for each in COLOURS],
+        },
+        {"id": "quality", "type": "score", "question": "How good?", "levels": LEVELS},
+    ],
+}
+SYSTEM_ONE = {
+    "state": "A picture.",
+    "images": [URI],
+    "questions": {
+        "red": {"type": "noul", "instructions": "It is red."},
+        "colour": {
+            "type": "choice",
+            "instructions": "Which colour?",
+            "criteria": dict.fromkeys(COLOURS),
+        },
+        "quality": {"type": "score", "instructions": "How good?", "criteria": LEVELS},
+    },
+}
+
+
+def expected():
+    """The fake's own outcomes of the three questions."""
+    image = Image(PICTURES[0])
+    lines = "\n".join(f"{letter}. {level}" for letter, level in zip("ABC", LEVELS, strict=True))
+    calls = [
+        LikelihoodCall(image, "A picture.\n\nIs the following true? It is red. Please answer yes or no."),
+        ChoiceCall(image, CHOICE_QUESTION.replace("{}", "A picture.\n\nWhich colour?"), tuple(COLOURS)),
+        LabelCall(
+            image,
+            f"A picture.\n\nHow good?\n{lines}\nAnswer with the letter of one level only.",
+            ("A", "B", "C"),
+        ),
+    ]
+    return [answer(call) for call in calls]
+
+
+def shares(choices):
+    weights = [exp(sum(tokens)) for tokens in choices.log_probs]
+    return [weight / sum(weights) for weight in weights], sum(weights)
+
+
+def close(left, right):
+    return all(isclose(*pair, rel_tol=1e-9) for pair in zip(left, right, strict=True))
+
+
+@pytest.mark.shared
+async def test_openais_body_is_answered_with_the_models_probabilities(dialects):
+    async with dialects() as apps:
+        response = await apps.private.post("/v1/decisions", json=openai(PREDICATE, CHOICE, SCORE))
+    assert 200 == response.status_code, response.text
+    predicate, choice, score = response.json()["answers"]
+    likelihood, colours, levels = expected()
+
+    assert ("predicate", "red") == (predicate["type"], predicate["name"])
+    assert isclose(likelihood.probability, predicate["probability"], rel_tol=1e-9)
+    of_colours, _ = shares(colours)
+    assert close(of_colours, [each["probability"] for each in choice["probabilities"]])
+    assert choice["choice"] == COLOURS[of_colours.index(max(of_colours))]
+    of_levels, _ = shares(levels)
+    assert LEVELS == [each["label"] for each in score["probabilities"]]
+    assert isclose(of_levels[1] + 2 * of_levels[2], score["score"], rel_tol=1e-9)
+    assert "fake-vqa@1" == response.json()["model"]
+
+
+@pytest.mark.shared
+async def test_all_three_bodies_have_equal_probabilities(dialects):
+    async with dialects() as apps:
+        first = (await apps.main.post("/v1/decisions", json=openai(PREDICATE, CHOICE, SCORE))).json()
+        second = (await apps.main.post("/v1/decisions", json=SGLANG)).json()["answers"]
+        third = (await apps.main.post("/v1/systemone", json=SYSTEM_ONE)).json()
+    predicate, choice, score = first["answers"]
+    likelihood, _, levels = expected()
+
+    assert (
+        predicate["probability"] == second["red"]["probabilities"]["yes"] == third["answers"]["red"]["noul"]
+    )
+    assert choice["choice"] == second["colour"]["choice"] == third["answers"]["colour"]["choice"]
+    assert score["score"] == second["quality"]["score"] == third["answers"]["quality"]["score"]
+    assert isclose(likelihood.label_mass, second["red"]["label_mass"], rel_tol=1e-9)
+    _, mass = shares(levels)
+    assert isclose(mass, third["diagnostics"]["quality"]["label_mass"], rel_tol=1e-9)
+    assert {"0": "poor", "1": "fair", "2": "good"} == third["answers"]["quality"]["legend"]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("path", "body", "place"),
+    [
+        ("decisions", openai({**SCORE, "levels": []}), "/questions/0/levels"),
+        ("decisions", openai({**PREDICATE, "type": "box"}), "/questions/0"),
+        ("decisions", openai({**PREDICATE, "instructions": ""}), "/questions/0/instructions"),
+        ("decisions", openai(*[PREDICATE] * 401), "/questions"),
+        ("decisions", openai(PREDICATE, image={"type": "input_file"}), "/input/0/content/1"),
+        ("decisions", openai(PREDICATE, model="gpt-6-luna"), "/model"),
+        ("decisions", {**SGLANG, "images": [{"url": URI}] * 2}, "/images/1/url"),
+        (
+            "decisions",
+            {**SGLANG, "questions": [{"id": "a", "type": "choice", "question": "b"}]},
+            "/questions/0/options",
+        ),
+        (
+            "systemone",
+            {**SYSTEM_ONE, "questions": {"a": {"type": "score", "criteria": ["b"]}}},
+            "/questions/a/criteria",
+        ),
+        ("systemone", {**SYSTEM_ONE, "videos": [URI]}, "/videos"),
+    ],
+)
+async def test_an_error_names_the_field(dialects, path, body, place):
+    async with dialects() as apps:
+        response = await apps.private.post(f"/v1/{path}", json=body)
+
+    assert (404 if place == "/model" else 400) == response.status_code
+    error = response.json()["error"]
+    assert place == error["param"]
+    assert error["message"].startswith(place)
+
+
+@pytest.mark.shared
+async def test_a_broken_picture_and_a_url_are_errors_and_no_probabilities(dialects):
+    async with dialects() as apps:
+        for address in (b64(BROKEN), "https://example.org/a.png"):
+            body = openai(PREDICATE, image={**IMAGE, "image_url": address})
+            response = await apps.private.post("/v1/decisions", json=body)
+            assert 400 == response.status_code
+            assert "answers" not in response.json()
+            assert response.json()["error"]["message"]
+
+
+@pytest.mark.shared
+async def test_a_temperature_that_would_change_probabilities_is_refused(dialects):
+    async with dialects() as apps:
+        response = await apps.private.post("/v1/decisions", json={**SGLANG, "temperature": 0.5})
+
+    assert 400 == response.status_code
+    assert "temperature" in response.json()["message"]
