@@ -43,7 +43,7 @@ class Level(Loose):
 
 
 class Asked(Loose):
-    """What all questions have."""
+    """The fields of all questions."""
 
     name: str | None = None
     instructions: Any

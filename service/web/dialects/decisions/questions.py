@@ -43,7 +43,7 @@ class Question:
 
     Attributes:
         place: JSON pointer to it in the request.
-        text: what is asked, after the text of the request's input.
+        text: of the question, after that of the request's input.
     """
 
     place: str
@@ -52,7 +52,7 @@ class Question:
     options: Sequence[Option] = YES_NO
 
     def __post_init__(self) -> None:
-        """Raise `Invalid` for texts that no model can be asked."""
+        """Raise `Invalid` for texts that no model can read."""
         names = [option.name for option in self.options]
         texts = [self.text, *(option.line for option in self.options)]
         if not self.text.strip() or not all(name.strip() for name in names):
@@ -110,7 +110,7 @@ class Reading:
 
     Attributes:
         probabilities: of the options, in their order; their sum is 1.
-        label_mass: probability of all options together, of everything that the model could answer.
+        label_mass: probability of all options together, over the whole vocabulary.
     """
 
     probabilities: Sequence[float]

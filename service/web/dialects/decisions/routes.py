@@ -117,7 +117,7 @@ def chosen(models: dict[str, Handle], name: str | None) -> Handle:
 
 
 def failed(error: ScoregateError, request_id: str) -> Response:
-    """Build the response to an error as OpenAI has it, with SGLang's fields beside."""
+    """Build the response to an error as OpenAI has it, and SGLang's fields."""
     status, headers, said = parts_of(error, request_id)
     nested = {**said, "code": error.code}
     return json_response({"error": nested, "object": "error", **said, "code": status}, status, headers)

@@ -31,7 +31,7 @@ class NamedOption(Loose):
 
 
 class Asked(Loose):
-    """What all questions have."""
+    """The fields of all questions."""
 
     id: Annotated[str, Field(min_length=1)]
     question: Described
@@ -151,8 +151,9 @@ class SglangRequest(Loose):
 
 def answer_to(question: AnyQuestion, reading: Reading) -> dict[str, Any]:
     """Return the answer to a question."""
+    value: dict[str, Any] = {}
     if isinstance(question, YesNoQuestion):
-        names, value = ["yes", "no"], {}
+        names = ["yes", "no"]
     elif isinstance(question, ChoiceQuestion):
         names = [option.name for option in question.options]
         value = {"choice": names[reading.best]}

@@ -22,7 +22,7 @@ MAX_OPTIONS = 26
 
 
 class Asked(Loose):
-    """One question; what `criteria` holds depends on its type."""
+    """One question; its type decides the form of `criteria`."""
 
     type: Literal["noul", "choice", "score"]
     instructions: Any = ""
@@ -99,7 +99,9 @@ class SystemOneRequest(Loose):
 
 def answer_to(question: Asked, reading: Reading) -> dict[str, Any]:
     """Return the answer; the confidence is that of the likeliest option over the whole vocabulary."""
-    shares, more = reading.probabilities, {}
+    shares = reading.probabilities
+    value: dict[str, Any]
+    more: dict[str, Any] = {}
     if question.type == "noul":
         names, value = ["yes", "no"], {"noul": shares[0]}
     elif question.type == "choice":
