@@ -29,7 +29,7 @@ NO_TOKENS = {  # none are counted, and typed clients need the fields
 
 
 class Choice(Loose):
-    """One choice; a string and a boolean of one text cannot be told apart by a model."""
+    """One choice; a model reads a boolean as its text."""
 
     value: str | bool
     description: str | None = None

@@ -172,3 +172,26 @@ async def test_a_temperature_that_would_change_probabilities_is_refused(dialects
 
     assert 400 == response.status_code
     assert "temperature" in response.json()["message"]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("path", ["decisions", "systemone"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        {"questions": 5},
+        {"questions": [5], "input": 5},
+        {"images": 5, "questions": [{"id": 5, "type": []}]},
+        openai(PREDICATE, image=5),
+        openai({**PREDICATE, "instructions": "a\0"}),
+        openai({**PREDICATE, "instructions": "a" * 16_001}),
+        openai({**CHOICE, "choices": [{"value": True}, {"value": "true"}]}),
+    ],
+)
+async def test_a_body_of_no_form_is_the_callers_fault(dialects, path, body):
+    async with dialects() as apps:
+        response = await apps.private.post(f"/v1/{path}", json=body)
+
+    assert 400 == response.status_code
+    assert "invalid_request_error" == response.json()["error"]["type"]
