@@ -1,9 +1,12 @@
 """`scoregate evaluate alpha`: how well do raters agree?"""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, ratings_of, scale_of
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
 
 HELP = "raters against each other: Krippendorff's alpha, and the share of extreme disagreement"
 
@@ -16,12 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=count, default=0, help="of the drawings (default 0)")
 
 
-def evaluated(arguments: argparse.Namespace) -> Outcome:
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return alpha at the three levels."""
     from scoregate.evaluation import alpha
     from scoregate.evaluation.alpha import LEVELS
 
-    table, unit, rater, rating = ratings_of(arguments)
+    unit, rater, rating = ratings_of(arguments, table)
     found = alpha(
         unit, rater, rating, scale=scale_of(arguments), bootstrap=arguments.bootstrap, seed=arguments.seed
     )

@@ -1,9 +1,21 @@
 """`scoregate evaluate auroc`: how well does a metric separate right pictures from wrong ones?"""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
+from scoregate.cli.evaluate.outcome import (
+    Outcome,
+    add_bootstrap,
+    add_columns,
+    add_lower,
+    add_table,
+    drawings,
+    label,
+    outcome,
+)
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
 
 HELP = "right pictures against wrong ones: the area under the ROC curve"
 
@@ -13,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_lower(parser)
     add_columns(parser, {"metric": "the scores"})
+    add_bootstrap(parser)
     parser.add_argument(
         "--label",
         "--human",
@@ -22,16 +35,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def evaluated(arguments: argparse.Namespace) -> Outcome:
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the area."""
-    from scoregate.evaluation import auroc, read
+    import numpy as np
+
+    from scoregate.evaluation import auroc
+    from scoregate.evaluation.arrays import Codes
     from scoregate.evaluation.auroc import roc
 
-    table = read(arguments.table)
     metric, truth = table.complete(
         table.worth(arguments.metric, lower=arguments.lower_is_better), table.labels(arguments.label)
     )
     found = auroc(metric, truth)
+
+    def area(rows: Codes) -> dict[str, float]:
+        return {"auroc": auroc(metric[rows], truth[rows]).auroc}
+
+    drawn = drawings(arguments, area, np.arange(len(metric)))
 
     def draw(axes: Any) -> None:
         axes.plot(*roc(metric, truth))
@@ -40,4 +60,4 @@ def evaluated(arguments: argparse.Namespace) -> Outcome:
         axes.set_ylabel("true-accept rate")
         axes.set_title(f"{label(arguments.metric)}, area {found.auroc:.4f}")
 
-    return outcome(table, draw, found)
+    return outcome(table, draw, found, drawn=drawn)

@@ -1,10 +1,13 @@
 """`scoregate evaluate convergence`: how many raters are enough?"""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.arguments import whole
 from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, ratings_of, scale_of
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
 
 HELP = "how many raters are enough: alpha, and the generators' order, from every number of them"
 
@@ -19,12 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=count, default=0, help="of the subsets (default 0)")
 
 
-def evaluated(arguments: argparse.Namespace) -> Outcome:
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return mean and band for each number of raters."""
     from scoregate.evaluation import convergence
 
     more = [arguments.model] if arguments.model else []
-    table, unit, rater, rating, *model = ratings_of(arguments, *more)
+    unit, rater, rating, *model = ratings_of(arguments, table, *more)
     found = convergence(
         unit,
         rater,

@@ -22,12 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--human", metavar="COLUMN", help="people's verdict, for kappa (default human, where it is there)")
 
 
-def evaluated(arguments: argparse.Namespace) -> Outcome:
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the six tasks, their mean, and the prompts."""
-    from scoregate.evaluation import geneval, read
+    from scoregate.evaluation import geneval
     from scoregate.evaluation.tables import held
 
-    table = read(arguments.table)
     described(table)
     once(table)
     human = arguments.human

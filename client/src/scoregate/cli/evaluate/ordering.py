@@ -1,7 +1,7 @@
 """`scoregate evaluate ordering`: which generator is significantly better?"""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.evaluate.outcome import (
     Outcome,
@@ -14,6 +14,9 @@ from scoregate.cli.evaluate.outcome import (
     share,
 )
 from scoregate.cli.evaluate.outcome import label as shown
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
 
 HELP = "generators against each other: Wilcoxon's signed-rank test for every pair (Gecko)"
 
@@ -39,11 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def evaluated(arguments: argparse.Namespace) -> Outcome:
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the relation of every pair, and the order by mean."""
-    from scoregate.evaluation import ordering, read
+    from scoregate.evaluation import ordering
 
-    table = read(arguments.table)
     columns: list[Any] = [table.worth(arguments.value, lower=arguments.lower_is_better)]
     columns += [table.texts(arguments.model), table.texts(arguments.item)]
     columns += [table.numbers(arguments.human)] if arguments.human else []

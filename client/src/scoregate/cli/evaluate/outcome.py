@@ -9,23 +9,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Scale, Table
+    from scoregate.evaluation.arrays import Codes
+    from scoregate.evaluation.bootstrap import Drawn
+
+DRAWINGS = 1000  # of a bootstrap
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A figure: its JSON content, and a function that draws it on Matplotlib's axes."""
+    """A figure: its JSON content, a function that draws it on Matplotlib's axes, and its bootstrap."""
 
     content: dict[str, Any]
     draw: Callable[[Any], None]
+    drawn: "Drawn | None" = None
 
 
-def outcome(table: "Table", draw: Callable[[Any], None], *figures: Any) -> Outcome:
+def outcome(
+    table: "Table", draw: Callable[[Any], None], *figures: Any, drawn: "Drawn | None" = None
+) -> Outcome:
     """Merge dataclasses into one object, with the numbers of dropped rows."""
     content: dict[str, Any] = {}
     for each in figures:
         content |= asdict(each)
+    if drawn:
+        from scoregate.evaluation.bootstrap import interval
+
+        content |= {"interval": interval(drawn)}
     content |= {"unquoted": table.unquoted, "dropped": content.get("dropped", table.dropped)}
-    return Outcome(content | ({"lower_is_better": True} if table.turned else {}), draw)
+    return Outcome(content | ({"lower_is_better": True} if table.turned else {}), draw, drawn)
 
 
 def add_lower(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +54,27 @@ def add_table(parser: argparse.ArgumentParser, flag: str = "--scores") -> None:
 def add_columns(parser: argparse.ArgumentParser, columns: Mapping[str, str]) -> None:
     """Declare required columns: a description by name."""
     for name, what in columns.items():
-        parser.add_argument(f"--{name}", required=True, metavar="COLUMN", help=what)
+        several = {"action": "append"} if name == "metric" else {}
+        more = "; several are compared on the same rows" if several else ""
+        parser.add_argument(f"--{name}", required=True, metavar="COLUMN", help=what + more, **several)
+
+
+def add_bootstrap(parser: argparse.ArgumentParser) -> None:
+    """Declare intervals."""
+    add = parser.add_argument
+    what = "intervals and p-values from N drawings (default 1000 with --by or several metrics)"
+    add("--bootstrap", type=count, metavar="N", help=what)
+    add("--seed", type=count, default=0, help="of the drawings (default 0)")
+
+
+def drawings(
+    arguments: argparse.Namespace, figures: "Callable[[Codes], Mapping[str, float]]", units: "Codes"
+) -> "Drawn | None":
+    """Return the bootstrap of *figures* over *units*; None without intervals."""
+    from scoregate.evaluation.bootstrap import drawn
+
+    times = arguments.bootstrap if arguments.bootstrap is not None else DRAWINGS * arguments.compared
+    return drawn(figures, units, times, arguments.seed) if times else None
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:
@@ -59,15 +90,11 @@ def add_ratings(parser: argparse.ArgumentParser) -> None:
     add_scale(parser)
 
 
-def ratings_of(arguments: argparse.Namespace, *more: str) -> tuple[Any, ...]:
-    """Return the table, and the columns unit, rater, rating and *more* of its complete rows."""
-    from scoregate.evaluation import read
-
-    table = read(arguments.table)
+def ratings_of(arguments: argparse.Namespace, table: "Table", *more: str) -> list[Any]:
+    """Return the columns unit, rater, rating and *more* of its complete rows."""
     texts = table.texts(arguments.unit), table.texts(arguments.rater)
     others = map(table.texts, more)
-    unit, rater, rating, *found = table.complete(*texts, table.numbers(arguments.rating), *others)
-    return table, unit, rater, rating, *found
+    return table.complete(*texts, table.numbers(arguments.rating), *others)
 
 
 def scale(text: str) -> tuple[float, float]:

@@ -1,9 +1,12 @@
 """`scoregate evaluate preference`: does a metric prefer the picture that people prefer?"""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
 
 HELP = "pairs of pictures: the share in which a metric prefers what people prefer (binary accuracy)"
 
@@ -20,11 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_columns(parser, columns)
 
 
-def evaluated(arguments: argparse.Namespace) -> Outcome:
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the share."""
-    from scoregate.evaluation import preference, read
+    from scoregate.evaluation import preference
 
-    table = read(arguments.table)
     numbers = table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)
     found = preference(*table.complete(*numbers, table.texts(arguments.group)))
 

@@ -1,7 +1,7 @@
 """`scoregate evaluate reliable`: the prompts that raters agree about (Gecko)."""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.evaluate.outcome import (
     Outcome,
@@ -13,6 +13,9 @@ from scoregate.cli.evaluate.outcome import (
     scale_of,
     share,
 )
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
 
 HELP = "the prompts that raters agree about, for every generator and template (Gecko)"
 
@@ -29,11 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scale(parser)
 
 
-def evaluated(arguments: argparse.Namespace) -> Outcome:
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the prompts, and what every generator and template keeps."""
-    from scoregate.evaluation import read, reliable
+    from scoregate.evaluation import reliable
 
-    table = read(arguments.table)
     optional = {name: getattr(arguments, name) for name in ("template", "unit") if getattr(arguments, name)}
     columns = [table.texts(column) for column in (arguments.prompt, arguments.model, *optional.values())]
     rating, prompt, model, *more = table.complete(table.numbers(arguments.rating), *columns)

@@ -1,9 +1,12 @@
 """`scoregate evaluate ts2`: does a metric fall with each known error (T2IscoreScore)?"""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
 
 HELP = "a metric on graphs of pictures with known errors (T2IscoreScore): rank, separation, delta"
 
@@ -32,11 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def evaluated(arguments: argparse.Namespace) -> Outcome:
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the figures of all graphs, and of the parts of the released data."""
-    from scoregate.evaluation import read, ts2
+    from scoregate.evaluation import ts2
 
-    table = read(arguments.table)
     scores = table.worth(arguments.metric, lower=arguments.lower_is_better)
     graphs, nodes = table.names(arguments.graph), table.names(arguments.node)
     found = ts2(scores, graphs, nodes, arguments.version, arguments.skip_graph)

@@ -1,9 +1,12 @@
 """`scoregate evaluate winoground`: which of two captions belongs to which of two pictures?"""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
 
 HELP = "two captions and two pictures: Winoground's text, image and group score"
 
@@ -19,12 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def evaluated(arguments: argparse.Namespace) -> Outcome:
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the three shares."""
-    from scoregate.evaluation import read, winoground
+    from scoregate.evaluation import winoground
     from scoregate.evaluation.winoground import CHANCE
 
-    table = read(arguments.table)
     texts = [table.texts(column) for column in (arguments.item, arguments.caption, arguments.image)]
     metric, item, caption, image = table.complete(
         table.worth(arguments.metric, lower=arguments.lower_is_better), *texts

@@ -1,0 +1,92 @@
+"""Figures by the values of a column, and of several metrics on the same rows."""
+
+import argparse
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from scoregate.cli.evaluate.outcome import Outcome
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
+
+FEW = 30  # rows, below which a figure says little
+
+Evaluated = Callable[[argparse.Namespace, "Table"], Outcome]
+
+
+def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") -> Outcome:
+    """Return the figures of all rows, and by the values of the column `--by`."""
+    several = len(set(getattr(arguments, "metric", None) or ())) > 1
+    arguments.compared = several or arguments.by is not None
+    whole = of_metrics(evaluated, arguments, table)
+    if getattr(arguments, "bootstrap", 0) or (arguments.compared and "bootstrap" in arguments):
+        whole.content["seed"] = arguments.seed
+    if arguments.by is None:
+        return whole
+    from scoregate.evaluation import BadColumn
+
+    tags = table.each(arguments.by, values)
+    by: dict[str, Any] = {}
+    for value in sorted({value for each in tags for value in each}):
+        records = [row for row, each in zip(table.records, tags, strict=True) if value in each]
+        try:
+            content = of_metrics(evaluated, arguments, replace(table, records=records)).content
+        except BadColumn as exc:  # for example, all ratings are the same
+            content = {"error": str(exc)}
+        by[value] = {"rows": len(records)} | content | caution(len(records))
+    more = {"by": by, "untagged": sum(not each for each in tags)}
+    return Outcome({"rows": len(table.records)} | whole.content | more, whole.draw)
+
+
+def of_metrics(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") -> Outcome:
+    """Return the figures of a metric, or of several on the rows that have all, and their differences."""
+    metrics = getattr(arguments, "metric", None)
+    if metrics is None:
+        return evaluated(arguments, table)
+    from scoregate.evaluation.bootstrap import differences
+
+    metrics = list(dict.fromkeys(metrics))
+    if len(metrics) == 1:
+        return evaluated(with_metric(arguments, metrics[0]), table)
+    columns = [table.numbers(metric) for metric in metrics]
+    records = [
+        row
+        for row, cells in zip(table.records, zip(*columns, strict=True), strict=True)
+        if not any(cell != cell for cell in cells)
+    ]
+    found = {
+        metric: evaluated(with_metric(arguments, metric), replace(table, records=records, turned=False))
+        for metric in metrics
+    }
+    apart = [
+        asdict(each)
+        for a, b in combinations(found, 2)
+        if (of_a := found[a].drawn) and (of_b := found[b].drawn)
+        for each in differences(a, b, (found[a].content, found[b].content), (of_a, of_b))
+    ]
+    content: dict[str, Any] = {"metrics": {name: each.content for name, each in found.items()}}
+    content |= {"differences": apart, "incomplete": len(table.records) - len(records)}
+    return Outcome(content, found[metrics[0]].draw)
+
+
+def with_metric(arguments: argparse.Namespace, metric: str) -> argparse.Namespace:
+    return argparse.Namespace(**vars(arguments) | {"metric": metric})
+
+
+def caution(rows: int) -> dict[str, str]:
+    return {"caution": f"{rows} rows, fewer than {FEW}"} if rows < FEW else {}
+
+
+def values(cell: Any) -> list[str]:
+    """Return the values of a cell: those of a list, also of one written as JSON; none if it is empty."""
+    from scoregate.evaluation.tables import text
+
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):  # a text that begins like a list
+            cell = json.loads(cell)
+    cells = cell if isinstance(cell, list | tuple) else [cell]
+    return list(dict.fromkeys(found for each in cells if (found := text(each)) is not None))
