@@ -27,7 +27,7 @@ def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") 
         whole.content["seed"] = arguments.seed
     if arguments.by is None:
         return whole
-    from scoregate.evaluation import BadColumn
+    from scoregate.evaluation import BadInput
 
     tags = table.each(arguments.by, values)
     by: dict[str, Any] = {}
@@ -35,7 +35,7 @@ def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") 
         records = [row for row, each in zip(table.records, tags, strict=True) if value in each]
         try:
             content = of_metrics(evaluated, arguments, replace(table, records=records)).content
-        except BadColumn as exc:  # for example, all ratings are the same
+        except BadInput as exc:  # for example, all ratings are the same
             content = {"error": str(exc)}
         by[value] = {"rows": len(records)} | content | caution(len(records))
     more = {"by": by, "untagged": sum(not each for each in tags)}
