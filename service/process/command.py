@@ -1,4 +1,4 @@
-"""`scoregate-server [serve|check|deploy|questions]`: load, then serve, unless another command is given."""
+"""`scoregate-server [serve|check|doctor|deploy|questions]`: load, then serve, if no command is given."""
 
 import argparse
 import logging
@@ -16,9 +16,10 @@ from service.core.settings import SettingsError
 from service.observability.logs import configure_logging
 from service.process.check import check
 from service.process.deploy import deploy
+from service.process.doctor.doctor import doctor
 from service.process.exchange import DONE, add_arguments, exchange
 from service.process.launch import LATER, WRONG, serve
-from service.process.named import as_toml, profile_of
+from service.process.named import Tree, as_toml, profile_of
 from service.process.needs import needs, ready
 from service.serving.loading import load_models
 from service.wiring.load import load_settings, settings_of
@@ -57,7 +58,13 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     serving = commands.add_parser("serve", parents=[common], help="serve until SIGTERM (the default)")
     add_named_models(serving)
+    serving.add_argument("--write-profile", type=Path, metavar="FILE", help="write the profile, then serve")
     commands.add_parser("check", parents=[common], help="say what would be loaded, and load nothing")
+    add_named_models(
+        commands.add_parser(
+            "doctor", parents=[common], help="check this machine and the servers of a profile"
+        )
+    )
     commands.add_parser("deploy", parents=[common], help="start or update the models on a Ray cluster")
     add_arguments(commands.add_parser("questions", help="question sets as files"), common)
     return top
@@ -71,14 +78,18 @@ def add_named_models(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--port", type=int, help="default 8000; 0 picks a free one")
     group.add_argument("--devices", help='"all", or names with commas, such as cuda:0,cuda:1')
     group.add_argument("--dtype", choices=["float32", "bfloat16"], default="")
-    group.add_argument("--write-profile", type=Path, metavar="FILE", help="write the profile, then serve")
+
+
+def tree_of(arguments: argparse.Namespace) -> Tree:
+    """Return the profile that the arguments stand for."""
+    server = {key: value for key in ("host", "port") if (value := getattr(arguments, key)) is not None}
+    devices = arguments.devices.split(",") if arguments.devices else []
+    return profile_of(arguments.model, server, devices, arguments.dtype)
 
 
 def serve_named(arguments: argparse.Namespace) -> int:
     """Serve the models that the arguments name, and return the exit status."""
-    server = {key: value for key in ("host", "port") if (value := getattr(arguments, key)) is not None}
-    devices = arguments.devices.split(",") if arguments.devices else []
-    tree = profile_of(arguments.model, server, devices, arguments.dtype)
+    tree = tree_of(arguments)
     profile = as_toml(tree) + "\n"  # before the environment's overrides are added
     settings = settings_of(tree, "--model")
     if arguments.write_profile:
@@ -103,8 +114,12 @@ def run(arguments: argparse.Namespace) -> int:
             raise SettingsError(f"--config and --{named[0]}: a profile has its own; give one of them")
         if "model" not in named:
             raise SettingsError(f"--{named[0]}: needs --model NAME".replace("_", "-"))
+        if arguments.command == "doctor":
+            return doctor(settings_of(tree_of(arguments), "--model"))
         return serve_named(arguments)
     settings = load_settings(arguments.config)
+    if arguments.command == "doctor":
+        return doctor(settings)
     if arguments.command == "questions":
         return exchange(settings, arguments)
     if arguments.check or arguments.command == "check":

@@ -1,0 +1,139 @@
+"""Run all checks on a profile, and print one line for each."""
+
+import asyncio
+import ctypes
+import shutil
+import time
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from models.core.contract import CheckpointError
+from models.core.copies import devices_of, gpu_count
+from models.core.family import Plan
+from models.core.settings import LocalSettings, RemoteSettings
+from models.families.clip import ClipSettings
+from service.core.settings.tree import Settings
+from service.process.check import as_bytes, plans
+from service.process.doctor import machine, servers
+from service.process.doctor.finding import LATER, WRONG, Finding, status_of
+from service.process.needs import cards
+
+
+def doctor(settings: Settings) -> int:
+    """Print a line for each check, and return the exit status."""
+    found = []
+    for finding in chain(local(settings), asyncio.run(remote(settings))):
+        print(finding, flush=True)
+        found.append(finding)
+    return status_of(found)
+
+
+def local(settings: Settings) -> Iterator[Finding]:
+    """Yield the findings about this machine and the checkpoints."""
+    import torch
+
+    try:
+        here = {} if settings.runtime.kind == "ray" else settings.models  # Ray places its models elsewhere
+        devices = {device for table in here.values() for device in devices_of(table)}
+        planned = plans(settings)
+    except CheckpointError as exc:
+        yield Finding("models", str(exc), "correct the setting", WRONG)
+        devices, planned = set(), {}
+    wanted = sorted(device for device in devices if device.startswith("cuda"))
+    built = torch.version.cuda or ""
+    yield machine.packages(str(torch.__version__), built, bool(wanted))
+    yield machine.driver(newest_cuda(), built, bool(wanted))
+    free = free_of_gpus()
+    yield from machine.gpus([f"cuda:{device.partition(':')[2] or 0}" for device in wanted], free)
+    if planned and here:
+        yield from machine.memory(cards(settings, planned), free | free_of_cpu() | default_gpu(free))
+    pending, about = hub(settings, planned)
+    yield about
+    yield disk(pending)
+    yield machine.ports(settings)
+
+
+async def remote(settings: Settings) -> list[Finding]:
+    """Return the findings about the servers that *settings* name."""
+    found, dates = await servers.redis(settings), []
+    for name, table in settings.models.items():
+        if isinstance(table, RemoteSettings):
+            finding, date = await servers.upstream(name, table)
+            found.append(finding)
+            dates.append(date)
+    return [*found, servers.clock(dates, time.time())]
+
+
+def newest_cuda() -> int:
+    """Return the newest CUDA that the driver supports, such as 12040; 0 without a driver."""
+    version = ctypes.c_int(0)
+    try:
+        failed = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except OSError:
+        return 0
+    return 0 if failed else version.value
+
+
+def free_of_gpus() -> dict[str, int]:
+    """Return the free bytes of each GPU that answers."""
+    from models.sizing.free import free_bytes
+
+    free = {}
+    for device in (f"cuda:{number}" for number in range(gpu_count())):
+        try:
+            free[device] = free_bytes(device)
+        except RuntimeError:  # the device does not answer
+            continue
+    return free
+
+
+def free_of_cpu() -> dict[str, int]:
+    """Return the machine's free bytes."""
+    from models.sizing.free import free_bytes
+
+    return {"cpu": free_bytes("cpu")}
+
+
+def default_gpu(free: dict[str, int]) -> dict[str, int]:
+    """Return the free bytes of the device `cuda`, which is the first GPU."""
+    return {"cuda": free["cuda:0"]} if "cuda:0" in free else {}
+
+
+def hub(settings: Settings, planned: dict[str, Plan]) -> tuple[int, Finding]:
+    """Return the bytes that are to be downloaded, and a finding.  Send no request if there are none."""
+    from huggingface_hub import constants, errors
+
+    from models.checkpoints.locate import HUB_ID
+    from models.checkpoints.pending import pending_bytes
+
+    size, others = 0, 0
+    for name, plan in planned.items():
+        table = settings.models[name]
+        if not isinstance(table, LocalSettings) or "not in" not in plan.where:
+            continue
+        repository = getattr(table, "model", "") or table.checkpoint
+        if not HUB_ID.fullmatch(repository):
+            others += 1
+            continue
+        try:
+            size += pending_bytes(repository, table.revision, clip=isinstance(table, ClipSettings))
+        except CheckpointError as exc:
+            wrong = isinstance(exc.__cause__, errors.RepositoryNotFoundError | errors.RevisionNotFoundError)
+            remedy = (
+                f"correct models.{name}"
+                if wrong
+                else f"check the way to {constants.ENDPOINT}, or set HF_ENDPOINT"
+            )
+            return size, Finding("hub", str(exc), remedy, WRONG if wrong else LATER)
+    more = f"{others} models of unknown size to download" if others else "nothing to download"
+    return size, Finding("hub", f"{as_bytes(size)} to download from {constants.ENDPOINT}" if size else more)
+
+
+def disk(pending: int) -> Finding:
+    """Check the disk of the hub's cache, whose folder need not exist yet."""
+    from huggingface_hub import constants
+
+    place = Path(constants.HF_HUB_CACHE).absolute()
+    existing = next(folder for folder in (place, *place.parents) if folder.exists())
+    return machine.disk(str(place), shutil.disk_usage(existing).free, pending)

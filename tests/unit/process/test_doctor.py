@@ -1,0 +1,89 @@
+"""`scoregate-server doctor`: findings from facts, and the exit status."""
+
+from email.utils import formatdate
+
+import pytest
+
+from models.core.family import Memory
+from service.process.check import Card
+from service.process.doctor import machine
+from service.process.doctor.finding import BROKEN, LATER, WRONG, Finding, status_of
+from service.process.doctor.servers import clock
+
+GB = 10**9
+
+
+def card(weights, activations):
+    """A device with one model."""
+    one = Card()
+    one.add("vqa", Memory(weights, activations), parallel=False)
+    return {"cuda:0": one}
+
+
+@pytest.mark.parametrize(
+    ("built", "newest", "needed", "statuses"),
+    [
+        ("", 0, False, (0, 0)),
+        ("", 12040, True, (WRONG, 0)),
+        ("12.8", 0, True, (0, BROKEN)),
+        ("12.8", 12040, True, (0, 0)),
+        ("13.0", 12040, True, (0, WRONG)),
+    ],
+)
+def test_the_build_of_pytorch_and_the_driver_must_suit_the_profile(built, newest, needed, statuses):
+    """CUDA of one major version is compatible; a machine without a GPU needs neither."""
+    found = machine.packages("2.9", built, needed), machine.driver(newest, built, needed)
+
+    assert statuses == tuple(finding.status for finding in found)
+
+
+def test_a_gpu_that_does_not_answer_is_broken():
+    """The others are listed with their free memory."""
+    found = [str(finding) for finding in machine.gpus(["cuda:0", "cuda:1"], {"cuda:0": 20 * GB})]
+
+    assert "✓ cuda:0: 20.0 GB free" == found[0]
+    assert found[1].startswith("✗ cuda:1: this GPU does not answer: run nvidia-smi")
+
+
+@pytest.mark.parametrize(
+    ("weights", "activations", "begin"),
+    [
+        (10, 5, "✓ memory of cuda:0: 15.0 GB needed, 20.0 GB free"),
+        (18, 5, "✗ memory of cuda:0: the largest batches need 23.0 GB, and 20.0 GB are free: lower"),
+        (21, 5, "✗ memory of cuda:0: the weights take 21.0 GB, and 20.0 GB are free: choose"),
+    ],
+)
+def test_memory_is_compared_with_what_is_free(weights, activations, begin):
+    """Weights and the largest batch."""
+    [finding] = machine.memory(card(weights * GB, activations * GB), {"cuda:0": 20 * GB})
+
+    assert str(finding).startswith(begin)
+
+
+def test_downloads_must_fit_on_the_disk():
+    """Of the hub's cache."""
+    assert 0 == machine.disk("/cache", 20 * GB, 6 * GB).status
+    assert WRONG == machine.disk("/cache", 5 * GB, 6 * GB).status
+
+
+def test_the_clock_is_compared_with_configured_servers():
+    """Without a date nothing is checked, and that is said."""
+    now = 1_800_000_000.0
+
+    assert "not checked" in clock(["", "no date"], now).fact
+    assert 0 == clock([formatdate(now - 3)], now).status
+    assert "+300 s" in clock([formatdate(now), formatdate(now - 300)], now).fact
+
+
+def test_the_status_is_that_of_the_fault_that_needs_a_person_most():
+    """A setting before a device, and a device before what may pass."""
+    found = [Finding("a", "b", "c", status) for status in (0, LATER, BROKEN, WRONG)]
+
+    assert [0, LATER, BROKEN, WRONG] == [status_of(found[: n + 1]) for n in range(4)]
+
+
+def test_a_finding_is_one_line():
+    """Whatever line ends a library has put into it."""
+    assert "✗ hub: no\troute".replace("\t", " ") + ": wait" == str(
+        Finding("hub", "no\n route", "wait", LATER)
+    )
