@@ -39,7 +39,7 @@ def driver(newest: int, built: str, needed: bool) -> Finding:
 
 
 def gpus(wanted: Sequence[str], free: Mapping[str, int]) -> Iterator[Finding]:
-    """Yield a finding for each GPU: those that answer, with their *free* bytes, and those that are *wanted*."""
+    """Yield a finding for each GPU: those with *free* bytes answer, and those *wanted* should."""
     for device, size in free.items():
         yield Finding(device, f"{as_bytes(size)} free")
     for device in wanted:
