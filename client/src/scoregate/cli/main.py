@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from functools import cache
 
 import scoregate
-from scoregate.cli import batch, calibrate, evaluate, health, models, questions, rank, replay, report, score
+from scoregate.cli import (
+    batch,
+    calibrate,
+    evaluate,
+    health,
+    models,
+    questions,
+    rank,
+    replay,
+    report,
+    score,
+    verify,
+)
 from scoregate.cli.arguments import Parser, add_service
 from scoregate.cli.exits import INTERRUPTED, NO_SCORE, OK, USAGE, NoResult, UsageFault, described, exit_code
 from scoregate.cli.text import shown
@@ -23,6 +35,7 @@ COMMANDS = {
     "report": report,
     "health": health,
     "models": models,
+    "verify": verify,
 }
 
 
