@@ -1,5 +1,6 @@
 """Servers under test as processes, and the load generator that calls them."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,12 @@ def memory_mb(pid: int, field: str = "VmRSS") -> float:
     """Return a field of a process's /proc status in MiB, by default its resident memory."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+
+
+def cpu_s(pid: int) -> float:
+    """Return the CPU time of a process, all its threads included, in seconds."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

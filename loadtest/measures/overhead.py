@@ -5,7 +5,7 @@ from statistics import median
 from loadtest import servers
 from loadtest.report import Report
 from loadtest.results import latencies, percentile, throughput
-from loadtest.servers import Server
+from loadtest.servers import Server, cpu_s
 from loadtest.sizes import Size
 from loadtest.workloads.spec import Spec
 
@@ -13,8 +13,11 @@ from loadtest.workloads.spec import Spec
 def measure(report: Report, size: Size) -> None:
     """Report requests a second with sixteen at a time, and latency with one at a time, in turns."""
     with servers.null() as null, servers.baseline("bare") as bare:
+        before = cpu_s(null.pid), cpu_s(bare.pid)
         rates = [ratio(null, bare, "tiny", size, seed) for seed in range(size.rounds)]
+        ours, theirs = cpu_s(null.pid) - before[0], cpu_s(bare.pid) - before[1]
         report.add("null_over_bare", median(rates), note="requests/s, 32² PNG")
+        report.add("null_cpu_over_bare", ours / theirs, note=f"{ours:.1f} over {theirs:.1f} s of CPU time")
         rates = [ratio(null, bare, "rl", size, seed) for seed in range(size.rounds)]
         report.add(
             "null_over_bare_512", median(rates), note="the same with 512² JPEG, decoded by one of them"

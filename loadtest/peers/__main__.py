@@ -3,6 +3,7 @@
 
 Sets up missing environments in `build/peers/`, measures, keeps every run in `build/peers.json`, prints the
 table in Markdown and plots it to `build/peers.png`.  Rows that are not measured keep their last figures.
+Exits 1 if a measured row misses its threshold.
 """
 
 import argparse
@@ -11,7 +12,9 @@ import sys
 from collections.abc import Sequence
 from datetime import date
 
+from loadtest import report
 from loadtest.peers.environments import python_of
+from loadtest.peers.gate import figures
 from loadtest.peers.infinity import checkpoint
 from loadtest.peers.loops import LOOPS
 from loadtest.peers.measuring import beside, beside_loops
@@ -19,7 +22,7 @@ from loadtest.peers.peer import CLIP, FOLDER, PEERS
 from loadtest.peers.plot import plot
 from loadtest.peers.rounds import Result
 from loadtest.peers.rows import ROWS
-from loadtest.peers.table import EVERY, cell, details, keep, read, table
+from loadtest.peers.table import EVERY, TARGETS, cell, details, keep, read, table
 
 KEPT = FOLDER.with_suffix(".json")
 PICTURE = FOLDER.with_suffix(".png")
@@ -47,26 +50,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         checkpoint.make(CLIP)
     if options.setup:
         return 0
+    measured: list[Result] = []
     for name, python in pythons.items():
         for role in ("vqa", "clip"):
             chosen = [ROWS[row] for row in rows if row in ROWS and ROWS[row].role == role]
             chosen = [row for row in chosen if name in row.peers]
             if chosen:
                 chosen = [row.scaled(options.scale) for row in chosen]
-                for result in beside(PEERS[name], role, chosen, options.rounds, python):
-                    note(result)
+                measured += map(note, beside(PEERS[name], role, chosen, options.rounds, python))
     if LOOPED in peers and (loops := [row for row in rows if row in LOOPS]):
-        for result in beside_loops(loops, options.rounds):
-            note(result)
+        measured += map(note, beside_loops(loops, options.rounds))
     show(read(KEPT))
     plot(read(KEPT), PICTURE)
-    return 0
+    return gate(measured)
 
 
-def note(result: Result) -> None:
+def note(result: Result) -> Result:
     """Store a result immediately, since a run takes most of an hour, and print it."""
     keep([result], KEPT)
     print(f"{result.row} beside {result.peer}: {cell(EVERY[result.row], result)}", flush=True)
+    return result
+
+
+def gate(measured: Sequence[Result]) -> int:
+    """Print the figures that have a threshold; return 1 if one is missed."""
+    found = [figure for figure in figures(measured) if figure.name in TARGETS]
+    print("\n".join(report.table(found, TARGETS)))
+    return 1 if report.missed(found, {figure.name: TARGETS[figure.name] for figure in found}) else 0
 
 
 def show(results: Sequence[Result]) -> None:

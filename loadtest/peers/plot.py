@@ -17,8 +17,7 @@ def plot(results: Sequence[Result], file: Path) -> None:
     figure = Figure(figsize=(10, 1.5 + 0.32 * len(shown)), layout="tight")
     axes = figure.subplots()
     for place, result in enumerate(shown):
-        row = EVERY[result.row]
-        axes.barh(place, ahead(result, result.ratio), color="tab:green" if met(row, result) else "tab:red")
+        axes.barh(place, ahead(result, result.ratio), color="tab:green" if met(result) else "tab:red")
         for ratio in filter(None, result.ratios):
             axes.plot(ahead(result, ratio), place, "k.", markersize=4)
     axes.set_yticks(range(len(shown)), [f"{EVERY[r.row].what}: {r.peer} {r.version}" for r in shown])

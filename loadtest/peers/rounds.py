@@ -28,11 +28,15 @@ class Result:
     ours: list[Run]
     theirs: list[Run]
 
+    def ratios_of(self, figure: str) -> list[float]:
+        """Return ours over theirs of a field of `Run`, for the rounds in which the peer has it."""
+        ours, theirs = ([getattr(run, figure) for run in runs] for runs in (self.ours, self.theirs))
+        return [our / their for our, their in zip(ours, theirs, strict=True) if 0 < their < inf]
+
     @property
     def ratios(self) -> list[float]:
         """Ours over theirs, of the rounds in which the peer has a figure."""
-        pairs = zip(self.ours, self.theirs, strict=True)
-        return [our.value / their.value for our, their in pairs if answered(their)]
+        return self.ratios_of("value")
 
     @property
     def ratio(self) -> float:
@@ -43,11 +47,6 @@ class Result:
     def unanswered(self) -> int:
         """Number of rounds in which the peer has no figure."""
         return len(self.theirs) - len(self.ratios)
-
-
-def answered(run: Run) -> bool:
-    """Return True if the figure is neither 0 nor the infinite latency of a failed request."""
-    return 0 < run.value < inf
 
 
 def alternate(

@@ -18,7 +18,6 @@ class Row:
 
     Attributes:
         figure: the compared figure; of a p99, less is better.
-        target: minimum of ours over theirs, or maximum for a p99; None without a target.
     """
 
     name: str
@@ -27,7 +26,6 @@ class Row:
     spec: Spec
     peers: tuple[str, ...]
     figure: Figure = "images/s"
-    target: float | None = 1.1
 
     @property
     def metric(self) -> str:
@@ -38,12 +36,6 @@ class Row:
         """Return the row with that share of its requests."""
         seconds = max(1.0, scale * self.spec.seconds)
         return replace(self, spec=replace(self.spec, scale=scale, seconds=seconds))
-
-    def met(self, ratio: float) -> bool:
-        """Return True if *ratio* reaches the target."""
-        if self.target is None:
-            return True
-        return ratio <= self.target if self.figure == "p99 ms" else ratio >= self.target
 
     def value(self, outcomes: Sequence[Outcome]) -> float:
         """Return the figure of one run."""
@@ -115,7 +107,6 @@ ROWS = {
             replace(VQA, workload="under-bulk", rate=1, seconds=24),
             EVERY,
             "p99 ms",
-            0.5,
         ),
         Row(
             "corrupt",
@@ -124,7 +115,6 @@ ROWS = {
             replace(VQA, workload="corrupt"),
             BATCHING,
             "scored",
-            None,
         ),
         Row(
             "corrupt-64",
@@ -133,7 +123,6 @@ ROWS = {
             replace(VQA, workload="corrupt-64"),
             ("flask",),
             "scored",
-            None,
         ),
     )
 }

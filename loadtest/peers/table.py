@@ -11,10 +11,12 @@ from loadtest.peers.loops import LOOPS, LoopRow
 from loadtest.peers.peer import PEERS
 from loadtest.peers.rounds import Result, Run, merged
 from loadtest.peers.rows import ROWS, Row
+from loadtest.report import Threshold, read_thresholds
 
 AnyRow = Row | LoopRow
 EVERY: Mapping[str, AnyRow] = {**ROWS, **LOOPS}
 IN_PROCESS = "in process"  # the column of rows without a server on the other side
+TARGETS = read_thresholds("peers")  # of ratios, by the names of `loadtest.peers.gate`
 
 
 def keep(results: Sequence[Result], file: Path) -> list[Result]:
@@ -46,55 +48,59 @@ def runs(written: Sequence[Mapping[str, float | None]]) -> list[Run]:
 
 
 def table(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the table of ratios, a column for each peer."""
+    """Yield the table of ratios, a column for each peer; behind a ratio p50 and p99, ours / theirs in ms."""
     versions = {result.peer: result.version for result in results}
     peers = [name for name in (*PEERS, IN_PROCESS) if name in versions]
     cells = {(result.row, result.peer): cell(EVERY[result.row], result) for result in results}
     heads = [f"{name} {versions[name]}".strip() for name in peers]
-    yield f"| ours over theirs | {' | '.join(heads)} | target |"
+    yield f"| ours over theirs · p50 · p99, ms | {' | '.join(heads)} | target |"
     yield "|---" * (len(peers) + 2) + "|"
     for name, row in EVERY.items():
         shown = [cells.get((name, peer), "") for peer in peers]
         if any(shown):
-            yield f"| {row.what} | {' | '.join(shown)} | {target(row)} |"
+            yield f"| {row.what} | {' | '.join(shown)} | {target(name)} |"
 
 
 def cell(row: AnyRow, result: Result) -> str:
-    """Format a ratio, bold if the target is missed; for a corrupt picture both counts."""
-    if isinstance(row, Row) and row.figure == "scored":
-        return f"{merged(result.ours).value:.0f} / {merged(result.theirs).value:.0f}"
+    """Format a ratio, bold if its target is missed, and latencies; for a corrupt picture both counts."""
     if result.unanswered == len(result.theirs):
         return "it failed"
-    ratio = f"{result.ratio:.2f}" if met(row, result) else f"**{result.ratio:.2f}**"
-    return f"{ratio}, it failed {result.unanswered}×" if result.unanswered else ratio
+    ratio = f"{result.ratio:.2f}" if met(result) else f"**{result.ratio:.2f}**"
+    if isinstance(row, Row) and row.figure == "scored":
+        ratio = both(result, "value")
+    shown = " · ".join([ratio, both(result, "p50_ms"), both(result, "p99_ms")])
+    return f"{shown}, it failed {result.unanswered}×" if result.unanswered else shown
 
 
-def met(row: AnyRow, result: Result) -> bool:
+def both(result: Result, figure: str) -> str:
+    """Format the medians of a field of `Run`."""
+    ours, theirs = (getattr(merged(runs), figure) for runs in (result.ours, result.theirs))
+    return f"{ours:.0f} / {theirs:.0f}"
+
+
+def met(result: Result) -> bool:
     """Return True if a result reaches its row's target."""
-    return row.met(result.ratio) if isinstance(row, Row) else result.ratio >= row.target
+    return TARGETS.get(result.row, Threshold()).met(result.ratio)
 
 
-def target(row: AnyRow) -> str:
-    """Format the target."""
-    if row.target is None:
-        return ""
-    return f"{'≤' if isinstance(row, Row) and row.figure == 'p99 ms' else '≥'} {row.target:g}"
+def target(name: str) -> str:
+    """Format the targets of a row: of its ratio, then of its latencies over those of a peer."""
+    latencies = {
+        key: key.removeprefix(f"{name}-").split("-") for key in TARGETS if key.startswith(f"{name}-p")
+    }
+    shown = [f"{share} {TARGETS[key]} ({peer})" for key, (share, peer) in latencies.items()]
+    return ", ".join([*([str(TARGETS[name])] if name in TARGETS else []), *shown])
 
 
 def details(results: Sequence[Result]) -> Iterator[str]:
     """Yield the medians behind each ratio."""
-    yield "| row | beside | figure | ours | theirs | p50, ms | p99, ms | failed | |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| row | beside | figure | ours | theirs | failed | |"
+    yield "|---|---|---|---|---|---|---|"
     for result in results:
         row = EVERY[result.row]
         figure = row.figure if isinstance(row, Row) else "pictures/s"
         ours, theirs = merged(result.ours), merged(result.theirs)
-        pairs = (
-            f"{getattr(ours, name):.0f} / {getattr(theirs, name):.0f}"
-            for name in ("p50_ms", "p99_ms", "failed")
-        )
         yield (
-            f"| {result.row} | {result.peer} | {figure} | {ours.value:.1f} | {theirs.value:.1f} | "
-            + " | ".join(pairs)
-            + f" | {len(result.ours)} rounds |"
+            f"| {result.row} | {result.peer} | {figure} | {ours.value:.1f} | {theirs.value:.1f} "
+            f"| {ours.failed} / {theirs.failed} | {len(result.ours)} rounds |"
         )
