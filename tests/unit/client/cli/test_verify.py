@@ -1,30 +1,39 @@
 """`scoregate verify` on a service that is a function."""
 
+import json
+import re
+
 import httpx
 import pytest
 
-from scoregate.cli.published import PICTURES, PROMPTS, PUBLISHED, disordered
+from scoregate.cli.known import disordered
+from scoregate.cli.published import PICTURES, PROMPTS, PUBLISHED
+from scoregate.cli.shipped import SCORES, shipped
 from tests.support.answers import request_of, scored
 
 IDS = {"vqa": "zhiqiulin/clip-flant5-xxl", "clip": "ViT-L-14-336-quickgelu/openai"}
 MODELS = {"vqascore": "vqa", "clipscore": "clip"}
 RIGHT = {
-    metric: [value for values in published.values.values() for value in values]
-    for metric, published in PUBLISHED.items()
+    metric: [value for part in values.values() for value in part]
+    for metric, (_, _, values) in PUBLISHED.items()
 }
 
 
-def service(ids=IDS, **scores):
-    """A service with these scores, by metric, for the eight pictures."""
+def service(ids=IDS, revision="", dtype="bfloat16", **scores):
+    """A service with these scores, by metric, for each item in turn."""
     scores = RIGHT | scores
 
     def answer(request):
         if request.url.path == "/models":
-            models = [{"name": name, "id": id, "revision": ""} for name, id in ids.items()]
+            models = [
+                {"name": name, "id": id, "revision": revision, "dtype": dtype} for name, id in ids.items()
+            ]
             metrics = {metric: {"models": [name]} for metric, name in MODELS.items() if name in ids}
             return httpx.Response(200, json={"models": models, "metrics": metrics, "limits": {}})
-        metrics = request_of(request)["metrics"]
-        given = [{metric: scores[metric][n] for metric in metrics} for n in range(8)]
+        asked = request_of(request)
+        given = [
+            {metric: scores[metric][n] for metric in asked["metrics"]} for n in range(len(asked["items"]))
+        ]
         results = [
             {
                 "index": n,
@@ -79,7 +88,7 @@ def test_a_missing_score_fails(verify):
     status, out, err = verify(service(vqascore=[None, *RIGHT["vqascore"][1:]]))
 
     assert (1, 2) == (status, out.count("✗"))
-    assert "item 0: no vqascore: model_fault: it failed" in err
+    assert "images/0/DALLE3.png: no vqascore: model_fault: it failed" in err
 
 
 def test_a_model_without_published_scores_is_not_checked(verify):
@@ -87,7 +96,7 @@ def test_a_model_without_published_scores_is_not_checked(verify):
     status, out, _ = verify(service(IDS | {"vqa": "zhiqiulin/clip-flant5-xl"}))
 
     assert (0, 10) == (status, out.count("✓"))
-    assert "vqascore: not checked; its model is zhiqiulin/clip-flant5-xl" in out
+    assert "vqascore: not checked; no scores are known of zhiqiulin/clip-flant5-xl" in out
 
 
 def test_nothing_checked_is_an_error(verify):
@@ -104,6 +113,44 @@ def test_a_folder_without_the_pictures_is_a_wrong_call(command):
 
     assert 2 == status
     assert "/no/such/images/0/DALLE3.png" in err
+
+
+@pytest.fixture
+def demo():
+    """The identity of the demo's CLIP, as the arguments of `service`, and its shipped scores."""
+    [known] = [known for known in shipped() if known.metric == "clipscore"]
+    recorded = json.loads(SCORES.read_text("utf-8"))["clipscore"]["model"]
+    id, revision, dtype = re.fullmatch("(.*)@(.*) in (.*)", recorded).groups()
+    return {"ids": {"clip": id}, "revision": revision, "dtype": dtype}, [case.score for case in known.cases]
+
+
+def test_the_shipped_scores_need_no_argument(command, demo):
+    """Six values and three orders; the last value is beyond the tolerance in the second run."""
+    identity, scores = demo
+    status, out, _ = command(service(**identity, clipscore=scores), "verify")
+    wrong, other, _ = command(service(**identity, clipscore=[*scores[:5], scores[5] + 0.002]), "verify")
+
+    assert (0, 9, 0) == (status, out.count("✓"), out.count("✗"))
+    assert (1, 8, 1) == (wrong, other.count("✓"), other.count("✗"))
+
+
+@pytest.mark.parametrize("change", [{"revision": "0123456789ab"}, {"dtype": "bfloat16"}])
+def test_another_demo_model_is_not_checked(command, demo, change):
+    """A retrained one, or one in another arithmetic: it has other scores, which are not wrong."""
+    identity, scores = demo
+    status, out, err = command(service(**identity | change, clipscore=scores), "verify")
+
+    assert (1, 0) == (status, out.count("✗"))
+    assert f"no scores are known of {identity['ids']['clip']}@" in out
+    assert "nothing was checked" in err
+
+
+def test_published_scores_without_a_checkout_are_not_checked(command):
+    """The line names the argument."""
+    status, out, _ = command(service(), "verify")
+
+    assert 1 == status
+    assert "vqascore: not checked; the published scores need --t2v-metrics DIR" in out
 
 
 def test_values_that_are_published_as_equal_have_no_order():
