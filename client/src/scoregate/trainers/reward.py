@@ -6,7 +6,7 @@ import asyncio
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
@@ -180,13 +180,11 @@ class Reward:
         """
         here, client = self._portals.here(), self._client()
         names = models or tuple(self.check()["models"])
-        try:
+        with ExitStack() as loaded:
             for name in names:
                 here.run(client.load_model(name))
+                loaded.callback(lambda name=name: here.run(client.offload_model(name)))
             yield
-        finally:
-            for name in names:
-                here.run(client.offload_model(name))
 
     def lower_is_better(self) -> bool:
         """Return True if lower scores are better; one request.  Raises `ScoregateError`."""
