@@ -16,6 +16,7 @@ from models.families.openai.vlm import data_uri
 
 Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
 OTHERS = {"Yes": [5], "No": [6], **{label: [30 + n] for n, label in enumerate("12345ABCDE")}}
+SLEEP = {"/sleep?level=1": True, "/wake_up": False}  # vLLM's routes for operators
 KNOWN = PICTURE.once(data_uri, data_uri)
 
 
@@ -39,6 +40,7 @@ class FakeOpenAI:
         self.known: Callable[[dict[str, Any]], Answer] = lambda body: (200, plausible(body))
         self.checks: list[dict[str, Any]] = []
         self.sleeps: bool | None = None  # None: it has no such route
+        self.operated = 200  # the status of `/sleep` and `/wake_up`
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.gone = threading.Event()  # stops answers without end
@@ -74,7 +76,13 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 self._send(fake.models if self.path == "/v1/models" else (404, {}))
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            content = self.rfile.read(int(self.headers["content-length"]))
+            if self.path in SLEEP:
+                if fake.sleeps is not None:
+                    fake.sleeps = SLEEP[self.path]
+                self._send((404, {}) if fake.sleeps is None else (fake.operated, ""))
+                return
+            body = json.loads(content)
             if self.path == "/tokenize":
                 known = fake.tokens
                 if known is None:
