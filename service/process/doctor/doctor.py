@@ -33,9 +33,10 @@ def local(settings: Settings) -> Iterator[Finding]:
     """Yield the findings about this machine and the checkpoints."""
     import torch
 
+    on_ray = settings.runtime.kind == "ray"
     try:
-        here = {} if settings.runtime.kind == "ray" else settings.models  # Ray places its models elsewhere
-        devices = {device for table in here.values() for device in devices_of(table)}
+        here = [] if on_ray else settings.models.values()  # Ray places its models elsewhere
+        devices = {device for table in here for device in devices_of(table)}
         planned = plans(settings)
     except CheckpointError as exc:
         yield Finding("models", str(exc), "correct the setting", WRONG)
@@ -43,11 +44,14 @@ def local(settings: Settings) -> Iterator[Finding]:
     wanted = sorted(device for device in devices if device.startswith("cuda"))
     built = torch.version.cuda or ""
     yield machine.packages(str(torch.__version__), built, bool(wanted))
-    yield machine.driver(newest_cuda(), built, bool(wanted))
-    free = free_of_gpus()
-    yield from machine.gpus([f"cuda:{device.partition(':')[2] or 0}" for device in wanted], free)
-    if planned and here:
-        yield from machine.memory(cards(settings, planned), free | free_of_cpu() | default_gpu(free))
+    if on_ray:
+        yield Finding("devices", "driver, GPUs and memory of the Ray cluster are not checked")
+    else:
+        yield machine.driver(newest_cuda(), built, bool(wanted))
+        free = free_of_gpus()
+        yield from machine.gpus([f"cuda:{device.partition(':')[2] or 0}" for device in wanted], free)
+        if planned:
+            yield from machine.memory(cards(settings, planned), free | free_of_cpu() | default_gpu(free))
     pending, about = hub(settings, planned)
     yield about
     yield disk(pending)

@@ -84,6 +84,6 @@ def ports(settings: Settings) -> Finding:
                 "ports", ", ".join(f"{port.address[0]}:{port.address[1]}" for port in held.values())
             )
     except NotYet as exc:
-        return Finding("ports", str(exc), "stop the other process, or set another port", LATER)
+        return Finding("ports", str(exc), "stop the other process, or set another address or port", LATER)
     except SettingsError as exc:
         return Finding("ports", str(exc), "set another address or port", WRONG)

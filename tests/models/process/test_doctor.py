@@ -30,13 +30,18 @@ def upstream():
 def doctor(server, tmp_path):
     """The command on a profile: its status, and its lines by the name of the check."""
 
-    def run(url, port=0):
+    def run(url, port=0, more=""):
         profile = tmp_path / "profile.toml"
-        profile.write_text(PROFILE.format(url=url, port=port), "utf-8")
+        profile.write_text(PROFILE.format(url=url, port=port) + more, "utf-8")
         status, out, _ = server("doctor", "--config", profile)
-        return status, {line[2:].partition(": ")[0]: line for line in out.splitlines()}
+        return status, by_check(out)
 
     return run
+
+
+def by_check(out):
+    """The lines by the name of the check."""
+    return {line[2:].partition(": ")[0]: line for line in out.splitlines()}
 
 
 def test_a_sound_machine_gets_a_line_per_check_and_status_0(doctor, upstream):
@@ -75,3 +80,34 @@ def test_a_port_in_use_may_become_free(doctor, upstream):
 
     assert 75 == status
     assert "server.port: cannot listen" in lines["ports"]
+
+
+def test_a_model_may_be_named_in_place_of_a_profile(server):
+    """Its memory is compared with what is free; the address to listen on is an argument."""
+    status, out, _ = server(
+        "doctor", "--model", "demo:clip", "--devices", "cpu", "--host", "127.0.0.2", "--port", 0
+    )
+    lines = by_check(out)
+
+    assert 0 == status, out
+    assert " needed, " in lines["memory of cpu"]
+    assert "✓ ports: 127.0.0.2:" in lines["ports"]
+
+
+def test_an_address_that_is_not_this_machines_may_become_so(server):
+    """As after a network interface came up: status 75.  203.0.113.1 is for documentation."""
+    status, out, _ = server("doctor", "--model", "demo:clip", "--devices", "cpu", "--host", "203.0.113.1")
+    line = by_check(out)["ports"]
+
+    assert 75 == status, out
+    assert line.startswith("✗ ports: server.port: cannot listen on 203.0.113.1:")
+    assert line.endswith("set another address or port")
+
+
+def test_the_devices_of_a_ray_cluster_are_said_to_be_unchecked(doctor, upstream):
+    """And nothing is said of this machine's GPUs and memory, where no model runs."""
+    status, lines = doctor(upstream.base_url, more='[runtime]\nkind = "ray"\n')
+
+    assert 0 == status, lines
+    assert lines["devices"].endswith("of the Ray cluster are not checked")
+    assert not {"driver", "GPUs", "memory of cpu"} & lines.keys()

@@ -1,12 +1,18 @@
 """`scoregate-server doctor`: findings from facts, and the exit status."""
 
 from email.utils import formatdate
+from types import SimpleNamespace
 
+import httpx
+import huggingface_hub
 import pytest
+from huggingface_hub.errors import RepositoryNotFoundError
 
-from models.core.family import Memory
+from models.core.family import Memory, Plan
+from service.core.settings.tree import Settings
 from service.process.check import Card
 from service.process.doctor import machine
+from service.process.doctor.doctor import hub
 from service.process.doctor.finding import BROKEN, LATER, WRONG, Finding, status_of
 from service.process.doctor.servers import clock
 
@@ -87,3 +93,65 @@ def test_a_finding_is_one_line():
     assert "✗ hub: no\troute".replace("\t", " ") + ": wait" == str(
         Finding("hub", "no\n route", "wait", LATER)
     )
+
+
+@pytest.fixture
+def found_by_hub(monkeypatch):
+    """A function: the finding about a profile, where the hub gives files, or an error."""
+
+    def found(given, checkpoint="owner/clip", where="not in the cache"):
+        def download(repository, **options):
+            assert (checkpoint, True) == (repository, options["dry_run"])
+            if isinstance(given, Exception):
+                raise given
+            return given
+
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+        table = {"family": "clip_flant5", "checkpoint": checkpoint}
+        settings = Settings.model_validate({"models": {"vqa": table}})
+        return hub(settings, {"vqa": Plan(checkpoint, where=where)})
+
+    return found
+
+
+def file(size, pending):
+    """One file of a checkpoint."""
+    return SimpleNamespace(filename="model.safetensors", file_size=size, will_download=pending)
+
+
+def test_downloads_are_counted_without_what_the_cache_has(found_by_hub):
+    """6 of 9 GB."""
+    size, finding = found_by_hub([file(6 * GB, True), file(3 * GB, False)])
+
+    assert 6 * GB == size
+    assert str(finding).startswith("✓ hub: 6.0 GB to download from ")
+
+
+def test_the_hub_is_not_called_for_what_is_there(found_by_hub):
+    """Neither for a checkpoint of the cache nor for a directory."""
+    assert (0, 0) == (
+        found_by_hub(AssertionError(), where="/cache")[0],
+        found_by_hub([], where="/cache")[1].status,
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "remedy"),
+    [
+        (
+            RepositoryNotFoundError(
+                "none", response=httpx.Response(404, request=httpx.Request("GET", "http://x"))
+            ),
+            WRONG,
+            "correct models.vqa",
+        ),
+        (ConnectionError("no route"), LATER, "or set HF_ENDPOINT"),
+    ],
+)
+def test_a_wrong_name_is_told_from_a_hub_that_is_away(found_by_hub, error, status, remedy):
+    """The first has to be corrected, the second may pass."""
+    _, finding = found_by_hub(error)
+
+    assert status == finding.status
+    assert finding.remedy.endswith(remedy)
+    assert "owner/clip: cannot be found" in finding.fact
