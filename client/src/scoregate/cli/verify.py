@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         for line in unchecked([*ours, *theirs], chosen, used):
             print(shown(line))
         if not chosen:
-            raise NoResult("nothing was checked: no model with known scores is loaded")
+            raise NoResult("nothing was checked: none of these scores is of a loaded model")
         return OK if all([holds(known, score(client, known)) for known in chosen]) else NO_SCORE
 
 

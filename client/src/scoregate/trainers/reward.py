@@ -180,10 +180,14 @@ class Reward:
         """
         here, client = self._portals.here(), self._client()
         names = models or tuple(self.check()["models"])
+
+        def offload(name: str) -> None:
+            here.run(client.offload_model(name))
+
         with ExitStack() as loaded:
             for name in names:
                 here.run(client.load_model(name))
-                loaded.callback(lambda name=name: here.run(client.offload_model(name)))
+                loaded.callback(offload, name)
             yield
 
     def lower_is_better(self) -> bool:
