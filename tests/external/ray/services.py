@@ -11,7 +11,7 @@ from demo.process import url
 from tests.support.pictures import b64
 from tests.support.service import series
 
-# A batch of 8 takes 100 ms; a cached score would prove nothing.
+# A batch of 8 takes 100 ms on one device; a cached score would prove nothing.
 PROFILE = """
 {runtime}
 
