@@ -20,6 +20,7 @@ ORDER = (
 SHARED = {
     "demo_service": (
         "tests/process/client/cli/test_page.py",
+        "tests/process/client/cli/test_verify.py",
         "tests/process/docs/guides/test_surprising_scores.py",
         "tests/process/test_end_to_end.py",
     ),
@@ -34,6 +35,7 @@ SHARED = {
         "tests/process/fuzz/test_contract.py",
     ),
     "redis_process": (
+        "tests/process/test_doctor.py",
         "tests/process/questions/test_exchange.py",
         "tests/process/questions/test_stores.py",
         "tests/process/core/redis/test_client.py",
