@@ -11,6 +11,9 @@ RUN python3 -m venv /opt/build && /opt/build/bin/pip install --no-deps $(grep '^
 COPY LICENSE README.md pyproject.toml scoregate_server.py ./
 COPY models models
 COPY service service
+# For the provenance of scores: docker build --build-arg COMMIT=$(git rev-parse HEAD)
+ARG COMMIT
+RUN echo "$COMMIT" > service/COMMIT
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels .
 
 # What both targets have: how a container of this image runs.  Any user id works.

@@ -75,6 +75,7 @@ class ModelInfo:
         repeatable: the same call always has the same result, so a bad one is not retried.
         reentrant: `score` may run in several threads simultaneously, and is on a CPU.
         recipe: a digest of all that a result depends on except the call; set by the service.
+        hardware: the name of the GPU; set by the service.
     """
 
     role: str
@@ -93,6 +94,7 @@ class ModelInfo:
     repeatable: bool = False
     reentrant: bool = False
     recipe: str = ""
+    hardware: str = ""
 
     @property
     def label(self) -> str:

@@ -65,7 +65,7 @@ async def both(
         results[index] |= item.results
     return Report(
         [ItemReport(item, each) for item, each in zip(items, results, strict=True)],
-        {**cheap.models, **dear.models},
+        {**cheap.infos, **dear.infos},
         list(dict.fromkeys([*cheap.notes, *dear.notes, *warnings])),
     )
 

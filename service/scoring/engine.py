@@ -123,8 +123,7 @@ class Engine:
                 of_inputs = dict(zip(plan.work, islice(results, len(plan.work)), strict=True))
                 scored.append(ItemReport(plan.item, folded(plan, of_inputs)))
         infos = {name: info for name, (info, _) in models.items()}
-        labels = {name: info.label for name, info in infos.items()}
-        report = Report(scored, labels, notes([item.prompt for item in items], infos, self._demo))
+        report = Report(scored, infos, notes([item.prompt for item in items], infos, self._demo))
         report.count(context.instruments)
         return report
 

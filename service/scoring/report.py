@@ -46,13 +46,18 @@ class Report:
 
     Attributes:
         items: in request order.
-        models: the label (`id@revision`) of each model that the metrics may have used, by configured name.
+        infos: each model that the metrics may have used, by configured name.
         notes: warnings about models and prompts.
     """
 
     items: Sequence[ItemReport]
-    models: Mapping[str, str] = field(default_factory=dict)
+    infos: Mapping[str, ModelInfo] = field(default_factory=dict)
     notes: Sequence[Note] = ()
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The label (`id@revision`) of each of these models."""
+        return {name: info.label for name, info in self.infos.items()}
 
     @property
     def warnings(self) -> list[Warned]:

@@ -15,9 +15,19 @@ DIGITS = 16
 
 
 def with_recipe(info: ModelInfo, table: ModelSettings) -> ModelInfo:
-    """Return *info* with the digest of the recipe."""
+    """Return *info* with the digest of the recipe, and the name of its GPU."""
     content = json.dumps(recipe(info, table), sort_keys=True).encode()
-    return replace(info, recipe=hashlib.sha256(content).hexdigest()[:DIGITS])
+    digest = hashlib.sha256(content).hexdigest()[:DIGITS]
+    return replace(info, recipe=digest, hardware=hardware(info.device))
+
+
+def hardware(device: str) -> str:
+    """Return the name of a GPU of this process; empty for other devices."""
+    if not device.startswith("cuda"):
+        return ""
+    import torch  # loaded, since a model is on it
+
+    return torch.cuda.get_device_name(device) if torch.cuda.is_available() else ""
 
 
 def recipe(info: ModelInfo, table: ModelSettings) -> dict[str, Any]:

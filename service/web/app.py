@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from service.observability.build import commit
 from service.web.auth.keys import KeyFile
 from service.web.auth.quotas import Quotas
 from service.web.dialects.registry import routers
@@ -99,6 +100,7 @@ def create_app(service: Service) -> App:
     shown += [models.router, shadow.router, lifecycle.router, health.router, document.router]
     if server.metrics_port is None:
         shown.append(metrics.router)
+    commit()  # of the code that runs: the checkout may change later
     app = App(service, shown, playground.routes)
     app.state.requests = requests_with(service.metrics, server.max_items)
     app.state.dialects = Dialects(service)

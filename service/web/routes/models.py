@@ -9,9 +9,11 @@ from service.core.lanes import LANES
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.metrics.common.composites import Composite
 from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
+from service.observability.build import libraries
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
 from service.serving.handle import Handle
 from service.web.openapi import documented
+from service.web.provenance import build, preprocessing
 from service.web.routing import json_response, service_of
 from service.web.server.body import MAX_VALUES
 from service.web.wire.requests import MAX_RANKED
@@ -26,6 +28,9 @@ async def models(request: Request) -> Response:
     """Return the loaded models, the metrics that they serve, and the limits of a request."""
     service = service_of(request)
     content: ModelsAnswer = {
+        "service": build(),
+        "preprocessing": preprocessing(service.settings.images.orient),
+        "libraries": libraries(),
         "models": [described_model(name, handle) for name, handle in service.runtime.handles.items()],
         "metrics": {name: described(metric, service) for name, metric in service.engine.metrics.items()},
         "limits": limits(service),
@@ -47,6 +52,8 @@ def described_model(name: str, handle: Handle) -> ModelEntry:
         "recipe": info.recipe,
         "ready": not handle.backend.missing,
     }
+    if info.hardware:
+        entry["hardware"] = info.hardware
     if len(devices) > 1:
         entry["devices"] = {name: fault or READY for name, fault in devices.items()}
     return entry

@@ -1,18 +1,22 @@
 """`POST /score`."""
 
+from collections.abc import Mapping
+
 from fastapi import APIRouter, Request, Response
 
 from service.core.concurrency.disconnect import while_connected
+from service.metrics.common.contract import MetricOptions
 from service.scoring.report import ItemReport
 from service.web.caller import context_of
 from service.web.openapi import TIMEOUT, TRACE, documented
 from service.web.problems import entry
+from service.web.provenance import provenance_of, question_sets, shown
 from service.web.routing import SERVER_TIMING, json_response, requests_of, service_of, timing_header
 from service.web.server import body
 from service.web.warnings import warnings_of
 from service.web.wire.requests import ScoreRequest
 from service.web.wire.responses import Result, ScoreAnswer
-from service.web.wire.translate import check_served, items_of
+from service.web.wire.translate import check_served, items_of, options_of
 
 router = APIRouter()
 
@@ -39,19 +43,21 @@ async def score(request: Request) -> Response:
     report = await while_connected(request.receive, work)
     report.raise_if_failed()
     timings = context.timings_ms()
+    shared = options_of(wanted.options, wanted.metrics)
     content: ScoreAnswer = {
         "request_id": context.request_id,
-        "results": [result(index, item, wanted.explain) for index, item in enumerate(report.items)],
+        "results": [result(index, item, shared, wanted.explain) for index, item in enumerate(report.items)],
         "partial": report.partial,
         **warnings_of(report),
         "models": report.models,
+        "provenance": provenance_of(report, shared, wanted.orient or service.settings.images.orient),
         "timings_ms": timings,
     }
     return json_response(content, headers=timing_header(timings))
 
 
-def result(index: int, item: ItemReport, explain: bool) -> Result:
-    """Build the entry of one item."""
+def result(index: int, item: ItemReport, shared: Mapping[str, MetricOptions], explain: bool) -> Result:
+    """Build the entry of one item; *shared* are the options of the request."""
     scores, errors = item.scores, item.errors
     content: Result = {"index": index, "scores": {name: score.value for name, score in scores.items()}}
     if item.item.id is not None:
@@ -60,6 +66,10 @@ def result(index: int, item: ItemReport, explain: bool) -> Result:
         content["errors"] = {name: entry(error) for name, error in errors.items()}
     if cache := {name: score.cache for name, score in scores.items() if score.cache}:
         content["cache"] = cache
+    if item.item.options != shared:
+        content["options"] = shown(item.item.options)
+    if sets := question_sets(scores):
+        content["question_sets"] = sets
     if explain:
         content["details"] = {name: score.details for name, score in scores.items()}
     return content

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypedDict
 
+from service.core.fields import Orient
 from service.metrics.common.contract import Metric
 from service.observability.notes import Code
 
@@ -21,13 +22,21 @@ class ErrorEntry(TypedDict):
 
 
 class Result(TypedDict):
-    """Scores of one item."""
+    """
+    Scores of one item.
+
+    Attributes:
+        options: as in `provenance`, if the item has options of its own.
+        question_sets: the ids of the sets by metric; a composite's part is `NAME.PART`.
+    """
 
     index: int
     id: NotRequired[str]
     scores: dict[str, float]
     errors: NotRequired[dict[str, ErrorEntry]]
     cache: NotRequired[dict[str, Literal["hit", "miss", "coalesced"]]]
+    options: NotRequired[dict[str, dict[str, Any]]]
+    question_sets: NotRequired[dict[str, str]]
     details: NotRequired[dict[str, Any]]
 
 
@@ -50,6 +59,46 @@ class Warnings(TypedDict, total=False):
     warning_codes: list[WarningCode]
 
 
+class ServiceBuild(TypedDict):
+    """The service's version, and the commit of its code if known."""
+
+    version: str
+    commit: NotRequired[str]
+
+
+class UsedModel(TypedDict):
+    """A model of a request; `hardware` is the name of its GPU."""
+
+    recipe: str
+    dtype: str
+    device: str
+    hardware: NotRequired[str]
+
+
+class Preprocessing(TypedDict):
+    """How pictures become pixels: the version of our own arithmetic, and the orientation by default."""
+
+    arithmetic: int
+    orient: Orient
+
+
+class Provenance(TypedDict):
+    """
+    What the scores of a response were computed with.
+
+    Attributes:
+        models: by configured name, as `models` of the response.
+        options: of each metric, defaults included.
+        libraries: versions of Python and of libraries.
+    """
+
+    service: ServiceBuild
+    models: dict[str, UsedModel]
+    options: dict[str, dict[str, Any]]
+    preprocessing: Preprocessing
+    libraries: Mapping[str, str]
+
+
 class ScoreAnswer(Warnings):
     """Response of `POST /score`; `warnings` and `warning_codes` have the same length and order."""
 
@@ -57,6 +106,7 @@ class ScoreAnswer(Warnings):
     results: list[Result]
     partial: bool
     models: Mapping[str, str]
+    provenance: Provenance
     timings_ms: dict[str, float]
 
 
@@ -166,6 +216,7 @@ class ModelEntry(TypedDict):
     One configured model.
 
     Attributes:
+        hardware: the name of the GPU.
         devices: the state of each device that has a copy, if there are several.
     """
 
@@ -177,6 +228,7 @@ class ModelEntry(TypedDict):
     dtype: str
     device: str
     recipe: str
+    hardware: NotRequired[str]
     ready: bool
     devices: NotRequired[dict[str, str]]
 
@@ -217,8 +269,11 @@ class MetricEntry(TypedDict):
 
 
 class ModelsAnswer(TypedDict):
-    """Response of `GET /models`."""
+    """Response of `GET /models`; `preprocessing` and `libraries` are as in a score's provenance."""
 
+    service: ServiceBuild
+    preprocessing: Preprocessing
+    libraries: Mapping[str, str]
     models: list[ModelEntry]
     metrics: dict[str, MetricEntry]
     limits: dict[str, Any]

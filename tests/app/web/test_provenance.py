@@ -1,0 +1,64 @@
+"""The provenance of scores: what they were computed with."""
+
+import pytest
+
+from models.core.arithmetic import ARITHMETIC
+from service import __version__
+from service.metrics.common.contract import Score
+from service.web.provenance import question_sets
+from tests.support.pictures import b64, item, png
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.shared
+async def test_a_response_says_what_its_scores_were_computed_with(serve):
+    """Equal parts stand in `GET /models`; options have their defaults."""
+    async with serve() as client:
+        listed = (await client.get("/models")).json()
+        body = {"items": [item()], "options": {"vqascore": {"output": "logit"}}, "orient": "exif"}
+        found = (await client.post("/score", json=body)).json()["provenance"]
+
+    [model] = [each for each in listed["models"] if each["name"] == "vqa"]
+    assert {"vqa": {name: model[name] for name in ("recipe", "dtype", "device")}} == found["models"]
+    assert __version__ == found["service"]["version"]
+    assert (listed["service"], listed["libraries"]) == (found["service"], found["libraries"])
+    assert "logit" == found["options"]["vqascore"]["output"]
+    assert "mean" == found["options"]["vqascore"]["frames"]
+    assert {"arithmetic": ARITHMETIC, "orient": "exif"} == found["preprocessing"]
+    assert {"arithmetic": ARITHMETIC, "orient": "as_stored"} == listed["preprocessing"]
+
+
+@pytest.mark.shared
+async def test_an_item_has_the_id_of_its_question_set_without_explain(serve):
+    """The id is that of the details; a metric without questions has none."""
+    async with serve() as client:
+        body = {"items": [item(), item(image=[b64(png())] * 2)], "metrics": ["dsg", "clipscore"]}
+        plain = (await client.post("/score", json=body)).json()["results"]
+        explained = (await client.post("/score", json={**body, "explain": True})).json()["results"]
+
+    id = explained[0]["details"]["dsg"]["question_set"]
+    assert [{"dsg": id}] * 2 == [each["question_sets"] for each in plain]
+
+
+@pytest.mark.shared
+async def test_an_item_with_options_of_its_own_shows_them(serve):
+    """Over those of the request; another item has none."""
+    own = {"options": {"vqascore": {"output": "logit"}}}
+    async with serve() as client:
+        answer = (await client.post("/score", json={"items": [item(), item(**own)]})).json()
+
+    assert "options" not in answer["results"][0]
+    assert "logit" == answer["results"][1]["options"]["vqascore"]["output"]
+    assert "probability" == answer["provenance"]["options"]["vqascore"]["output"]
+
+
+async def test_the_parts_of_a_composite_have_sets_under_their_own_names():
+    """`NAME.PART`, and through frames and grids."""
+    parts = {"dsg": {"details": {"question_set": "a"}}, "clipscore": {"details": {"cosine": 1}}}
+    framed = {"frames": [{"question_set": "b"}, {"question_set": "b"}]}
+
+    assert {"reward.dsg": "a"} == question_sets({"reward": Score(0.5, {"parts": parts})})
+    assert {"dsg": "b"} == question_sets({"dsg": Score(0.5, framed)})
+    assert {"tifa": "c"} == question_sets({"tifa": Score(0.5, {"grid": {"question_set": "c"}, "side": 2})})
+    assert {} == question_sets({"mine": Score(0.5, None)})
