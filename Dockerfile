@@ -9,6 +9,7 @@ WORKDIR /source
 COPY requirements.lock ./
 RUN python3 -m venv /opt/build && /opt/build/bin/pip install --no-deps $(grep '^setuptools==' requirements.lock)
 COPY LICENSE README.md pyproject.toml scoregate_server.py ./
+COPY deploy/profiles deploy/profiles
 COPY models models
 COPY service service
 # For the provenance of scores: docker build --build-arg COMMIT=$(git rev-parse HEAD)

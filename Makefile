@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
+.PHONY: help demo serve dist quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
@@ -118,6 +118,12 @@ image: ## Build the container image without Docker, and score the demo's picture
 		|| { apt-get update && apt-get install -y --no-install-recommends buildah crun debootstrap; } \
 		|| { echo "make image: it needs buildah and debootstrap, and apt-get can't install them here" >&2; exit 1; }
 	deploy/image/build.sh $(IMAGE)
+
+# What setuptools left of an earlier build would go into the wheels, too.
+dist: $(VENV)/server helm ## Build the wheels of the server and the client, and the chart's package, to build/dist
+	rm -rf build/dist build/lib client/build
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/dist . ./client
+	PATH="$(CURDIR)/build/bin:$$PATH" helm package helm --destination build/dist
 
 train-demo: $(VENV)/dev ## Train the demo models anew (resumable; hours on two cores)
 	$(BIN)/python -m demo.training.train

@@ -48,7 +48,7 @@ def main() -> None:
 def parser() -> argparse.ArgumentParser:
     """Build the parser of the command line."""
     top = argparse.ArgumentParser(prog="scoregate-server", description=__doc__)
-    about = "TOML profile; the demo profile by default"
+    about = "TOML profile, or the name of a shipped one such as gpu-24gb; the demo profile by default"
     top.add_argument("--config", type=Path, help=about)
     top.add_argument("--check", action="store_true", help="the same as the command check")
     top.add_argument("--version", action="version", version=__version__)

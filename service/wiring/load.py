@@ -24,23 +24,32 @@ from service.metrics.common.rewards import check
 # Error types for values of another kind.
 TABLES_AND_LISTS = {"model_type", "dict_type", "list_type", "tuple_type", "set_type", "frozen_set_type"}
 
-DEMO_PROFILE = Path(__file__).parent / "profiles" / "demo.toml"
+PROFILES = Path(__file__).parent / "profiles"  # in a checkout, a link to deploy/profiles
+DEMO_PROFILE = PROFILES / "demo.toml"
 
 
 def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ) -> Settings:
     """
     Load *profile* (by default the demo profile) with *environ*'s overrides.
 
+    A name of a profile in the package, such as `gpu-24gb`, stands for its file.
+
     Raises:
         SettingsError: an unreadable file, an unknown setting, or a value out of range.
         PluginError: another package's metric or family of models cannot be used.
     """
-    path = profile or DEMO_PROFILE
+    path = file_of(profile or DEMO_PROFILE)
     try:
         tree = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as exc:
         raise SettingsError(f"{path}: {exc}") from exc
     return settings_of(tree, path, environ)
+
+
+def file_of(profile: Path) -> Path:
+    """Return *profile*, or the file of the package's profile that it names."""
+    shipped = PROFILES / f"{profile}.toml"
+    return shipped if shipped.is_file() and not profile.is_file() else profile
 
 
 def settings_of(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.core.settings import RemoteSettings
-from service.wiring.load import DEMO_PROFILE, load_settings
+from service.wiring.load import load_settings
 from tests.support.paths import ROOT
 
 PROFILES = sorted((ROOT / "deploy" / "profiles").glob("*.toml"))
@@ -46,11 +46,18 @@ def test_the_profile_of_eight_gpus_has_the_models_of_one():
     assert one == eight
 
 
-def test_the_demo_profile_is_the_embedded_one():
-    """One text, in two places: the package carries its own."""
-    demo = next(path for path in PROFILES if path.stem == "demo")
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_a_name_is_a_profile_of_the_package(path):
+    """Where no file has the name."""
+    assert load_settings(Path(path.stem), {}) == load_settings(path, {})
 
-    assert DEMO_PROFILE.read_text("utf-8") == demo.read_text("utf-8")
+
+def test_a_file_comes_before_a_profile_of_the_package(tmp_path, monkeypatch):
+    """Also one without a suffix."""
+    (tmp_path / "vlm").write_text('[models.other]\nrole = "vqa"\nfamily = "fake"\n', "utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    assert load_settings(Path("vlm"), {}).models.keys() == {"other"}
 
 
 @every_real_profile
