@@ -8,6 +8,7 @@ from functools import cache
 import scoregate
 from scoregate.cli import (
     batch,
+    bench,
     calibrate,
     evaluate,
     health,
@@ -31,6 +32,7 @@ COMMANDS = {
     "batch": batch,
     "calibrate": calibrate,
     "evaluate": evaluate,
+    "bench": bench,
     "replay": replay,
     "report": report,
     "health": health,

@@ -17,15 +17,20 @@ class GenEval:
     Attributes:
         tasks: the share of correct pictures of each of the six; None for a task without pictures.
         overall: the mean of the six tasks; None if one of them has no pictures.
+        images_correct: the share of correct pictures.
         prompts_correct: the share of prompts with a correct picture.
-        kappa: Cohen's, of the verdicts with people's; None without these, or if all are the same.
-        kappa_by_task: kappa within each task.
+        agreement: the share of verdicts that are people's; None without these.
+        kappa: Cohen's, the agreement beyond chance; None without people's verdicts, or if all are the same.
+        agreement_by_task, kappa_by_task: within each task.
     """
 
     tasks: dict[str, float | None]
     overall: float | None
+    images_correct: float
     prompts_correct: float
+    agreement: float | None
     kappa: float | None
+    agreement_by_task: dict[str, float]
     kappa_by_task: dict[str, float | None]
     images: int
     prompts: int
@@ -51,14 +56,19 @@ def geneval(tag: Names, prompt: Names, correct: Any, human: Any = None) -> GenEv
     prompts: dict[tuple[str, str], bool] = {}
     for each, verdict in zip(zip(tag, prompt, strict=True), verdicts, strict=True):
         prompts[each] = prompts.get(each, False) or bool(verdict)
-    by_task = {}
+    same, by_task = {}, {}
     if people is not None:
-        by_task = {task: kappa(verdicts[tags == task], people[tags == task]) for task in dict.fromkeys(tag)}
+        for task in dict.fromkeys(tag):
+            a, b = verdicts[tags == task], people[tags == task]
+            same[task], by_task[task] = float((a == b).mean()), kappa(a, b)
     return GenEval(
         tasks,
         float(np.mean(shares)) if len(shares) == len(TASKS) else None,
+        float(verdicts.mean()),
         sum(prompts.values()) / len(prompts),
+        None if people is None else float((verdicts == people).mean()),
         None if people is None else kappa(verdicts, people),
+        same,
         by_task,
         len(verdicts),
         len(prompts),
@@ -76,3 +86,18 @@ def kappa(a: Floats, b: Floats) -> float | None:
     """Return Cohen's kappa of two columns of 0 and 1; None if the expected agreement is 1."""
     by_chance = a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())
     return None if by_chance == 1 else float(((a == b).mean() - by_chance) / (1 - by_chance))
+
+
+def tuned(scores: Floats, human: Floats) -> float:
+    """
+    Return the threshold of *scores* at which most verdicts are people's; of several, the lowest.
+
+    A picture is correct from the threshold on.  It is infinite if no picture is best called correct.
+    """
+    thresholds = np.append(np.unique(scores), np.inf)
+    return float(thresholds[np.argmax([((scores >= each) == human).sum() for each in thresholds])])
+
+
+def agreed(a: Floats, b: Floats) -> dict[str, float | None]:
+    """Return the share of equal verdicts, and kappa."""
+    return {"agreement": float((a == b).mean()), "kappa": kappa(a, b)}

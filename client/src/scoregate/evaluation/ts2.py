@@ -21,7 +21,7 @@ from scoregate.evaluation.errors import BadColumn
 MOST_WALKS = 100_000  # of one graph
 PARTITIONS = (("synth", 0, 110), ("nat", 111, 135), ("real", 136, 10**9))  # ids of the data set's graphs
 
-Version = Literal["paper", "current"]
+Version = Literal["released", "printed", "current"]
 Nodes = dict[str, Floats]  # the scores of a graph's pictures; NaN if missing
 Values = tuple[float, float, float]  # rank, separation, delta
 
@@ -41,7 +41,7 @@ class Means:
 class Ts2(Means):
     """
     Attributes:
-        delta: of the paper's version `delta_raw / std`, of the current one `delta_raw`.
+        delta: `delta_raw / std`; of the version `current` `delta_raw`.
         std: sample standard deviation of all scores, those of skipped graphs too.
         images: all images; *dropped* have no score.
         undefined: graphs without a walk of two scores; excluded from all means.
@@ -61,6 +61,8 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
 
     Args:
         metric: a score for each picture, NaN if missing.
+        version: `released` is the code of the paper's tables, `printed` the paper's equations, and `current`
+            the authors' code today.
         skip: graphs to exclude from the means.  The paper's tables exclude 164.
 
     Raises:
@@ -73,12 +75,12 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
     graphs = graphs_of(scores, graph, node)
     if unknown := [name for name in skip if name not in graphs]:
         raise BadColumn("graph", f"there is no graph {unknown[0]} to skip")
-    of_graph = of_paper if version == "paper" else of_current
+    of_graph = OF_GRAPH[version]
     values = {name: of_graph(name, nodes) for name, nodes in graphs.items() if name not in skip}
     defined = {name: each for name, each in values.items() if not np.isnan(each).any()}
     if not defined:
         raise BadColumn("graph", "no graph has a walk with two scores")
-    divisor = std if version == "paper" else 1.0
+    divisor = 1.0 if version == "current" else std
     return Ts2(
         **asdict(means(list(defined.values()), divisor)),
         std=std,
@@ -124,11 +126,11 @@ def partitions(values: dict[str, Values], divisor: float) -> dict[str, dict[str,
     return found
 
 
-def of_paper(name: str, nodes: Nodes) -> Values:
+def of_released(name: str, nodes: Nodes) -> Values:
     """
-    Return a graph's values in the paper's version: means over walks, weighted by their number of scores.
+    Return a graph's values by the code of the paper's tables: means over walks, weighted by their scores.
 
-    Its walks visit level 0 twice, as the released code of the time did.
+    Its walks visit level 0 twice.
     """
     levels = by_level(nodes)
     if 0 not in levels:
@@ -146,6 +148,22 @@ def of_paper(name: str, nodes: Nodes) -> Values:
     )
 
 
+def of_printed(name: str, nodes: Nodes) -> Values:
+    """Return a graph's values by equations 2, 4 and 5: plain means over walks and neighbouring nodes."""
+    walks = walked(name, list(by_level(nodes).values()))
+    ranks = np.array([rank(*points(walk, nodes)) for walk in walks])
+    if not np.any(defined := ~np.isnan(ranks)):
+        return np.nan, np.nan, np.nan
+    scores = {node: each[~np.isnan(each)] for node, each in nodes.items()}
+    apart = [
+        (scores[a], scores[b])
+        for walk in walks
+        for a, b in pairwise(walk)
+        if len(scores[a]) and len(scores[b])
+    ]
+    return float(np.mean(ranks[defined])), *gaps(apart)
+
+
 def of_current(name: str, nodes: Nodes) -> Values:
     """Return a graph's values in the current version: walks for the rank, pairs of nodes for the others."""
     walks = [points(walk, nodes) for walk in walked(name, list(by_level(nodes).values()))]
@@ -157,9 +175,19 @@ def of_current(name: str, nodes: Nodes) -> Values:
     apart = [(nodes[a], nodes[b]) for a, b in combinations(whole, 2) if level(a) < level(b)]
     return (
         float(np.average(ranks[defined], weights=weights[defined])),
-        float(np.mean([separation(a, b) for a, b in apart])) if apart else 0.0,
-        float(np.mean([a.mean() - b.mean() for a, b in apart])) if apart else 0.0,
+        *gaps(apart),
     )
+
+
+OF_GRAPH = {"released": of_released, "printed": of_printed, "current": of_current}
+
+
+def gaps(pairs: Sequence[tuple[Floats, Floats]]) -> tuple[float, float]:
+    """Return the mean separation and the mean fall of pairs of nodes; 0 without a pair."""
+    if not pairs:
+        return 0.0, 0.0
+    falls = [a.mean() - b.mean() for a, b in pairs]
+    return float(np.mean([separation(a, b) for a, b in pairs])), float(np.mean(falls))
 
 
 def by_level(nodes: Nodes) -> dict[int, list[str]]:

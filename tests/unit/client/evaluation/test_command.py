@@ -27,7 +27,7 @@ ROWS = [
 ]
 SCORES = ("--metric", "m")
 CALLS = {
-    "ts2": ("--scores", *SCORES, "--graph", "item", "--node", "node", "--version", "paper"),
+    "ts2": ("--scores", *SCORES, "--graph", "item", "--node", "node", "--version", "released"),
     "agreement": ("--scores", *SCORES, "--human", "h"),
     "ordering": ("--scores", "--value", "m", "--model", "model", "--item", "item", "--human", "h"),
     "alpha": ("--ratings", "--unit", "item", "--rater", "rater", "--rating", "h", "--bootstrap", "5"),

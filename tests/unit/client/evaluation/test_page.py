@@ -1,32 +1,36 @@
-"""docs/evaluation.md: each command prints what the page shows, and every figure has its section."""
+"""docs/evaluation.md and docs/bench.md: each command prints what the page shows, and has its section."""
 
 import re
 import shutil
 
 import pytest
 
+from scoregate.cli.bench import BENCHMARKS
 from scoregate.cli.evaluate import FIGURES
 from scoregate.cli.main import main
 from tests.support.packages import files_of
 from tests.support.pages import fences, page
 from tests.unit.client.evaluation.conftest import RELEASED
 
-PAGE = "evaluation.md"
-EXAMPLES = [text for _, text in fences(PAGE, "console")]
+PAGES = {"evaluation.md": FIGURES, "bench.md": BENCHMARKS}
+EXAMPLES = {name: [text for _, text in fences(name, "console")] for name in PAGES}
 DECIMALS = re.compile(r"-?\d+\.\d+")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The released tables, and those that the page shows."""
+    """The released tables, and those that the pages show."""
     folder = tmp_path_factory.mktemp("evaluation") / "tables"
     shutil.copytree(RELEASED, folder)
-    for name, text in files_of(PAGE).items():
-        (folder / name).write_text(text, "utf-8")
+    for page_name in PAGES:
+        for name, text in files_of(page_name).items():
+            (folder / name).write_text(text, "utf-8")
     return folder
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=[text.split()[3] for text in EXAMPLES])
+@pytest.mark.parametrize(
+    "example", [text for each in EXAMPLES.values() for text in each], ids=lambda text: text.split()[3]
+)
 def test_the_command_prints_what_the_page_shows(folder, example, monkeypatch, capsys):
     """To the last digit but one."""
     command, shown = example.removeprefix("$ ").split("\n", 1)
@@ -42,17 +46,18 @@ def test_the_command_prints_what_the_page_shows(folder, example, monkeypatch, ca
     assert numbers[0] == pytest.approx(numbers[1], abs=1.01e-4)
 
 
-def test_every_figure_has_its_section_and_its_example():
+@pytest.mark.parametrize("name", PAGES)
+def test_every_figure_and_benchmark_has_its_section_and_its_example(name):
     """And no other command."""
-    sections = re.findall(r"^## (\w+)$", page(PAGE), re.MULTILINE)
+    sections = re.findall(r"^## (\w+)$", page(name), re.MULTILINE)
 
-    assert set(FIGURES) == {name for name in sections if name.islower()}
-    assert set(FIGURES) == {text.split()[3] for text in EXAMPLES}
+    assert set(PAGES[name]) == {title for title in sections if title.islower()}
+    assert set(PAGES[name]) == {text.split()[3] for text in EXAMPLES[name]}
 
 
-@pytest.mark.parametrize("code", [text for _, text in fences(PAGE, "python")])
+@pytest.mark.parametrize("code", [text for _, text in fences("evaluation.md", "python")])
 def test_the_python_example_runs(code, capsys):
     """It prints accuracy and epsilon."""
-    exec(compile(code, PAGE, "exec"), {"__name__": "__main__"})
+    exec(compile(code, "evaluation.md", "exec"), {"__name__": "__main__"})
 
     assert "1.0 0.0\n" == capsys.readouterr().out

@@ -37,7 +37,7 @@ NAMES = ("DALLE_3", "DeepFloyd_I_XL_v1", "Midjourney_6", "SDXL_Base")
 )
 def test_the_papers_table_of_t2iscorescore_is_reproduced(evaluate, metric, rank, sep, delta, delta_raw, std):
     """Graph 164 is in no mean, but its pictures are in the deviation."""
-    found = evaluate(*ts2(metric, "paper"), "--skip-graph", 164)
+    found = evaluate(*ts2(metric, "released"), "--skip-graph", 164)
 
     expected = {"rank": rank, "sep": sep, "delta": delta, "delta_raw": delta_raw, "std": std}
     assert expected == pytest.approx({name: found[name] for name in expected}, rel=1e-5)
@@ -67,7 +67,7 @@ def test_the_current_codes_summary_is_reproduced(evaluate, metric, rank, sep, de
     ("version", "parts"),
     [
         (
-            "paper",
+            "released",
             [
                 (0.851465, 0.877712, 0.403134),
                 (0.707277, 0.818171, 0.208902),
@@ -86,7 +86,7 @@ def test_the_current_codes_summary_is_reproduced(evaluate, metric, rank, sep, de
 )
 def test_the_three_parts_of_the_data_have_their_own_means(evaluate, version, parts):
     """Synthetic errors, natural images and real errors, by the graph's id."""
-    skipped = ("--skip-graph", 164) if version == "paper" else ()
+    skipped = ("--skip-graph", 164) if version == "released" else ()
     found = evaluate(*ts2("instruct_blip_dsg", version), *skipped)["partitions"]
 
     assert ["synth", "nat", "real"] == list(found)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from scoregate.evaluation import BadColumn, ts2
-from scoregate.evaluation.ts2 import of_current, of_paper, separation
+from scoregate.evaluation.ts2 import of_current, of_released, separation
 
 # Graph 0 of the released data under blip1_dsg.
 NODES = {
@@ -20,7 +20,7 @@ NODES = {
 
 def test_the_papers_version_visits_level_0_twice():
     """So its walks have 10 and 8 pictures instead of 9 and 7."""
-    assert (0.893634, 0.888889, 0.333333) == pytest.approx(of_paper("0", NODES), abs=1e-6)
+    assert (0.893634, 0.888889, 0.333333) == pytest.approx(of_released("0", NODES), abs=1e-6)
 
 
 def test_the_current_version_takes_pairs_of_nodes():
@@ -37,14 +37,14 @@ def test_several_nodes_of_level_0_cross_in_the_papers_version():
     total = sum(count for count, _, _ in walks)
     expected = [sum(walk[0] * walk[at] for walk in walks) / total for at in (1, 2)]
 
-    assert expected == pytest.approx(of_paper("x", nodes)[1:])
+    assert expected == pytest.approx(of_released("x", nodes)[1:])
 
 
 def test_a_missing_score_is_counted_and_leaves_its_node_out_of_pairs_in_the_current_version():
     """The paper's version leaves out the picture alone."""
     scores = [1.0, 0.5, float("nan"), 0.0]
     nodes = ["0", "1", "1", "2"]
-    paper = ts2(scores, ["g"] * 4, nodes, "paper")
+    paper = ts2(scores, ["g"] * 4, nodes, "released")
     current = ts2(scores, ["g"] * 4, nodes, "current")
 
     assert (4, 1, 1) == (paper.images, paper.dropped, paper.graphs)
@@ -71,8 +71,8 @@ def test_constant_scores_of_a_graph_have_rank_0():
 
 def test_partitions_need_ids_that_are_numbers():
     """They are the ranges of the released data."""
-    assert {} == ts2([1, 0], ["a", "a"], ["0", "1"], "paper").partitions
-    assert ["real"] == list(ts2([1, 0], ["140", "140"], ["0", "1"], "paper").partitions)
+    assert {} == ts2([1, 0], ["a", "a"], ["0", "1"], "released").partitions
+    assert ["real"] == list(ts2([1, 0], ["140", "140"], ["0", "1"], "released").partitions)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_partitions_need_ids_that_are_numbers():
 def test_what_is_no_graph_is_refused(scores, graphs, nodes, skip, role):
     """Constant scores, a node without a number, an unknown graph, no level 0, and no score."""
     with pytest.raises(BadColumn) as caught:
-        ts2(scores, graphs, nodes, "paper", skip)
+        ts2(scores, graphs, nodes, "released", skip)
     assert role == caught.value.role
 
 

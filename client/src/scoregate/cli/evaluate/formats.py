@@ -17,7 +17,11 @@ ESCAPED = str.maketrans(
 
 def rendered(content: Mapping[str, Any], form: str) -> str:
     """Return the figures, with a row for each metric, and for each value of the column `--by`."""
-    heads, rows = tabular(content)
+    return laid_out(*tabular(content), form)
+
+
+def laid_out(heads: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> str:
+    """Return a table in a form of `FORMATS`, or as text."""
     if form == "csv":
         file = io.StringIO()
         csv.writer(file, lineterminator="\n").writerows([heads, *rows])

@@ -8,6 +8,7 @@ from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_
 if TYPE_CHECKING:
     from scoregate.evaluation import Table
 
+VERSIONS = ("released", "printed", "current")
 HELP = "a metric on graphs of pictures with known errors (T2IscoreScore): rank, separation, delta"
 
 
@@ -23,16 +24,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "node": "the node; its first digits say how many errors",
         },
     )
-    parser.add_argument(
-        "--version", choices=["paper", "current"], required=True, help="of the authors' definitions"
-    )
-    parser.add_argument(
-        "--skip-graph",
-        action="append",
-        default=[],
-        metavar="GRAPH",
-        help="leave it out of the means, not of std; may be given several times (the paper: 164)",
-    )
+    add_version(parser, required=True)
+
+
+def add_version(parser: argparse.ArgumentParser, **more: Any) -> None:
+    """Declare which of the authors' definitions to use, and the graphs to skip."""
+    what = "the code of the paper's tables (also: paper), its equations, or the code today"
+    parser.add_argument("--version", type=version, choices=VERSIONS, help=what, **more)
+    what = "leave it out of the means, not of std; may be given several times (the paper: 164)"
+    parser.add_argument("--skip-graph", action="append", metavar="GRAPH", help=what)
+
+
+def version(text: str) -> str:
+    return "released" if text == "paper" else text
 
 
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
@@ -41,7 +45,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
 
     scores = table.worth(arguments.metric, lower=arguments.lower_is_better)
     graphs, nodes = table.names(arguments.graph), table.names(arguments.node)
-    found = ts2(scores, graphs, nodes, arguments.version, arguments.skip_graph)
+    found = ts2(scores, graphs, nodes, arguments.version, arguments.skip_graph or ())
 
     def draw(axes: Any) -> None:
         parts: dict[str, Any] = {"all": vars(found)} | found.partitions

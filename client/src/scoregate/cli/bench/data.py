@@ -1,0 +1,179 @@
+"""A benchmark's data as a table: the user's copy, joined with scores from other files."""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scoregate.cli.records import Record, kind, opened
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
+    from scoregate.evaluation.arrays import Floats
+
+# Of a line of `scoregate batch` and no metric.
+OF_LINES = {"row", "image", "prompt", "sha256", "errors", "models", "options", "details", "warnings"}
+
+
+def add_data(parser: argparse.ArgumentParser, what: str) -> None:
+    """Declare the user's copy of the data, and the scores."""
+    parser.add_argument("data", type=Path, metavar="DATA", help=what)
+    add = parser.add_argument
+    what = "scores that DATA lacks: a result of `scoregate batch` or a table; may be given several times"
+    add("--scores", type=Path, action="append", default=[], metavar="FILE", help=what)
+    what = "a column of scores; may be given several times (default: all columns that can be)"
+    add("--metric", action="append", metavar="COLUMN", help=what)
+    what = "a metric whose lower scores are better; may be given several times"
+    add("--lower-is-better", action="append", default=[], metavar="COLUMN", help=what)
+
+
+def table_of(arguments: argparse.Namespace, *keys: tuple[str, str]) -> "Table":
+    """Return the rows of DATA, joined with all files of scores.  Raises `BadInput`."""
+    return with_scores(read(arguments.data), arguments, *keys)
+
+
+def with_scores(table: "Table", arguments: argparse.Namespace, *keys: tuple[str, str]) -> "Table":
+    """Return *table* joined with each file of scores by `joined`."""
+    for path in arguments.scores:
+        table = joined(table, read(path), keys)
+    return table
+
+
+def read(path: Path) -> "Table":
+    """Return the rows of a table, or of a `.json` with a list of objects or an object of them, flat."""
+    from scoregate.evaluation import BadInput
+    from scoregate.evaluation import read as read_table
+
+    if kind(path) != ".json":
+        table = read_table(path)
+        return replace(table, records=[Record(each.number, flat(each.values)) for each in table.records])
+    content = json_of(path)
+    entries = list(content.values()) if isinstance(content, Mapping) else content
+    if not (isinstance(entries, list) and entries and all(isinstance(each, Mapping) for each in entries)):
+        raise BadInput(f"{path}: neither a list of objects nor an object of them")
+    return of_rows(path, entries)
+
+
+def of_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> "Table":
+    """Return a table of *rows*; messages name *path*."""
+    from scoregate.evaluation import Table
+
+    return Table(path, [Record(number, each) for number, each in enumerate(rows, 1)])
+
+
+def json_of(path: Path) -> Any:
+    """Return the content of a JSON file, also of a `.json.gz`.  Raises `BadInput`."""
+    from scoregate.evaluation import BadInput
+
+    try:
+        with opened(path) as file:
+            return json.load(file)
+    except (ValueError, RecursionError, EOFError) as exc:
+        raise BadInput(f"{path}: not JSON ({exc})") from exc
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row without nesting: the scores and columns of a line of `scoregate batch` are its cells."""
+    from scoregate.evaluation.tables import NESTED
+
+    found = {name: value for name, value in values.items() if name not in NESTED}
+    for name in NESTED:
+        nested = values.get(name)
+        found |= nested if isinstance(nested, Mapping) else {}
+    return found
+
+
+def joined(data: "Table", scores: "Table", keys: Sequence[tuple[str, str]]) -> "Table":
+    """
+    Return the rows of *data* with the cells of *scores*, by the first key that both have, else by place.
+
+    Args:
+        keys: a column of the data and that of the scores, with the same values.
+
+    Raises:
+        BadInput: without a key the tables have different lengths, a key is there twice, or none is in both.
+    """
+    from scoregate.evaluation import BadInput
+
+    for ours, theirs in keys:
+        if not (ours in data.records[0].values and theirs in scores.records[0].values):
+            continue
+        found = dict(zip(scores.names(theirs), scores.records, strict=True))
+        if len(found) < len(scores.records):
+            raise BadInput(f"{scores.path}, column {theirs}: a value is there twice")
+        names = data.names(ours)
+        if not found.keys() & set(names):
+            raise BadInput(f"{scores.path}, column {theirs}: no value is one of {data.path}, column {ours}")
+        pairs = zip(data.records, map(found.get, names), strict=True)
+        return replace(data, records=[merged(a, b, {theirs}) if b else a for a, b in pairs])
+    if len(scores.records) != len(data.records):
+        known = " or ".join(theirs for _, theirs in keys)
+        raise BadInput(
+            f"{scores.path}: {len(scores.records)} rows for {len(data.records)} of {data.path}, "
+            f"and no column {known} to join them by"
+        )
+    every = zip(data.records, scores.records, strict=True)
+    return replace(data, records=[merged(a, b) for a, b in every])
+
+
+def merged(data: Record, scores: Record, key: set[str] = frozenset()) -> Record:  # type: ignore[assignment]
+    """Return a row with the cells of both.  Raises `BadInput` if they differ in a column that both have."""
+    from scoregate.evaluation import BadInput
+    from scoregate.evaluation.tables import listed, text
+
+    a, b = data.values, scores.values
+    for name in a.keys() & b.keys() - key - OF_LINES - {"lower_is_better"}:
+        if text(a[name]) != text(b[name]):
+            raise BadInput(
+                f"row {data.number}, column {name}: {a[name]!r} in the data, {b[name]!r} in the scores"
+            )
+    errors = {**(a.get("errors") or {}), **(b.get("errors") or {})}
+    lower = [*listed(a), *listed(b)]
+    return Record(data.number, {**b, **a, "errors": errors, "lower_is_better": lower})
+
+
+def metrics_of(arguments: argparse.Namespace, table: "Table", own: set[str]) -> list[str]:
+    """
+    Return the metrics that were named, else all columns of numbers that are not the benchmark's *own*.
+
+    Raises:
+        BadInput: there is none.
+    """
+    from scoregate.evaluation import BadInput
+
+    if arguments.metric:
+        return list(dict.fromkeys(arguments.metric))
+    names = dict.fromkeys(name for record in table.records for name in record.values)
+    found = [name for name in names if name not in own | OF_LINES and is_numeric(table, name)]
+    if not found:
+        raise BadInput(f"{table.path}: there is no column of scores; name a file by --scores")
+    return found
+
+
+def is_numeric(table: "Table", name: str) -> bool:
+    from scoregate.evaluation import BadInput
+
+    try:
+        cells = replace(table).numbers(name)
+    except BadInput:
+        return False
+    return bool((cells == cells).any())
+
+
+def worth(arguments: argparse.Namespace, table: "Table", metric: str) -> "Floats":
+    """Return the scores of *metric*, negated if lower ones are better; NaN where missing."""
+    return table.worth(metric, lower=metric in arguments.lower_is_better)
+
+
+@contextmanager
+def columns(path: Path, **roles: str) -> Iterator[None]:
+    """Raise `BadInput` with the file and the column for a `BadColumn`; *roles* are columns by its role."""
+    from scoregate.evaluation import BadColumn, BadInput
+
+    try:
+        yield
+    except BadColumn as exc:
+        raise BadInput(f"{path}, column {roles.get(exc.role, exc.role)}: {exc.why}") from exc

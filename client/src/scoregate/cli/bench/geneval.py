@@ -1,0 +1,139 @@
+"""`scoregate bench geneval`: GenEval's table of generators (Ghosh et al. 2023)."""
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scoregate.cli.bench.data import columns, read
+from scoregate.cli.evaluate.geneval import described, once
+from scoregate.cli.exits import UsageFault
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
+
+HELP = "GenEval: generators by task, their failures by kind, and agreement with people"
+RESULTS = "results.jsonl"  # in a generator's folder
+VERDICTS = ("correct", "geneval")  # of GenEval's own file, and of the metric
+# By the words of the released code's reasons; the first that fits a line.
+KINDS = {
+    "too many objects": re.compile(r"expected .+<\d+, found"),
+    "wrong color": re.compile(r"expected .+>=\d+, found .*; and"),
+    "too few objects": re.compile(r"expected .+>=\d+, found \d+$"),
+    "wrong position": re.compile(r"expected .+ target, found"),
+    "no object to be placed by": re.compile(r"no target for"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
+    what = f"a generator and its verdicts: a file, or a folder with {RESULTS}"
+    add("generators", nargs="+", type=generator, metavar="NAME=PATH", help=what)
+    add("--human", metavar="COLUMN", help="people's verdicts: adds the table `agreement`")
+    what = "scores whose threshold is tuned for each task, to compare with the verdicts; needs --human"
+    add("--clipscore", metavar="COLUMN", help=what)
+
+
+def generator(text: str) -> tuple[str, Path]:
+    """Return a name and its file."""
+    name, equals, path = text.partition("=")
+    if not (equals and name and path):
+        raise argparse.ArgumentTypeError("of the form NAME=PATH")
+    return name, Path(path)
+
+
+def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return generators by task, failures by kind, and the agreement with people."""
+    if arguments.clipscore and not arguments.human:
+        raise UsageFault("--clipscore is compared with people's verdicts, so it needs --human")
+    if len(dict(arguments.generators)) < len(arguments.generators):
+        raise UsageFault("two generators have one name")
+    found = {name: table_of(path) for name, path in arguments.generators}
+    content = {
+        "generators": [summary(name, table) for name, table in found.items()],
+        "failures": failures(found),
+    }
+    return content | ({"agreement": agreement(arguments, found)} if arguments.human else {})
+
+
+def table_of(path: Path) -> "Table":
+    table = read(path / RESULTS if path.is_dir() else path)
+    described(table)
+    once(table)
+    return table
+
+
+def verdicts(table: "Table", *more: Any) -> list[Any]:
+    """Return tag, prompt, verdict and *more* of the rows that have all."""
+    from scoregate.evaluation.tables import held
+
+    known = (name for name in VERDICTS if any(held(record.values, name) for record in table.records))
+    column = next(known, VERDICTS[0])
+    return table.complete(table.texts("tag"), table.texts("prompt"), table.labels(column), *more)
+
+
+def summary(name: str, table: "Table") -> dict[str, Any]:
+    """Return a generator's row."""
+    from scoregate.evaluation import geneval
+
+    with columns(table.path):
+        found = geneval(*verdicts(table))
+    row = {"generator": name, "mean": found.tasks, "overall": found.overall}
+    row |= {"images_correct": found.images_correct, "prompts_correct": found.prompts_correct}
+    return row | {"images": found.images, "prompts": found.prompts, "dropped": table.dropped}
+
+
+def failures(tables: "dict[str, Table]") -> list[dict[str, Any]]:
+    """Return a row for each kind, with the generators' shares of pictures that fail by it."""
+    shares: dict[str, dict[str, float]] = {kind: {} for kind in (*KINDS, "other")}
+    for name, table in tables.items():
+        counts: Counter[str] = Counter()
+        for record in table.records:
+            counts.update({kind_of(line) for line in reason(record.values).splitlines()})
+        for kind, of_kind in shares.items():
+            of_kind[name] = counts[kind] / len(table.records)
+    return [{"failure": kind, "mean": each} for kind, each in shares.items() if any(each.values())]
+
+
+def reason(values: Mapping[str, Any]) -> str:
+    """Return the lines that say why a picture fails, also of a line of `scoregate batch --explain`."""
+    details = values.get("details") or {}
+    return str(values.get("reason") or details.get("geneval", {}).get("reason") or "")
+
+
+def kind_of(line: str) -> str:
+    return next((kind for kind, words in KINDS.items() if words.match(line)), "other")
+
+
+def agreement(arguments: argparse.Namespace, tables: "dict[str, Table]") -> list[dict[str, Any]]:
+    """Return the agreement with people over all generators, for each task and all of them."""
+    import numpy as np
+
+    from scoregate.evaluation.geneval import TASKS, agreed, tuned
+
+    rows: list[list[Any]] = [[], [], [], []]
+    for table in tables.values():
+        more = [table.labels(arguments.human)]
+        more += [table.numbers(arguments.clipscore)] if arguments.clipscore else []
+        tags, _, *values = verdicts(table, *more)
+        for column, each in zip(rows, [tags, *values], strict=False):
+            column.extend(each)
+    tags, verdict, human, score = (np.array(column) for column in rows)
+    masks = {task: tags == task for task in TASKS if (tags == task).any()}
+    passed, thresholds = np.zeros(len(tags)), {}
+    if arguments.clipscore:
+        for task, rows_of in masks.items():
+            thresholds[task] = tuned(score[rows_of], human[rows_of])
+            passed[rows_of] = score[rows_of] >= thresholds[task]
+    found = []
+    for task, chosen in {**masks, "all": np.full(len(tags), True)}.items():
+        row = {"task": task, "images": int(chosen.sum()), "geneval": agreed(verdict[chosen], human[chosen])}
+        if arguments.clipscore:
+            threshold = thresholds.get(task)
+            row["threshold"] = threshold if threshold not in (None, np.inf) else None
+            row["clipscore"] = agreed(passed[chosen], human[chosen])
+        found.append(row)
+    return found

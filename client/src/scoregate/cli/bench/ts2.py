@@ -1,0 +1,51 @@
+"""`scoregate bench ts2`: T2IscoreScore (Saxon et al. 2024)."""
+
+import argparse
+from typing import Any
+
+from scoregate.cli.bench.data import add_data, columns, metrics_of, table_of, worth
+from scoregate.cli.evaluate.ts2 import add_version
+
+HELP = "T2IscoreScore: rank, separation and delta of metrics, by subset"
+OWN = {"id", "image_id", "target_prompt", "file_name", "image_source", "rank"}  # no metrics
+SKIPPED = ("164",)  # by the paper's tables
+FIGURES = ("rank", "sep", "delta", "delta_raw")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data(parser, "metadata.csv: id, rank; or a file that has these and scores")
+    add_version(parser, default="released")
+    what = "mean time of a picture, for the table; may be given several times"
+    parser.add_argument("--seconds", action="append", type=seconds, default=[], metavar="METRIC=S", help=what)
+
+
+def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return a table with a row for each metric."""
+    from scoregate.evaluation import ts2
+
+    table = table_of(arguments, ("file_name", "file_name"), ("file_name", "image"))
+    graphs, nodes = table.names("id"), table.names("rank")
+    skip = arguments.skip_graph or (SKIPPED if arguments.version == "released" else ())
+    skip = [name for name in skip if arguments.skip_graph or name in graphs]
+    times = dict(arguments.seconds)
+    rows = []
+    for metric in metrics_of(arguments, table, OWN):
+        with columns(table.path, metric=metric, graph="id", node="rank"):
+            found = ts2(worth(arguments, table, metric), graphs, nodes, arguments.version, skip)
+        parts = {"all": vars(found)} | found.partitions
+        rows.append(
+            {"metric": metric}
+            | {figure: {part: values[figure] for part, values in parts.items()} for figure in FIGURES}
+            | {"std": found.std, "graphs": found.graphs, "images": found.images, "dropped": found.dropped}
+            | {"seconds": times.get(metric)}
+        )
+    return {"version": arguments.version, "skipped": [*skip], "metrics": rows}
+
+
+def seconds(text: str) -> tuple[str, float]:
+    """Return a metric and its time."""
+    name, equals, value = text.rpartition("=")
+    if not (equals and name):
+        raise argparse.ArgumentTypeError("of the form METRIC=SECONDS")
+    return name, float(value)

@@ -1,0 +1,119 @@
+"""`scoregate bench geneval`: generators by task, kinds of failure, and agreement with people."""
+
+import pytest
+
+from scoregate.evaluation.geneval import TASKS
+from service.metrics.objects.checks import verdict
+from service.metrics.objects.detected import DetectedObject
+from service.metrics.objects.tasks import Task
+
+
+def rows(correct, reason=""):
+    """A row for each task, with people's verdict: all are correct but that of `position`."""
+    return [
+        {
+            "filename": f"{task}.png",
+            "tag": task,
+            "prompt": task,
+            "correct": correct,
+            "reason": reason,
+            "human": task != "position",
+            "clip": place / 10,
+        }
+        for place, task in enumerate(TASKS)
+    ]
+
+
+def test_generators_are_compared_by_task(bench, written, tmp_path):
+    """A folder holds GenEval's own file."""
+    (tmp_path / "b").mkdir()
+    written(
+        rows(False, "expected bench>=1, found 0\nexpected red cup>=1, found 0 red; and 1 blue"),
+        "b/results.jsonl",
+    )
+    found = bench("geneval", f"a={written(rows(True), 'a.jsonl')}", f"b={tmp_path / 'b'}")
+
+    assert [("a", 1, 1, 6), ("b", 0, 0, 6)] == [
+        (row["generator"], row["overall"], row["images_correct"], row["prompts"])
+        for row in found["generators"]
+    ]
+    assert dict.fromkeys(TASKS, 1) == found["generators"][0]["mean"]
+    assert [("wrong color", {"a": 0, "b": 1}), ("too few objects", {"a": 0, "b": 1})] == [
+        (row["failure"], row["mean"]) for row in found["failures"]
+    ]
+
+
+def test_a_result_of_batch_is_a_generators_verdicts(bench, written):
+    """With the reasons that --explain keeps."""
+    lines = [
+        {
+            "row": place,
+            "scores": {"geneval": 0.0},
+            "errors": {},
+            "columns": {"tag": row["tag"], "prompt": row["prompt"]},
+            "details": {"geneval": {"reason": "no target for cup to be left of"}},
+        }
+        for place, row in enumerate(rows(False))
+    ]
+    found = bench("geneval", f"a={written(lines)}")
+
+    assert 0 == found["generators"][0]["overall"]
+    assert [{"failure": "no object to be placed by", "mean": {"a": 1}}] == found["failures"]
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "boxes", "kind"),
+    [
+        ([{"class": "cup", "count": 1}], [{"class": "cup", "count": 2}], [0, 30], "too many objects"),
+        ([{"class": "cup", "count": 3}], [], [0], "too few objects"),
+        ([{"class": "cup", "count": 1, "color": "red"}], [], [0], "wrong color"),
+        (
+            [{"class": "cup", "count": 1}, {"class": "cup", "count": 1, "position": ["left of", 0]}],
+            [],
+            [0],
+            "wrong position",
+        ),
+        (
+            [{"class": "dog", "count": 1}, {"class": "cup", "count": 1, "position": ["left of", 0]}],
+            [],
+            [0],
+            "no object to be placed by",
+        ),
+    ],
+)
+def test_every_reason_of_the_metric_has_its_kind(include, exclude, boxes, kind):
+    """Of the words that the service writes."""
+    from scoregate.cli.bench.geneval import kind_of
+
+    objects = {"cup": [DetectedObject("cup", 0.9, (at, 0, at + 10, 10), "blue") for at in boxes]}
+    task = Task.model_validate({"tag": "counting", "include": include, "exclude": exclude})
+
+    assert kind in {kind_of(line) for line in verdict(task, objects, "released").reason.splitlines()}
+
+
+def test_a_threshold_is_tuned_for_each_task(bench, written):
+    """GenEval agrees in five of six, CLIPScore with its own thresholds in all."""
+    found = bench("geneval", f"a={written(rows(True))}", "--human", "human", "--clipscore", "clip")[
+        "agreement"
+    ]
+
+    by_task = {row["task"]: row for row in found}
+    assert [*TASKS, "all"] == list(by_task)
+    assert (5 / 6, 0.0) == tuple(by_task["all"]["geneval"].values())
+    assert (1.0, 1.0) == tuple(by_task["all"]["clipscore"].values())
+    assert (None, 0.3, None) == tuple(by_task[task]["threshold"] for task in ("position", "colors", "all"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["a={0}", "a={0}"], "two generators have one name"),
+        (["a={0}", "--clipscore", "clip"], "needs --human"),
+        (["a={0}", "--human", "nobody"], "no column nobody"),
+    ],
+)
+def test_a_comparison_that_cannot_be_made_is_refused(refused, written, arguments, line):
+    """With one line."""
+    file = written(rows(True))
+
+    assert line in refused("bench", "geneval", *(each.format(file) for each in arguments))

@@ -1,0 +1,117 @@
+"""`scoregate bench ts2` on the released data, and how scores are joined with a benchmark's data."""
+
+import pytest
+
+from scoregate.cli.main import main
+from tests.unit.client.evaluation.conftest import RELEASED
+
+ROWS = [
+    {"id": graph, "rank": node, "file_name": f"{graph}-{node}.png"}
+    for graph in (0, 120)
+    for node in ("0", "1a", "1b", "2")
+]
+SCORES = [{"file_name": row["file_name"], "m": 8 - place} for place, row in enumerate(ROWS)]
+
+
+def test_the_released_scores_give_the_papers_table(bench):
+    """One row for each metric, with the time that was given."""
+    metrics = ("--metric", "alignscore", "--metric", "blip1_dsg", "--seconds", "blip1_dsg=1.5")
+    first, second = bench("ts2", RELEASED / "t2iscorescore.csv.gz", *metrics)["metrics"]
+
+    assert (0.739016, 0.928342, 0.95623) == pytest.approx(
+        [first[name]["all"] for name in ("rank", "sep", "delta")], rel=1e-5
+    )
+    assert (0.775883, 0.702392, 0.625567) == pytest.approx(
+        [first["rank"][part] for part in ("synth", "nat", "real")], abs=6e-7
+    )
+    assert 1.03668 == pytest.approx(second["delta"]["all"], rel=1e-5)
+    assert (None, 1.5) == (first["seconds"], second["seconds"])
+    assert (164, 2840) == (first["graphs"], first["images"])
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        SCORES[::-1],
+        [{"m": row["m"]} for row in SCORES],
+        [{"id": str(data["id"]), "m": row["m"]} for data, row in zip(ROWS, SCORES, strict=True)],
+        [
+            {"row": 7, "image": row["file_name"], "prompt": "", "scores": {"m": row["m"]}, "errors": {}}
+            for row in SCORES
+        ],
+    ],
+    ids=["by key", "by place", "by place, with an equal column", "of batch"],
+)
+def test_scores_are_joined_by_key_or_by_place(bench, written, scores):
+    """The ranks of all are perfect, since every score falls."""
+    data, file = written(ROWS, "data.csv"), written(scores, "scores.jsonl")
+
+    [row] = bench("ts2", data, "--scores", file)["metrics"]
+
+    assert ("m", 1.0, 8) == (row["metric"], row["sep"]["all"], row["images"])
+    assert {"all", "synth", "nat"} == set(row["rank"])
+
+
+def test_a_metric_whose_lower_scores_are_better_is_turned(bench, written):
+    """By name, or by a result of `scoregate batch`."""
+    data = written(
+        [row | {"m": -score["m"], "n": score["m"]} for row, score in zip(ROWS, SCORES, strict=True)]
+    )
+
+    turned, plain = bench("ts2", data, "--lower-is-better", "m")["metrics"]
+
+    assert turned["rank"] == plain["rank"]
+    assert turned["rank"]["all"] > 0
+
+
+def test_a_picture_without_a_score_is_counted(bench, written):
+    """It is not 0."""
+    [row] = bench("ts2", written(ROWS, "data.csv"), "--scores", written(SCORES[1:], "s.jsonl"))["metrics"]
+
+    assert (8, 1) == (row["images"], row["dropped"])
+
+
+@pytest.mark.parametrize(
+    ("scores", "line"),
+    [
+        ([{"m": 1}], "1 rows for 8 of"),
+        ([*SCORES, SCORES[0]], "column file_name: a value is there twice"),
+        ([{"file_name": "other.png", "m": 1}], "no value is one of"),
+        (
+            [{"m": place, "rank": "3"} for place in range(8)],
+            "row 1, column rank: '0' in the data, '3' in the",
+        ),
+        ([{"file_name": row["file_name"], "m": "x"} for row in ROWS], "there is no column of scores"),
+    ],
+)
+def test_scores_that_do_not_fit_the_data_are_refused(refused, written, scores, line):
+    """With one line, and never joined by luck."""
+    data, file = written(ROWS, "data.csv"), written(scores, "scores.jsonl")
+
+    assert line in refused("bench", "ts2", data, "--scores", file)
+
+
+def test_printed_walks_have_plain_means():
+    """Two walks: 0, 1a, 2 and 0, 1b, 2, of neighbours that are apart by 0.2 and 0.6, or 0.1 and 0.7."""
+    from scoregate.evaluation.ts2 import of_printed
+
+    nodes = {"0": [1.0], "1a": [0.8, 0.8], "1b": [0.9], "2": [0.2]}
+    import numpy as np
+
+    rank, sep, delta = of_printed("g", {name: np.array(each) for name, each in nodes.items()})
+
+    assert (1.0, 1.0, 0.4) == pytest.approx((rank, sep, delta))
+
+
+@pytest.mark.parametrize(
+    ("form", "line"),
+    [("csv", "m,1.0,"), ("markdown", "| m | 1.0000 |"), ("latex", "m & 1.0000 &"), (None, "METRIC")],
+)
+def test_a_table_is_printed_in_each_form(capsys, written, form, line):
+    """The one that is named, without the facts."""
+    data = written([row | score for row, score in zip(ROWS, SCORES, strict=True)])
+    more = ["--format", form] if form else []
+
+    assert 0 == main(["bench", "ts2", data, "--version", "current", "--table", "metrics", *more])
+
+    assert line in capsys.readouterr().out
