@@ -1,7 +1,8 @@
 """An animation or a video as its frames, each of which is an image."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import PIL.Image
@@ -16,9 +17,9 @@ from models.images.lazily import lazily
 
 class FrameStack(Image):
     """
-    A file of several frames, decoded as one strip: one frame below the other.
+    A file of several frames, decoded in one pass.
 
-    All frames share the strip.  Its release also drops objects made from frames.
+    Its release drops all frames, and the objects made from them.
     """
 
     @lazily
@@ -32,8 +33,14 @@ class FrameStack(Image):
             raise ImageError(f"the {self.header.format} file has only {self.header.frames} frames")
         return Frame(self, number)
 
-    def _decoded(self) -> PIL.Image.Image:
-        return decode_film(self.encoded, self.header.format)
+    def keep(self, numbers: Sequence[int]) -> None:
+        """Decode only these frames from now on, which are in ascending order; all by default."""
+        self.header = self.header.keeping(numbers)
+
+    def _decoded(self) -> dict[int, PIL.Image.Image]:
+        decoded = decode_film(self.encoded, self.header)
+        frames = zip(self.header.kept, decoded, strict=True)
+        return {number: turned(frame, self.orientation) for number, frame in frames}
 
 
 class Frame(Image):
@@ -66,14 +73,9 @@ class Frame(Image):
     @property
     def rgb(self) -> PIL.Image.Image:
         """The RGB pixels.  Raises `ImageError`."""
-        rgb: PIL.Image.Image = self._film.once(self._number, self._cut)
+        rgb: PIL.Image.Image = self._film.once(self._number, itemgetter(self._number))
         return rgb
 
     def once(self, key: Any, make: Callable[[PIL.Image.Image], Any]) -> Any:
         """Return the result of *make* on the pixels, cached in the film."""
-        return self._film.once((self._number, key), lambda strip: make(self._cut(strip)))
-
-    def _cut(self, strip: PIL.Image.Image) -> PIL.Image.Image:
-        height = strip.height // self._film.header.frames
-        frame = strip.crop((0, height * self._number, strip.width, height * (self._number + 1)))
-        return turned(frame, self._film.orientation)
+        return self._film.once((self._number, key), lambda frames: make(frames[self._number]))

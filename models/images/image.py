@@ -43,7 +43,7 @@ class Image:
     def __init__(self, encoded: bytes, digest: str = "", orientation: int = 1) -> None:
         self._encoded, self.orientation = encoded, orientation
         self.digest = digest or hashlib.sha256(encoded).hexdigest()
-        self._rgb: PIL.Image.Image | None = None
+        self._rgb: Any = None
         self._broken = ""  # the reason if decoding failed
         self._time = DecodeTime()
         self._made: dict[Any, Any] = {}
@@ -113,9 +113,10 @@ class Image:
     def rgb(self) -> PIL.Image.Image:
         """The RGB pixels, see `decode`.  Raises `ImageError`; a broken image is decoded only once."""
         with self._in_use():
-            return self._pixels()
+            pixels: PIL.Image.Image = self._pixels()
+            return pixels
 
-    def once(self, key: Any, make: Callable[[PIL.Image.Image], Any]) -> Any:
+    def once(self, key: Any, make: Callable[[Any], Any]) -> Any:
         """Return `make(pixels)`, computed once per *key* and kept with the pixels."""
         with self._in_use():
             if key not in self._made:
@@ -134,7 +135,7 @@ class Image:
         dropped = self._drop()
         return dropped[1] if dropped else None
 
-    def _pixels(self) -> PIL.Image.Image:
+    def _pixels(self) -> Any:
         if self._broken:
             raise ImageError(self._broken)
         if self._rgb is None:
@@ -148,7 +149,8 @@ class Image:
                 self._time = DecodeTime(began, monotonic() - began)
         return self._rgb
 
-    def _decoded(self) -> PIL.Image.Image:
+    def _decoded(self) -> Any:
+        """Return the RGB picture; a film returns those of its frames."""
         return turned(decode(self.encoded), self.orientation)
 
     @contextmanager

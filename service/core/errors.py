@@ -20,6 +20,7 @@ Everything that can go wrong, as one tree.  Each class carries its HTTP status a
     |   + NotBase64                     422 not_base64
     |   + ImageUndecodable              422 image_undecodable
     |   + ImageTooLarge                 422 image_too_large
+    |   + NoFrames                      422 no_frames
     |   + UrlNotAllowed                 422 url_not_allowed
     |   + UrlFailed                     422 url_failed
     | + NoQuestions                     422 no_questions        (a metric's error, in a 200)
@@ -162,6 +163,12 @@ class ImageTooLarge(BadImage):
     """The image has more pixels or bytes than the limit, according to its header."""
 
     code, title = "image_too_large", "Image too large"
+
+
+class NoFrames(BadImage):
+    """No frame of the item's video is between `start` and `end`."""
+
+    code, title = "no_frames", "No frames"
 
 
 class UrlNotAllowed(BadImage):

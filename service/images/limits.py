@@ -1,5 +1,7 @@
 """Limits of an image file: bytes, format, pixels and memory, checked as it is opened."""
 
+from collections.abc import Sequence
+
 from models.images.formats.contract import Header
 from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
@@ -9,8 +11,10 @@ from service.core.settings.sections import Images
 from service.images.sources import Source
 
 
-def opened(source: Source, limits: Images, kind: type[Image], orient: Orient) -> Image | BadImage:
-    """Return the image in *source* as *kind*, its header read, or the error."""
+def opened(
+    source: Source, limits: Images, kind: type[Image], orient: Orient, kept: Sequence[int]
+) -> Image | BadImage:
+    """Return the image in *source* as *kind*, its header read, or the error; of a film, *kept* frames."""
     try:
         encoded = source.read(limits.max_bytes)
         if not encoded:
@@ -18,6 +22,8 @@ def opened(source: Source, limits: Images, kind: type[Image], orient: Orient) ->
         image = kind(encoded)
         if image.header.format not in limits.formats:
             raise ImageUndecodable("the bytes are no image of a supported format")
+        if isinstance(image, FrameStack):
+            image.keep(kept)
         check(image.header, limits, kind)
         upright = image.upright()  # reads the EXIF orientation here, not on the event loop
         return upright if orient == "exif" else image
@@ -33,10 +39,15 @@ def check(header: Header, limits: Images, kind: type[Image]) -> None:
     size = f"{width}x{height} pixels"
     if header.frames:
         if not issubclass(kind, FrameStack):
-            raise ImageUndecodable("a video; choose how its frames are scored with options.METRIC.frames")
-        size = f"{header.frames} frames of {size}"
-    pixels = width * height * max(1, header.frames)
-    if pixels > limits.max_pixels or max(width, height) > limits.max_side:
+            raise ImageUndecodable("a video in place of a still picture; fps or start makes it one of frames")
+        size = f"{len(header.kept)} frames of {size}"
+        most = limits.max_film_pixels // (width * height)
+        if header.kept and header.kept[-1] >= most:
+            raise ImageTooLarge(
+                f"frame {header.kept[-1]} of {width}x{height} pixels is decoded with all before it; "
+                f"at most {most} frames of that size; set an end"
+            )
+    if width * height > limits.max_pixels or max(width, height) > limits.max_side:
         raise ImageTooLarge(f"{size}; at most {limits.max_pixels} in all and {limits.max_side} on a side")
     if header.memory > limits.decoded_budget_mb * 2**20:
         raise ImageTooLarge(

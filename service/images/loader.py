@@ -6,7 +6,7 @@ decoding.  Headers are read and pixels decoded on threads of each lane.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 
@@ -22,12 +22,13 @@ from service.core.settings.sections import Images
 from service.images.byte_budget import ByteBudget
 from service.images.limits import again, opened
 from service.images.pixels import PixelBudget
-from service.images.sources import Base64, Encoded, Source, Url
+from service.images.sources import Base64, Encoded, Source, Url, is_video
 from service.images.urls.fetcher import LARGEST_HELD, Fetcher
 from service.serving.context import Context
 
 SMALL = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
 COUNTED = 32  # files whose frames are counted at the same time
+ONE_FRAME = (0.0, 0.0)  # times of a film that cannot be opened
 
 
 class ImageRef:
@@ -42,8 +43,10 @@ class ImageRef:
         image: the opened image or the error; None before opening, and after the bytes of a URL are dropped.
         opened: holds the bytes, see `ImageLoader.read`.
         decodable: holds memory for the pixels, see `ImageLoader.open`.
+        video: the file begins like a video, or its URL ends like one.
         film: the same file as a frame stack; None for a still image, and before frames are counted.
-        frames: the number of frames of a film.
+        times: of a film, when each frame appears, in seconds, and when the last one ends.
+        kept: numbers of the frames of a film that are decoded.
     """
 
     def __init__(self, source: Source, kind: type[Image] = Image, orient: Orient | None = None) -> None:
@@ -51,8 +54,16 @@ class ImageRef:
         self.image: Image | BadImage | None = None
         self.opened: Shared[Image] = Shared()
         self.decodable: Shared[Image] = Shared()
+        self.video = is_video(source)
         self.film: ImageRef | None = None
-        self.frames = 0
+        self.times: Sequence[float] = ()
+        self.kept: Sequence[int] = ()
+
+    def keep(self, numbers: Collection[int]) -> None:
+        """Decode only these frames of a film."""
+        self.kept = sorted(numbers)
+        if isinstance(self.image, FrameStack):
+            self.image.keep(self.kept)
 
     def forget(self) -> None:
         """Drop an opened image; an error is kept."""
@@ -125,7 +136,7 @@ class ImageLoader:
             yield image
 
     async def _opened(self, source: Source, ref: ImageRef, lane: str) -> Image | BadImage:
-        arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient
+        arguments = source, self._limits, ref.kind, ref.orient or self._limits.orient, ref.kept
         if source.size <= SMALL:  # faster than the way to a thread and back
             return opened(*arguments)
         return await self._decoders[lane].run(opened, *arguments)
@@ -168,13 +179,13 @@ class ImageLoader:
         film = ImageRef(ref.source, FrameStack, ref.orient)
         try:
             async with asyncio.timeout_at(context.deadline), self.read(film, context) as image:
-                film.frames = image.header.frames
+                film.times = image.header.times
         except (TimeoutError, MemoryFull):  # scoring will raise it again
             return
         except BadImage:  # raised again when it is opened
-            film.frames = 1
+            film.times = ONE_FRAME
         ref.source = film.source
-        if film.frames:
+        if film.times:
             ref.film = film
         elif isinstance(film.image, FrameStack):  # need not be read again
             ref.image = Image.over(film.image)

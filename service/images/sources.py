@@ -2,14 +2,19 @@
 
 import binascii
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import pybase64
 
+from models.images.formats.mp4 import MP4
 from service.core.errors import ImageTooLarge, NotBase64, UrlNotAllowed
 
 MAX_HEAD = 256  # characters of a data: URI before its data, including padding
 MAX_HINT = 4096  # characters of a text that gets a hint
+HEAD_CHARACTERS = 16  # of base64: the twelve bytes that name the brand of an MP4
+VIDEO_PATH = re.compile(r"\.(mp4|m4v)$", re.IGNORECASE)
 URL = re.compile(r"https?://", re.IGNORECASE)
 PATH = re.compile(r"^(file:|/|~/|\.{1,2}/|[A-Za-z]:\\)|\.\w{3,4}$")
 
@@ -71,6 +76,20 @@ class Url:
 
 
 Source = Encoded | Base64 | Url
+
+
+def is_video(source: Source) -> bool:
+    """Return True for an MP4 by its first bytes, or by the path of its URL."""
+    match source:
+        case Url():
+            return VIDEO_PATH.search(urlsplit(source.url).path) is not None
+        case Encoded():
+            return MP4.begins(source.data)
+        case Base64():
+            start = source.text.find(",", 0, MAX_HEAD) + 1 if source.text.startswith("data:") else 0
+            with suppress(binascii.Error, ValueError):
+                return MP4.begins(pybase64.b64decode(source.text[start : start + HEAD_CHARACTERS]))
+    return False
 
 
 def unbase64(text: str) -> bytes:

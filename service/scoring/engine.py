@@ -23,7 +23,7 @@ from service.questions.writer import QuestionWriter
 from service.scoring.asking import Asker
 from service.scoring.catalog import MetricCatalog
 from service.scoring.folding import folded
-from service.scoring.frames import ItemPlan, MetricInput, check_used
+from service.scoring.frames import ItemPlan, MetricInput, check_used, keep_used
 from service.scoring.inputs import broken, loaded
 from service.scoring.items import UnopenedItem
 from service.scoring.metric_scorer import MetricScorer, error_of
@@ -96,11 +96,10 @@ class Engine:
         with one_caller(context.caller):
             # Admitted before any picture is opened, so that a full service fetches and opens none.
             plans, work = self._admitted(items, metrics, context)
-            animated = dict.fromkeys(image for plan in plans if plan.animated for image in plan.item.frames)
-            if await self._images.count_frames(
-                animated, context
-            ):  # then admitted again, with the work of all frames
-                plans, work = self._admitted(items, metrics, context)
+            films = dict.fromkeys(image for plan in plans for image in plan.films)
+            if await self._images.count_frames(films, context):
+                plans, work = self._admitted(items, metrics, context)  # again, with the work of all frames
+                keep_used(plans)
             context.charge(len(items) * len(metrics))
             with work:
                 while True:

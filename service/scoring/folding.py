@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from models.images.grid import side
-from service.core.errors import ImageTooLarge, ScoregateError
+from service.core.errors import BadImage, ScoregateError
 from service.metrics.common.contract import Score
-from service.scoring.frames import Inputs, ItemPlan, MetricInput
+from service.scoring.frames import FrameRef, Inputs, ItemPlan, MetricInput
 from service.scoring.report import MetricResult
 from service.serving.context import WORST_FIRST
 
@@ -21,7 +21,7 @@ def folded(plan: ItemPlan, results: Results) -> dict[str, MetricResult]:
 
 def one(metric: str, inputs: Inputs, results: Results) -> MetricResult:
     """Return the result of one metric: the mean over its frames, or the score of its grid."""
-    if isinstance(inputs, ImageTooLarge):
+    if isinstance(inputs, BadImage):
         return inputs
     of_inputs = [results[input][metric] for input in inputs]
     first = inputs[0]
@@ -29,7 +29,7 @@ def one(metric: str, inputs: Inputs, results: Results) -> MetricResult:
         return of_inputs[0]
     if len(first.frames) > 1:
         return of_grid(of_inputs[0], len(first.frames), first.given)
-    return mean(of_inputs, [frame.place for input in inputs for frame in input.frames], first.given)
+    return mean(of_inputs, [frame for input in inputs for frame in input.frames], first.given)
 
 
 def of_grid(result: MetricResult, used: int, given: int) -> MetricResult:
@@ -40,14 +40,17 @@ def of_grid(result: MetricResult, used: int, given: int) -> MetricResult:
     return replace(result, details=details)
 
 
-def mean(results: Sequence[MetricResult], places: Sequence[str], given: int) -> MetricResult:
+def mean(results: Sequence[MetricResult], frames: Sequence[FrameRef], given: int) -> MetricResult:
     """Return the mean of all frames' scores; if a frame failed, its error, which names the frame."""
-    for result, place in zip(results, places, strict=True):
+    for result, frame in zip(results, frames, strict=True):
         if isinstance(result, ScoregateError):
-            return result.of_part(place)
+            return result.of_part(frame.place)
     scores = [result for result in results if isinstance(result, Score)]
     details: dict[str, Any] = {
-        "frames": [score.details for score in scores],
+        "frames": [
+            {"score": score.value, **frame.of_film, **score.details}
+            for score, frame in zip(scores, frames, strict=True)
+        ],
         "frames_used": len(scores),
         "frames_given": given,
     }

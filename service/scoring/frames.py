@@ -3,10 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from service.core.errors import Fault, ImageTooLarge, Invalid
-from service.images.loader import ImageRef
+from service.core.errors import BadImage, Fault, ImageTooLarge, Invalid, NoFrames
+from service.images.loader import ONE_FRAME, ImageRef
 from service.metrics.common.contract import MAX_FRAMES, REFERENCES, SOURCE, Metric, MetricOptions
+from service.scoring.clip import WHOLE
 from service.scoring.items import UnopenedItem
+
+VIDEO_FRAMES = 16  # of a video, if the request sets neither a rate nor a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,11 @@ class FrameRef:
     image: ImageRef
     number: int | None = None
     place: str = ""
+
+    @property
+    def of_film(self) -> dict[str, float]:
+        """The number and the time of a frame, for details; empty for a still image."""
+        return {} if self.number is None else {"frame": self.number, "time_s": self.image.times[self.number]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,8 @@ class MetricInput:
         return self.references if self.source is None else (*self.references, self.source)
 
 
-Inputs = Sequence[MetricInput] | ImageTooLarge
-"""The inputs of one metric for an item; an error if the item has too many frames."""
+Inputs = Sequence[MetricInput] | BadImage
+"""The inputs of one metric for an item; an error if the item has too many frames, or none."""
 
 
 class ItemPlan:
@@ -79,29 +87,49 @@ class ItemPlan:
         }
         self.work: dict[MetricInput, dict[str, MetricOptions]] = {}
         for name, inputs in self.inputs.items():
-            if not isinstance(inputs, ImageTooLarge):
+            if not isinstance(inputs, BadImage):
                 for input in inputs:
                     self.work.setdefault(input, {})[name] = options[name]
 
     @property
-    def animated(self) -> bool:
-        """True if some metric scores an animation frame by frame."""
-        return any(map(animated, self.options.values()))
+    def films(self) -> list[ImageRef]:
+        """The images of which some metric scores each frame, if they have several."""
+        every = any(animated(self.item, options) for options in self.options.values())
+        return [image for image in self.item.frames if every or image.video]
 
 
-def animated(options: MetricOptions) -> bool:
-    """Return True if an animation counts as its frames: the request sets `frames` or `samples`."""
-    return not options.model_fields_set.isdisjoint(MetricOptions.model_fields)
+def keep_used(plans: Sequence[ItemPlan]) -> None:
+    """Decode of each film only the frames that some metric scores."""
+    used: dict[ImageRef, set[int]] = {}
+    for plan in plans:
+        for input in plan.work:
+            for frame in input.frames:
+                if frame.number is not None:
+                    used.setdefault(frame.image, set()).add(frame.number)
+    for film, numbers in used.items():
+        film.keep(numbers)
+
+
+def animated(item: UnopenedItem, options: MetricOptions) -> bool:
+    """Return True if an animation counts as its frames: the request sets how they are taken or folded."""
+    return item.clip != WHOLE or not options.model_fields_set.isdisjoint(MetricOptions.model_fields)
 
 
 def inputs_of(item: UnopenedItem, metric: str, options: MetricOptions, uses: Collection[str]) -> Inputs:
     """Return the inputs of *metric* for *item* with *options*, with the other images that it *uses*."""
-    frames = frames_of(item, animated(options))
-    given = len(frames)
-    if options.samples is None and given > MAX_FRAMES:
+    every = animated(item, options)
+    given = sum(len(film.times) - 1 if film else 1 for film in (film_of(each, every) for each in item.frames))
+    frames = frames_of(item, every)
+    samples = options.samples
+    if samples is None and item.clip.fps is None and any(image.video for image in item.frames):
+        samples = VIDEO_FRAMES
+    if not frames:
+        lasts = max(film.times[-1] for each in item.frames if (film := film_of(each, every)))
+        return NoFrames(f"no frame is between start and end; it lasts {lasts:g} s")
+    if samples is None and len(frames) > MAX_FRAMES:
         sample = f"options.{metric}.samples scores some of them"
-        return ImageTooLarge(f"{given} frames; at most {MAX_FRAMES}; {sample}")
-    chosen = sampled(frames, options.samples or given)
+        return ImageTooLarge(f"{len(frames)} frames; at most {MAX_FRAMES}; {sample}")
+    chosen = sampled(frames, samples or len(frames))
     together = [tuple(chosen)] if options.frames == "grid" else [(frame,) for frame in chosen]
     references = references_of(item) if REFERENCES in uses else ()
     source = FrameRef(item.source, place=f"{item.place}/source") if item.source and SOURCE in uses else None
@@ -133,18 +161,23 @@ def references_of(item: UnopenedItem) -> tuple[FrameRef, ...]:
 
 
 def frames_of(item: UnopenedItem, animated: bool) -> list[FrameRef]:
-    """Return all frames of an item: its images in order, and each frame of those that are animated."""
+    """Return all frames of an item's clip: its images in order, and each frame of those that are animated."""
     frames, several = list[FrameRef](), len(item.frames) > 1
     for index, image in enumerate(item.frames):
-        place = f"frame {index}" if several else ""
-        if not animated or image.film is None:
+        place, film = f"frame {index}" if several else "", film_of(image, animated)
+        if film is None:
             frames.append(FrameRef(image, place=place))
-        elif image.film.frames == 1:
-            frames.append(FrameRef(image.film, 0, place))
+        elif film.times is ONE_FRAME:
+            frames.append(FrameRef(film, 0, place))
         else:
             inside = f"{place}, its frame" if several else "frame"
-            frames += [FrameRef(image.film, n, f"{inside} {n}") for n in range(image.film.frames)]
+            frames += [FrameRef(film, n, f"{inside} {n}") for n in item.clip.frames(film.times)]
     return frames
+
+
+def film_of(image: ImageRef, animated: bool) -> ImageRef | None:
+    """Return the frame stack of an image that counts as its frames; a video always does."""
+    return image.film if animated or image.video else None
 
 
 def sampled(frames: Sequence[FrameRef], count: int) -> list[FrameRef]:

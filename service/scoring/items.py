@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from service.images.loader import ImageRef
 from service.metrics.common.contract import MetricOptions
+from service.scoring.clip import WHOLE, Clip
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class UnopenedItem:
         place: a JSON pointer into the request, for errors.
         references: images that it is compared with.
         source: the image before an edit.
+        clip: the part of its videos and animations that is scored.
     """
 
     prompt: str
@@ -28,3 +30,4 @@ class UnopenedItem:
     place: str = ""
     references: Sequence[ImageRef] = ()
     source: ImageRef | None = None
+    clip: Clip = WHOLE

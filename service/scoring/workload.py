@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
-from service.core.errors import ImageTooLarge
+from service.core.errors import BadImage
 from service.metrics.common.contract import Metric
 from service.scoring.frames import ItemPlan
 from service.serving.context import Context
@@ -82,7 +82,7 @@ def workload(
     demands: dict[Handle, Demand] = {}
     for plan in plans:
         for name, inputs in plan.inputs.items():
-            if isinstance(inputs, ImageTooLarge):
+            if isinstance(inputs, BadImage):
                 continue
             for part, chosen in metrics[name].asks(plan.options[name]).items():
                 for role, demand in metrics[part].demand(plan.item.prompt, chosen).items():

@@ -36,13 +36,15 @@ def many_frames(frames: int, frame: tuple[int, int] = (1, 1)) -> bytes:
     return head + one * (frames - 1) + struct.pack("<BHHHHB", 0x2C, 0, 0, *frame, 0) + data + b";"
 
 
-def mp4(colours: Sequence[str] = COLOURS[:3], size: tuple[int, int] = (64, 48)) -> bytes:
+def mp4(
+    colours: Sequence[str] = COLOURS[:3], size: tuple[int, int] = (64, 48), codec: str = "mpeg4", fps: int = 8
+) -> bytes:
     """A video of a frame in each colour, as PyAV writes it."""
     import av  # an extra
 
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mp4") as container:
-        stream = container.add_stream("mpeg4", rate=8)
+        stream = container.add_stream(codec, rate=fps)
         stream.width, stream.height = size
         for colour in colours:
             container.mux(stream.encode(av.VideoFrame.from_image(plain(colour, size))))
@@ -56,14 +58,16 @@ def box(kind: bytes, *contents: bytes) -> bytes:
     return struct.pack(">I4s", 8 + len(content), kind) + content
 
 
-def declared_mp4(width: int, height: int, frames: int) -> bytes:
+def declared_mp4(width: int, height: int, frames: int, fps: int = 24) -> bytes:
     """An MP4 that says how large it is and how many frames it has, and holds none."""
     entry = box(b"avc1", bytes(24), struct.pack(">HH", width, height), bytes(50))
     tables = box(
         b"stbl",
         box(b"stsd", struct.pack(">II", 0, 1), entry),
+        box(b"stts", struct.pack(">IIII", 0, 1, frames, 1)),
         box(b"stsz", struct.pack(">III", 0, 0, frames)),
     )
     handler = box(b"hdlr", bytes(8), b"vide", bytes(12))
-    track = box(b"trak", box(b"mdia", handler, box(b"minf", tables)))
+    head = box(b"mdhd", struct.pack(">IIIIII", 0, 0, 0, fps, frames, 0))
+    track = box(b"trak", box(b"mdia", head, handler, box(b"minf", tables)))
     return box(b"ftyp", b"isom", bytes(4)) + box(b"moov", track)

@@ -70,8 +70,7 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
     return {
         **{f"pixels of {path.name}": pixels_of(path.read_bytes()) for path in FILES},
         **{
-            f"pixels of a {kind} film": lambda _, kind=kind: bytes_of(FrameStack(film(kind)).rgb)
-            for kind in KINDS
+            f"pixels of a {kind} film": lambda _, kind=kind: of_film(FrameStack(film(kind))) for kind in KINDS
         },
         "pixels of a grid": lambda _: bytes_of(Grid([PHOTO, PICTURE], ["", ""]).rgb),
         "pixels of a cutout": lambda _: bytes_of(cutout().rgb),
@@ -214,6 +213,12 @@ def numbers(outcome: Any) -> list[float]:
 def bytes_of(picture: PIL.Image.Image) -> list[float]:
     """Those of a picture, from 0 to 1."""
     return sampled(np.asarray(picture) / 255)
+
+
+def of_film(found: FrameStack) -> list[float]:
+    """Those of all frames, one below the other."""
+    frames = [found.frame(number).rgb for number in range(found.header.frames)]
+    return sampled(np.concatenate([np.asarray(frame) for frame in frames]) / 255)
 
 
 def sampled(values: Any) -> list[float]:

@@ -4,36 +4,35 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 import PIL.Image
 
 from models.images.formats.contract import ImageError
-from models.images.formats.worker import FILE, SIZE
+from models.images.formats.worker import FILE, NUMBER, SIZE
 
 ROOT = Path(__file__).parents[3]
 START = "import sys; sys.path.insert(0, sys.argv[1]); from models.images.formats.worker import main; main()"
 
 
-def decode_apart(encoded: bytes, format: str, all_frames: bool = False) -> PIL.Image.Image:
+def decode_apart(encoded: bytes, format: str, kept: Sequence[int] = ()) -> list[PIL.Image.Image]:
     """
-    Decode a picture file to RGB; with *all_frames* an animation, one frame below the other.
+    Decode a picture file to RGB, or the frames of an animation with these numbers.
 
     Raises:
         ImageError: the picture is broken, or exceeds the limits for its size.
     """
     if own.process is None or own.process.ended:
         own.process = DecoderProcess()
-    width, height, pixels = 0, 0, b""
     try:
-        width, height, pixels = own.process.decode(encoded, all_frames)
-        if len(pixels) < 3 * width * height:
-            raise EOFError
+        return [*own.process.decode(encoded, kept)]
     except (OSError, EOFError):  # killed by the kernel
-        own.process, width = None, 0
-    if not width:
-        raise ImageError(f"the {format} image is broken, or takes more memory or time than one of its size")
-    return PIL.Image.frombytes("RGB", (width, height), pixels)
+        own.process = None
+    except ImageError:
+        pass
+    raise ImageError(f"the {format} image is broken, or takes more memory or time than one of its size")
 
 
 class DecoderProcess:
@@ -54,21 +53,31 @@ class DecoderProcess:
         """True if the process was killed."""
         return self._process.poll() is not None
 
-    def decode(self, encoded: bytes, all_frames: bool) -> tuple[int, int, bytes]:
+    def decode(self, encoded: bytes, kept: Sequence[int]) -> Iterator[PIL.Image.Image]:
         """
-        Return width, height and RGB values; 0 x 0 for a broken picture.  Raises `OSError` or `EOFError`.
+        Yield the picture, or each frame that is kept.
+
+        Raises `ImageError` if one is broken, and `OSError` or `EOFError` if the process was killed.
         """
         source, sink = self._process.stdin, self._process.stdout
         assert source is not None
         assert sink is not None
-        source.write(FILE.pack(len(encoded), all_frames))
+        source.write(FILE.pack(len(encoded), len(kept)) + b"".join(map(NUMBER.pack, kept)))
         source.write(encoded)
         source.flush()
-        size = sink.read(SIZE.size)
-        if len(size) < SIZE.size:
-            raise EOFError
-        width, height = SIZE.unpack(size)
-        return width, height, sink.read(3 * width * height)
+        for _ in kept or range(1):
+            width, height = SIZE.unpack(exactly(sink, SIZE.size))
+            if not width:
+                raise ImageError
+            yield PIL.Image.frombytes("RGB", (width, height), exactly(sink, 3 * width * height))
+
+
+def exactly(pipe: IO[bytes], count: int) -> bytes:
+    """Read so many bytes.  Raises `EOFError`."""
+    read = pipe.read(count)
+    if len(read) < count:
+        raise EOFError
+    return read
 
 
 class Own(threading.local):

@@ -1,14 +1,19 @@
 """The interface of picture formats."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 # Pillow holds the decoded picture and its RGB form, at four bytes a pixel each.
 BYTES_PER_PIXEL = 2 * 4
 
-# Of each frame of an animation: RGB twice here and in the decoder's process, and in the pipe between.
-BYTES_PER_FRAME_PIXEL = 16
-MAX_FILM = 1_000  # frames in a file
+# Of each frame of a film that is kept, as Pillow holds RGB; one more is on its way here through a pipe.
+BYTES_PER_FRAME_PIXEL = 4
+BYTES_PER_PIXEL_ON_ITS_WAY = 8
+MAX_FILM = 10_000  # frames in a file
+
+# Browsers show a frame with a shorter duration for a tenth of a second.
+SHORTEST_S, INSTEAD_S = 0.02, 0.1
 
 
 class ImageError(Exception):
@@ -25,7 +30,8 @@ class Header:
         width, height: pixels of the canvas, or of the first frame if that is larger.
         memory: bytes for decoding, the RGB form included.
         apart: the memory is not certain from the header, so a separate process decodes with that limit.
-        frames: of an animation or a video, all on a canvas of that size; 0 for a still picture.
+        times: of an animation or a video, when each frame appears, in seconds, and when the last one ends.
+        kept: numbers of the frames to be decoded to RGB, in order, which `memory` includes; all by default.
     """
 
     format: str
@@ -33,7 +39,18 @@ class Header:
     height: int
     memory: int
     apart: bool = False
-    frames: int = 0
+    times: Sequence[float] = ()
+    kept: Sequence[int] = ()
+
+    @property
+    def frames(self) -> int:
+        """The number of frames of an animation or a video; 0 for a still picture."""
+        return max(0, len(self.times) - 1)
+
+    def keeping(self, numbers: Sequence[int]) -> "Header":
+        """Return the header of a film of which only these frames are decoded to RGB."""
+        more = (len(numbers) - len(self.kept)) * self.width * self.height * BYTES_PER_FRAME_PIXEL
+        return replace(self, kept=numbers, memory=self.memory + more)
 
     def upright(self, orientation: int) -> "Header":
         """Return the header without *orientation*: from 5 on, width and height are swapped."""
@@ -94,18 +111,29 @@ def header(
     return Header(name, width, height, width * height * bytes_per_pixel, apart)
 
 
-def film_header(name: str, width: int, height: int, frames: int, bytes_per_pixel: int) -> Header:
+def film_header(name: str, width: int, height: int, times: Sequence[float], bytes_per_pixel: int) -> Header:
     """
     Return the header of an animation.  Raises `ImageError` for 0 x 0, and for too many frames.
 
     Args:
+        times: as in `Header`.
         bytes_per_pixel: memory for each pixel of the canvas, without the frames.
     """
+    few_enough(name, len(times) - 1)
+    still = header(name, width, height, bytes_per_pixel + BYTES_PER_PIXEL_ON_ITS_WAY, apart=True)
+    return replace(still, times=times).keeping(range(len(times) - 1))
+
+
+def few_enough(name: str, frames: int) -> None:
+    """Raise `ImageError` for a file with more than `MAX_FILM` frames."""
     if frames > MAX_FILM:
         raise ImageError(f"the {name} file has more than {MAX_FILM} frames")
-    still = header(name, width, height, bytes_per_pixel, apart=True)
-    memory = still.memory + width * height * frames * BYTES_PER_FRAME_PIXEL
-    return replace(still, memory=memory, frames=frames)
+
+
+def times_of(durations: Iterable[float]) -> list[float]:
+    """Return when each frame of an animation appears and when the last one ends, as browsers show it."""
+    shown = (seconds if seconds >= SHORTEST_S else INSTEAD_S for seconds in durations)
+    return [*accumulate(shown, initial=0.0)]
 
 
 def joined(encoded: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:

@@ -1,6 +1,6 @@
-"""All frames of an animation as one picture: a strip, one frame below the other."""
+"""The frames of an animation that are kept, each on the canvas of its header."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import PIL.Image
@@ -9,7 +9,7 @@ from models.images.formats.contract import Header, ImageError
 from models.images.formats.mp4 import MP4
 from models.images.formats.pillow import frames
 
-Frames = Callable[[bytes, str], Iterator[PIL.Image.Image]]
+Frames = Callable[[bytes, str, Sequence[int]], Iterator[PIL.Image.Image]]
 
 
 def decoder(format: str) -> Frames:
@@ -21,19 +21,26 @@ def decoder(format: str) -> Frames:
     return frames
 
 
-def strip(encoded: bytes, header: Header, frames: Frames) -> PIL.Image.Image:
+def kept_frames(encoded: bytes, header: Header, frames: Frames) -> Iterator[PIL.Image.Image]:
     """
-    Join the frames of a file, one below the other; each may be smaller than the canvas.
+    Yield the frames that *header* keeps, in order; each may be smaller than the canvas.
 
     Raises:
         ImageError: the file is broken, or has fewer or larger frames than its header.
     """
-    found, canvas = 0, PIL.Image.new("RGB", (header.width, header.height * header.frames))
+    size, found = (header.width, header.height), 0
     with suppress(Exception):  # decoders raise many kinds for a broken file
-        for found, frame in enumerate(frames(encoded, header.format), 1):
+        for frame in frames(encoded, header.format, header.kept):
             if frame.width > header.width or frame.height > header.height:
                 break
-            canvas.paste(frame, (0, header.height * (found - 1)))
-            if found == header.frames:
-                return canvas
-    raise ImageError(f"the {header.format} file is broken after frame {found}")
+            yield frame if frame.size == size else on_canvas(frame, size)
+            found += 1
+    if found < len(header.kept):
+        raise ImageError(f"the {header.format} file is broken before frame {header.kept[found]} ends")
+
+
+def on_canvas(frame: PIL.Image.Image, size: tuple[int, int]) -> PIL.Image.Image:
+    """Return a smaller frame in the upper left corner of a black canvas."""
+    canvas = PIL.Image.new("RGB", size)
+    canvas.paste(frame)
+    return canvas

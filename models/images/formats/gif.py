@@ -5,7 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from models.images.formats.contract import Format, Header, ImageError, Unseen, film_header, header, starts
+from models.images.formats.contract import (
+    Format,
+    Header,
+    ImageError,
+    Unseen,
+    film_header,
+    header,
+    starts,
+    times_of,
+)
 
 SCREEN = struct.Struct("<HHBBB")  # width, height, flags, background, aspect
 FRAME = struct.Struct("<HHHHB")  # left, top, width, height, flags
@@ -36,12 +45,19 @@ def read(encoded: bytes) -> Header:
 def film(encoded: bytes) -> Header:
     """Return a canvas as large as any frame."""
     width, height, *_ = SCREEN.unpack_from(encoded, 6)
-    frames = 0
+    durations, delay = list[float](), 0.0
     for kind, at in blocks(encoded, MAX_ALL_BLOCKS):
         if kind == DESCRIPTOR:
             left, top, across, down, _ = FRAME.unpack_from(encoded, at + 1)
-            width, height, frames = max(width, left + across), max(height, top + down), frames + 1
-    return film_header("GIF", width, height, frames, CANVAS_BYTES_PER_PIXEL) if frames > 1 else read(encoded)
+            width, height = max(width, left + across), max(height, top + down)
+            durations.append(delay)
+            delay = 0.0
+        elif encoded[at + 1] == CONTROL:
+            [hundredths] = struct.unpack_from("<H", encoded, at + 4)
+            delay = hundredths / 100
+    if len(durations) < 2:
+        return read(encoded)
+    return film_header("GIF", width, height, times_of(durations), CANVAS_BYTES_PER_PIXEL)
 
 
 def unseen(encoded: bytes) -> Unseen:

@@ -2,9 +2,8 @@
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import count
 
 import PIL.Image
 import PIL.TiffImagePlugin
@@ -54,13 +53,13 @@ def converted(encoded: bytes, header: Header) -> PIL.Image.Image | None:
     return None
 
 
-def frames(encoded: bytes, format: str) -> Iterator[PIL.Image.Image]:
+def frames(encoded: bytes, format: str, numbers: Sequence[int]) -> Iterator[PIL.Image.Image]:
     """
-    Yield each frame of an animation as RGB, without alpha.
+    Yield some frames of an animation as RGB, without alpha.
 
-    Raises `EOFError` after the last frame.
+    Raises `EOFError` if there are fewer.
     """
     with PIL.Image.open(io.BytesIO(encoded), formats=[format]) as picture:
-        for number in count():
+        for number in numbers:
             picture.seek(number)
             yield picture.convert("RGB")

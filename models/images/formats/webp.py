@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterator
 
-from models.images.formats.contract import Format, Header, ImageError, Unseen, film_header, header
+from models.images.formats.contract import Format, Header, ImageError, Unseen, film_header, header, times_of
 from models.images.formats.orientation import of_exif
 
 # The canvas twice in libwebp's decoder of animations, a frame, and two copies on the way to RGB.
@@ -12,6 +12,7 @@ BYTES_PER_PIXEL = 20
 LOSSY = b"VP8 "
 DATA = 20  # start of the first chunk's data
 MOVES, HAS_EXIF = 2, 8  # flags in the first chunk VP8X
+DURATION = 12  # bytes before that of a frame, in its chunk
 MAX_CHUNKS = 20_000
 
 
@@ -40,12 +41,15 @@ def read(encoded: bytes) -> Header:
 
 
 def film(encoded: bytes) -> Header:
-    """Count the frames; each is a chunk."""
+    """Read the duration of each frame, which is a chunk."""
     still = read(encoded)
     if encoded[12:16] != b"VP8X" or not encoded[DATA] & MOVES:
         return still
-    frames = sum(kind == b"ANMF" for kind, _, _ in chunks(encoded))
-    return film_header("WEBP", still.width, still.height, frames, BYTES_PER_PIXEL) if frames > 1 else still
+    starts = [start + DURATION for kind, start, _ in chunks(encoded) if kind == b"ANMF"]
+    if len(starts) < 2:
+        return still
+    times = times_of(int.from_bytes(encoded[at : at + 3], "little") / 1000 for at in starts)
+    return film_header("WEBP", still.width, still.height, times, BYTES_PER_PIXEL)
 
 
 def unseen(encoded: bytes) -> Unseen:

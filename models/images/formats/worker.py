@@ -4,19 +4,22 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import PIL.AvifImagePlugin
 import PIL.Image
 
-from models.images.formats.contract import ImageError
-from models.images.formats.film import decoder, strip
+from models.images.formats.contract import Header, ImageError
+from models.images.formats.film import decoder, kept_frames
 from models.images.formats.pillow import rgb
 from models.images.formats.registry import read_film, read_header
 
-FILE = struct.Struct("<Q?")  # bytes of the file that follows, and True for all its frames
+FILE = struct.Struct(
+    "<QI"
+)  # bytes of the file, and how many numbers of frames follow; none for a still picture
+NUMBER = struct.Struct("<I")
 SIZE = struct.Struct("<II")  # width and height of the pixels that follow; 0 x 0 for a broken picture
 
 # Besides the pixels: code tables, and copies of the file.
@@ -24,6 +27,7 @@ SLACK_BYTES, FILES = 16 * 2**20, 2
 
 # CPU time: four times that of the slowest decoder on a slow core.
 FIXED_S, PIXEL_S, BYTE_S = 0.5, 100e-9, 200e-9
+PASSED_PIXEL_S = 30e-9  # of a frame up to the last one that is kept
 
 STATM = Path("/proc/self/statm")  # Linux; elsewhere memory has no bound
 
@@ -34,24 +38,31 @@ def main() -> None:
     PIL.Image.init()  # plugins are loaded before memory is bounded
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     while request := source.read(FILE.size):
-        length, all_frames = FILE.unpack(request)
-        sink.write(answer(source.read(length), all_frames))
+        length, count = FILE.unpack(request)
+        kept = [number for [number] in NUMBER.iter_unpack(source.read(count * NUMBER.size))]
+        for part in answer(source.read(length), kept):
+            sink.write(part)
         sink.flush()
 
 
-def answer(encoded: bytes, all_frames: bool) -> bytes:
-    """Decode a picture file; return its size and its pixels."""
-    header = read_film(encoded) if all_frames else read_header(encoded)
-    memory = header.memory + SLACK_BYTES + FILES * len(encoded)
-    pixels = header.width * header.height * max(1, header.frames)
-    seconds = FIXED_S + PIXEL_S * pixels + BYTE_S * len(encoded)
+def answer(encoded: bytes, kept: Sequence[int]) -> Iterator[bytes]:
+    """Decode a picture file, or frames of it; yield the size of each, and its pixels."""
+    header = read_film(encoded).keeping(kept) if kept else read_header(encoded)
     frames = decoder(header.format)  # loaded before memory is bounded
     try:
-        with bounded(memory, seconds):
-            picture = strip(encoded, header, frames) if all_frames else rgb(encoded, header)
+        with bounded(header.memory + SLACK_BYTES + FILES * len(encoded), seconds(header, len(encoded))):
+            for picture in kept_frames(encoded, header, frames) if kept else [rgb(encoded, header)]:
+                yield SIZE.pack(*picture.size)
+                yield picture.tobytes()
     except ImageError:
-        return SIZE.pack(0, 0)
-    return SIZE.pack(*picture.size) + picture.tobytes()
+        yield SIZE.pack(0, 0)
+
+
+def seconds(header: Header, size: int) -> float:
+    """Return the CPU time for a file of that header and *size* in bytes."""
+    pixels, passed = max(1, len(header.kept)), header.kept[-1] + 1 if header.kept else 0
+    frame_s = PIXEL_S * pixels + PASSED_PIXEL_S * passed
+    return FIXED_S + frame_s * header.width * header.height + BYTE_S * size
 
 
 @contextmanager

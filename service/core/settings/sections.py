@@ -103,11 +103,17 @@ def half_of_the_cores() -> int:
     return max(2, len(os.sched_getaffinity(0)) // 2)
 
 
+def usual_formats() -> list[str]:
+    """Return the formats that are read by default; videos if their decoder is installed."""
+    videos = [MP4.name] if find_spec(MP4_PACKAGE) else []
+    return ["JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF", *videos]
+
+
 class Images(Section):
     """Which images are accepted, and how much memory they take."""
 
     formats: list[str] = Field(
-        ["JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF"],
+        default_factory=usual_formats,
         min_length=1,
         description=f"What is read, of {', '.join(FORMATS)}.",
     )
@@ -115,7 +121,10 @@ class Images(Section):
         "as_stored", description="Pixels of requests that do not say: as stored, or turned by `exif`."
     )
     max_pixels: int = Field(
-        50_000_000, ge=1, description="Most pixels of all frames together, by the header."
+        50_000_000, ge=1, description="Most pixels of an image or of one frame, by the header."
+    )
+    max_film_pixels: int = Field(
+        2_000_000_000, ge=1, description="Most pixels of the frames up to the last one that is scored."
     )
     max_side: int = Field(16_384, ge=1, description="Longest side, in pixels.")
     max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")

@@ -16,52 +16,21 @@ from pydantic import (
     BeforeValidator,
     Field,
     StringConstraints,
-    ValidationError,
     ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
     create_model,
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from service.core.fields import CLEAN, WHOLE, Name, Orient, Prompt, Strict, clean, schema_keywords
 from service.core.settings.sections import MAX_TIMEOUT_MS
 from service.metrics.common.contract import Metric
 from service.web.images import Picture, References, WireImage
+from service.web.wire.clip import Clipped
+from service.web.wire.lists import listed
 
 MAX_ITEMS = 128  # unless the settings say otherwise
 MAX_RANKED = 64  # pictures of a ranking
-ENOUGH = 1_000  # faults of the entries of a list
-FAULTS = "faults"  # the key of a validation's context that counts the faults of a list's entries
-
-
-def listed(entry: Any, most: int) -> Any:
-    """Build the type of a list of 1 to *most* entries; a longer one is refused without reading it."""
-
-    def counted(values: Any) -> Any:
-        if isinstance(values, list) and len(values) > most:
-            message = "has {given} entries; at most {most} are allowed"
-            raise PydanticCustomError("too_many_items", message, {"given": len(values), "most": most})
-        return values
-
-    checked = Annotated[entry, WrapValidator(unless_enough_is_wrong)]
-    return Annotated[
-        list[checked], Field(min_length=1), BeforeValidator(counted), schema_keywords(maxItems=most)
-    ]
-
-
-def unless_enough_is_wrong(entry: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """Check an entry, unless earlier ones have enough faults: a problem names 20 and counts the rest."""
-    found = info.context if info.context is not None else {}
-    if found.get(FAULTS, 0) >= ENOUGH:
-        return entry
-    try:
-        return check(entry)
-    except ValidationError as exc:
-        found[FAULTS] = found.get(FAULTS, 0) + exc.error_count()
-        raise
 
 
 def different(names: list[str]) -> list[str]:
@@ -106,9 +75,9 @@ def sent(options: BaseModel) -> dict[str, Any]:
     return {name: getattr(options, name) for name in options.model_fields_set}
 
 
-class WireItem(Strict):
+class WireItem(Clipped):
     """
-    One image with its prompt; its options and its `orient` override those of the request.
+    One image with its prompt; its options, `orient`, `start`, `end` and `fps` override those of the request.
 
     References are pictures that it is compared with, and the source is the picture before an edit. Both are
     for metrics that use them: see `uses` in `GET /models`.
@@ -123,10 +92,10 @@ class WireItem(Strict):
     source: Picture | None = None
 
 
-OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # options and orient are the request's own
+OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # other fields are the request's own
 
 
-class ScoreRequest(Strict):
+class ScoreRequest(Clipped):
     """
     Body of `POST /score`: `items`, or one `prompt` with an `image` or many `images`.
 
@@ -175,7 +144,7 @@ class WireCascade(Strict):
     keep: Count
 
 
-class RankRequest(Strict):
+class RankRequest(Clipped):
     """
     Body of `POST /rank`: pictures for one prompt, and how to order and accept them.
 
@@ -224,6 +193,9 @@ class RankRequest(Strict):
             images=self.images,
             metrics=[*self.metrics.values()],
             orient=self.orient,
+            start=self.start,
+            end=self.end,
+            fps=self.fps,
         )
 
 

@@ -1,10 +1,11 @@
 """Wire types of responses: routes return them, and they document the API."""
 
 from collections.abc import Mapping
+from types import new_class
 from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
 
 from pydantic import BaseModel, Field, create_model
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, is_typeddict
 
 from service.core.fields import Orient
 from service.metrics.common.contract import Metric
@@ -144,6 +145,14 @@ class RankAnswer(Warnings):
     timings_ms: dict[str, float]
 
 
+class OfFrame(TypedDict):
+    """The score of one frame; of a video also its number, and the second at which it appears."""
+
+    score: float
+    frame: NotRequired[int]
+    time_s: NotRequired[float]
+
+
 class Frames(BaseModel, Generic[D]):
     """Details of an item with several images: one entry for each."""
 
@@ -175,7 +184,18 @@ def details_by_metric(metrics: Mapping[str, Metric]) -> type[BaseModel]:
 def details_of(metric: Metric) -> Any:
     """Return the type of one metric's details, for a single image or several."""
     details: Any = metric.details
-    return details | Frames[details] | Grid[details]
+    of_one: Any = of_frame(details)
+    return details | Frames[of_one] | Grid[details]
+
+
+def of_frame(details: Any) -> Any:
+    """Return the type of a metric's details for one of several frames, with the score of the frame."""
+    if not is_typeddict(details):
+        return details
+    described = {"__doc__": f"{details.__doc__} Of one frame."}
+    return new_class(
+        f"{details.__name__}OfFrame", (details, OfFrame), {}, lambda body: body.update(described)
+    )
 
 
 class QuestionEntry(TypedDict):

@@ -7,12 +7,14 @@ from service.core.fields import Orient
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Encoded, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions
+from service.scoring.clip import Clip
 from service.scoring.engine import Engine
 from service.scoring.items import UnopenedItem
 from service.scoring.ranking import Cascade, Rule
 from service.web.images import ImageData, ImagePart, ImageUrl, WireImage
 from service.web.problems import MAX_FAULTS
-from service.web.wire.requests import Options, RankRequest, ScoreRequest
+from service.web.wire.clip import Clipped
+from service.web.wire.requests import Options, RankRequest, ScoreRequest, WireItem
 
 Parts = Mapping[str, bytes]
 OnePicture = Base64 | ImageData | ImagePart | ImageUrl
@@ -36,12 +38,18 @@ def items_of(request: ScoreRequest, parts: Parts) -> list[UnopenedItem]:
         references = pictures.of(item.references or [], f"{place}/references", orient)
         source = pictures.of([] if item.source is None else item.source, f"{place}/source", orient)
         options = shared if item.options is None else options_of(item.options, request.metrics)
-        items.append(
-            UnopenedItem(item.prompt, frames, options, item.id, place, references, next(iter(source), None))
-        )
+        first = next(iter(source), None)
+        clip = clip_of(item, request)
+        items.append(UnopenedItem(item.prompt, frames, options, item.id, place, references, first, clip))
     if faults := pictures.missing:
         raise Invalid(f"{faults[0].pointer}: {faults[0].detail}", faults=faults[:MAX_FAULTS])
     return items
+
+
+def clip_of(item: WireItem, request: ScoreRequest) -> Clip:
+    """Return the part of an item's videos that is scored; its own fields override those of the request."""
+    pairs = ((getattr(item, name), getattr(request, name)) for name in Clipped.model_fields)
+    return Clip(*(shared if own is None else own for own, shared in pairs))
 
 
 class Pictures:

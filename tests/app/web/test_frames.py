@@ -2,6 +2,7 @@
 
 import json
 
+import PIL.Image
 import pytest
 
 from models.images.formats.mp4 import MP4
@@ -86,13 +87,14 @@ async def test_samples_are_the_middles_of_equal_parts(serve, fakes, samples, exp
 
     wanted = [apart[number]["scores"]["vqascore"] for number in expected]
     assert sum(wanted) / len(wanted) == pytest.approx(together["scores"]["vqascore"])
-    assert [details(apart[number]) for number in expected] == details(together)["frames"]
+    of_each = [{"score": apart[n]["scores"]["vqascore"], **details(apart[n])} for n in expected]
+    assert of_each == details(together)["frames"]
     assert (len(expected), 6) == (details(together)["frames_used"], details(together)["frames_given"])
 
 
 async def test_what_is_too_large_as_an_animation_is_scored_as_a_picture(serve):
     """Another metric of the request counts all frames, and has the error."""
-    async with serve(images={"max_pixels": 300}) as client:
+    async with serve(images={"max_film_pixels": 300}) as client:
         asked = body(b64(film()), metrics=("vqascore", "clipscore"), frames="mean")
         [result] = (await client.post("/score", json=asked)).json()["results"]
 
@@ -101,21 +103,61 @@ async def test_what_is_too_large_as_an_animation_is_scored_as_a_picture(serve):
 
 
 @pytest.mark.parametrize(
-    "image",
+    ("image", "start", "why"),
     [
-        pytest.param(many_frames(60, (2000, 1000)), id="a GIF of 120,000,000 pixels"),
-        pytest.param(declared_mp4(1920, 1080, 900), id="a video of as many"),
+        pytest.param(many_frames(60, (9000, 9000)), 0, "9000x9000", id="a frame with too many pixels"),
+        pytest.param(declared_mp4(1920, 1080, 1000), 0, None, id="many frames of which one is sampled"),
+        pytest.param(declared_mp4(1920, 1080, 1000), 41, "at most 964 frames", id="many frames before it"),
+        pytest.param(many_frames(60), 7, "no frame is between start and end; it lasts 6 s", id="no frame"),
     ],
 )
-async def test_the_pixels_of_all_frames_count(serve, image, monkeypatch):
-    """Told before anything is decoded, although one frame is sampled."""
-    monkeypatch.setattr("models.images.frame_stack.decode_film", lambda *file: pytest.fail("was decoded"))
+async def test_the_pixels_of_a_frame_and_of_all_before_it_count(serve, image, start, why, monkeypatch):
+    """Told before anything is decoded; frames after the last one that is sampled do not count."""
+    monkeypatch.setattr("models.images.frame_stack.decode_film", decoded_to_black)
     monkeypatch.setattr("service.core.settings.sections.find_spec", lambda package: package)
     async with serve(images={"formats": ["GIF", MP4.name]}) as client:
-        result = await scored(client, b64(image), samples=1)
+        asked = {**body(b64(image), samples=1), "start": start, "end": start + 0.1}
+        [result] = (await client.post("/score", json=asked)).json()["results"]
 
-    assert "image_too_large" == error(result)["code"]
-    assert "frames of" in error(result)["detail"]
+    assert (why is None) == ("vqascore" in result["scores"])
+    assert why is None or why in error(result)["detail"]
+
+
+def decoded_to_black(encoded, header):
+    return [PIL.Image.new("RGB", (header.width, header.height)) for _ in header.kept]
+
+
+@pytest.mark.parametrize("where", ["item", "request", "both"])
+async def test_a_part_of_an_animation_is_taken_at_a_rate(serve, where, monkeypatch):
+    """With the time and the score of each frame; an item's own fields override those of the request."""
+    monkeypatch.setattr("models.images.frame_stack.decode_film", decoded_to_black)
+    asked = body(b64(film(colours=COLOURS, duration=200)))
+    clip, other = {"start": 0.4, "end": 1.2, "fps": 2.5}, {"start": 0, "end": 0.1, "fps": 1}
+    asked["items"][0].update({} if where == "request" else clip)
+    asked.update(clip if where == "request" else other if where == "both" else {})
+    async with serve() as client:
+        [result] = (await client.post("/score", json=asked)).json()["results"]
+
+    frames = details(result)["frames"]
+    assert [(2, 0.4), (4, 0.8)] == [(each["frame"], pytest.approx(each["time_s"])) for each in frames]
+    assert result["scores"]["vqascore"] == pytest.approx(sum(each["score"] for each in frames) / 2)
+    assert (2, 6) == (details(result)["frames_used"], details(result)["frames_given"])
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    "clip", [{"start": -1}, {"end": 0}, {"start": 2, "end": 2}, {"fps": 0}, {"fps": "2"}, {"fps": 1001}]
+)
+async def test_a_part_that_cannot_be_is_refused(serve, clip):
+    """With its place, in an item and in the request."""
+    async with serve() as client:
+        of_item = await client.post("/score", json={"items": [{**item(), **clip}]})
+        of_request = await client.post("/score", json={"items": [item()], **clip})
+
+    name = [*clip][-1]
+    for answer, place in ((of_item, f"/items/0/{name}"), (of_request, f"/{name}")):
+        assert 422 == answer.status_code
+        assert place == answer.json()["errors"][0]["pointer"]
 
 
 async def test_the_pixels_of_a_grid_count(serve, monkeypatch):

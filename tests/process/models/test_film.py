@@ -32,7 +32,7 @@ def decoded(monkeypatch):
     monkeypatch.setattr(
         models.images.frame_stack,
         "decode_film",
-        lambda data, format: formats.append(format) or decode(data, format),
+        lambda data, header: formats.append(header.format) or decode(data, header),
     )
     return formats
 
@@ -78,7 +78,7 @@ def test_an_animation_is_decoded_once_for_all_its_frames(decoded):
 
 
 def test_what_is_made_of_one_frame_is_not_that_of_another():
-    """They share the strip, and nothing else."""
+    """They share the file, and nothing else."""
     found = FrameStack(ANIMATED["GIF"])
     first, last = (found.frame(number).once("pixel", lambda rgb: rgb.getpixel((0, 0))) for number in (0, 2))
 
@@ -115,15 +115,47 @@ def test_the_canvas_is_as_large_as_any_frame_needs():
     header = read_film(many_frames(5, (300, 200)))
 
     assert (300, 200, 5) == (header.width, header.height, header.frames)
-    assert header.memory > 5 * 300 * 200 * 8
+    assert header.memory > 5 * 300 * 200 * 4
     assert header.apart
 
 
+@pytest.mark.parametrize("encoded", ANIMATED.values(), ids=ANIMATED)
+def test_only_frames_that_are_kept_are_decoded_to_rgb_and_counted(encoded):
+    """They are those of the whole file."""
+    found = FrameStack(encoded)
+    all_frames = found.header.memory
+    found.keep([2])
+
+    assert of("blue") == [found.frame(2).rgb.getpixel((8, 8))]
+    assert 2 * 16 * 16 * 4 == all_frames - found.header.memory
+    with pytest.raises(KeyError):
+        _ = found.frame(0).rgb
+
+
+TIMES = {
+    "GIF": (film("GIF", duration=[200, 50, 300]), [0, 0.2, 0.25, 0.55]),
+    "GIF as fast as it can": (film("GIF", duration=0), [0, 0.1, 0.2, 0.3]),
+    "WEBP": (film("WEBP", duration=[200, 50, 300]), [0, 0.2, 0.25, 0.55]),
+    "MP4": (declared_mp4(16, 16, 3, fps=8), [0, 0.125, 0.25, 0.375]),
+}
+
+
+@pytest.mark.parametrize(("encoded", "times"), TIMES.values(), ids=TIMES)
+def test_the_times_of_frames_are_read_before_anything_is_decoded(encoded, times):
+    """As players show them; the last is the end of the file."""
+    assert times == pytest.approx(read_film(encoded).times)
+
+
 REFUSED = {
-    "too many frames": (many_frames(MAX_FILM + 1), "more than 1000 frames"),
+    "too many frames": (many_frames(MAX_FILM + 1), "more than 10000 frames"),
     "too many blocks": (many_frames(2)[:-1] + b"!\xfe" + b"\1a" * 300_000, "steps"),
     "too many chunks": (film("WEBP") + b"ANMF\0\0\0\0" * 30_000, "chunks"),
-    "too many frames in a video": (declared_mp4(16, 16, 2**31), "more than 1000 frames"),
+    "too many frames in a video": (declared_mp4(16, 16, 2**31), "more than 10000 frames"),
+    "a video without a time scale": (declared_mp4(16, 16, 3, fps=0), "times"),
+    "a video with times of other frames": (
+        declared_mp4(16, 16, 3).replace(struct.pack(">II", 3, 1), struct.pack(">II", 2, 1)),
+        "not those of its 3 frames",
+    ),
     "a video in fragments": (declared_mp4(16, 16, 0), "fragments"),
     "a video without pixels": (declared_mp4(0, 16, 3), "no pixels"),
     "a video without pictures": (declared_mp4(16, 16, 3).replace(b"vide", b"soun"), "no track"),
@@ -147,7 +179,7 @@ def test_a_video_says_its_size_and_its_frames_before_anything_is_decoded():
     header = read_film(declared_mp4(640, 480, 49))
 
     assert ("MP4", 640, 480, 49) == (header.format, header.width, header.height, header.frames)
-    assert header.memory > 640 * 480 * (49 * 8 + 24)
+    assert header.memory > 640 * 480 * (49 * 4 + 24)
 
 
 @pytest.mark.parametrize(
@@ -186,6 +218,18 @@ def test_a_video_has_its_frames_in_order():
     assert 6 == found.header.frames
     for expected, seen in zip(of(*COLOURS), colours(found), strict=True):
         assert max(abs(a - b) for a, b in zip(expected, seen, strict=True)) < 12
+
+
+def test_a_video_with_frames_in_another_order_than_they_are_decoded_has_them_as_they_are_shown():
+    """H.264 stores a frame before those that it predicts from both sides."""
+    pytest.importorskip("av", reason="the extra `video` is not installed")
+    found = FrameStack(mp4([*COLOURS, *COLOURS], codec="h264", fps=24))
+    found.keep([3, 7, 11])
+
+    assert [number / 24 for number in range(13)] == pytest.approx(found.header.times)
+    seen = [found.frame(number).rgb.getpixel((32, 24)) for number in (3, 7, 11)]
+    for expected, colour in zip(of("yellow", "lime", "white"), seen, strict=True):
+        assert max(abs(a - b) for a, b in zip(expected, colour, strict=True)) < 12
 
 
 def test_a_video_whose_frames_are_larger_than_its_container_says_is_an_error():

@@ -2,9 +2,8 @@
 
 import pytest
 
-from models.images.formats.mp4 import MP4
 from tests.app.web.test_frames import STILLS, body, details, error, scored, seen
-from tests.support.films import COLOURS, film, many_frames, mp4
+from tests.support.films import COLOURS, declared_mp4, film, many_frames, mp4
 from tests.support.pictures import b64, item, png
 
 pytestmark = pytest.mark.anyio
@@ -85,17 +84,40 @@ async def test_an_item_may_have_its_own_way_with_frames(serve):
     assert (2, 3) == (details(second)["frames_used"], details(second)["frames_given"])
 
 
-async def test_a_video_is_read_where_the_operator_lists_it(serve, fakes):
-    """Not by default, and never as a still picture."""
+async def test_a_video_counts_as_its_frames_without_being_told(serve, fakes):
+    """Sixteen at most, spread over the clip; a rate or a number sets others."""
     pytest.importorskip("av", reason="the extra `video` is not installed")
-    video = b64(mp4(COLOURS))
+    video = b64(mp4(COLOURS * 4))
     async with serve() as client:
-        unlisted = await scored(client, video, frames="mean")
-    async with serve(images={"formats": ["PNG", MP4.name]}) as client:
-        still = await scored(client, video)
-        moving = await scored(client, video, frames="grid", samples=4)
+        plain = await scored(client, video)
+        in_grid = await scored(client, video, frames="grid", samples=4)
+        [result] = (await client.post("/score", json={**body(video), "fps": 2})).json()["results"]
+        ranked = await client.post(
+            "/rank", json={"prompt": "a red square", "images": [video, video], "start": 1, "fps": 1}
+        )
+
+    assert (16, 24) == (details(plain)["frames_used"], details(plain)["frames_given"])
+    assert [2, 3, 5, 6] == [each["frame"] for each in details(plain)["frames"]][1:5]
+    assert (4, 24) == (details(in_grid)["frames_used"], details(in_grid)["frames_given"])
+    assert (128, 96) in [size for size, _ in seen(fakes)]
+    assert [0, 0.5, 1, 1.5, 2, 2.5] == [each["time_s"] for each in details(result)["frames"]]
+    assert 200 == ranked.status_code, ranked.text
+
+
+async def test_a_video_is_refused_where_the_operator_does_not_list_it(serve):
+    """As any format."""
+    async with serve(images={"formats": ["PNG"]}) as client:
+        unlisted = await scored(client, b64(declared_mp4(64, 48, 3)))
 
     assert "image_undecodable" == error(unlisted)["code"]
-    assert "options.METRIC.frames" in error(still)["detail"]
-    assert (4, 6) == (details(moving)["frames_used"], details(moving)["frames_given"])
-    assert [(128, 96)] == [size for size, _ in seen(fakes)]
+
+
+@pytest.mark.shared
+async def test_a_video_is_no_reference(serve):
+    """Only an item's image may be one."""
+    asked = body(b64(STILLS[0]), metrics=("judge",)) | {"options": {"judge": {"template": "editing"}}}
+    asked["items"][0]["source"] = b64(declared_mp4(64, 48, 3))
+    async with serve() as client:
+        answer = (await client.post("/score", json=asked)).json()
+
+    assert "a video in place of a still picture" in answer["results"][0]["errors"]["judge"]["detail"], answer
