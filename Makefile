@@ -65,7 +65,7 @@ $(MUTANTS)/ready: requirements-mutants.lock | $(VENV)/dev
 demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html
 	$(BIN)/python -m demo.show
 
-serve: $(VENV)/server ## Serve the demo models, or CONFIG=profile.toml, on 127.0.0.1:8000
+serve: $(VENV)/server ## Serve the demo models, or CONFIG=NAME or a file, on 127.0.0.1:8000
 	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)")
 
 quick: $(VENV)/dev ## Pure tests and the app in process: they start nothing and load no checkpoint

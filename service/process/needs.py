@@ -93,17 +93,20 @@ def lacking(settings: Settings) -> Iterator[str]:
         yield f"Missing for {', '.join(names)}: {' and '.join(ADD[role] for role in roles)}."
 
 
+def served(settings: Settings) -> dict[str, bool]:
+    """Return the metrics that have their models; False if they need a caller's question sets."""
+    assigned = assign(metrics(), settings)
+    return {
+        name: not metric.style or (name, "questions") in assigned
+        for name, metric in metrics().items()
+        if metric.roles and all((name, role) in assigned for role in metric.roles)
+    }
+
+
 def ready(settings: Settings, url: str) -> str:
     """Return lines for people when the service at *url* is ready, with a request to paste."""
-    assigned = assign(metrics(), settings)
-    served = [
-        metric.name
-        for metric in metrics().values()
-        if metric.roles
-        and all((metric.name, role) in assigned for role in metric.roles)
-        and (not metric.style or (metric.name, "questions") in assigned)
-    ]
-    form = f'-F image=@cat.png -F prompt="a cat" -F metrics={",".join(served[:2])}'
+    names = [name for name, alone in served(settings).items() if alone]
+    form = f'-F image=@cat.png -F prompt="a cat" -F metrics={",".join(names[:2])}'
     key = ' -H "Authorization: Bearer $SCOREGATE_API_KEY"' if settings.server.api_keys_file else ""
     ways = f"Open {url}/ in a browser, or paste this into another shell; Ctrl-C here stops it."
-    return f"\nReady: {', '.join(served)}. {ways}\n\ncurl -sS {url}/score {form}{key}\n"
+    return f"\nReady: {', '.join(names)}. {ways}\n\ncurl -sS {url}/score {form}{key}\n"

@@ -1,11 +1,17 @@
 """Loading of the configured models."""
 
+import logging
+
 from models.core.family import Loaded
 from models.core.settings import ModelSettings, RemoteSettings
 from models.families.registry import families
 from service.core.settings.environment import read_secret
 from service.core.settings.tree import Settings
 from service.serving.batcher.cpu_policy import compute_on_one_core
+
+log = logging.getLogger("scoregate.loading")
+
+COMMIT_LENGTH = 40
 
 
 def load_models(settings: Settings) -> dict[str, Loaded]:
@@ -24,11 +30,16 @@ def load_models(settings: Settings) -> dict[str, Loaded]:
 
 
 def load_model(name: str, table: ModelSettings) -> Loaded:
-    """Load one model.  Raises `CheckpointError`."""
+    """Load one model, with a warning if it is the hub's newest of no revision.  Raises `CheckpointError`."""
     family = families()[table.family]
     family.imports(name)
     compute_on_one_core()  # after the imports: now torch is loaded, if the model needs it
-    return family.load(name, table)
+    model = family.load(name, table)
+    if not table.revision and len(model.info.revision) == COMMIT_LENGTH:
+        log.warning(
+            "models.%s: no revision is set; the newest commit is loaded, %s", name, model.info.revision
+        )
+    return model
 
 
 def is_placed(settings: Settings, table: ModelSettings) -> bool:

@@ -1,0 +1,27 @@
+"""Loading of one model."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from models.core.settings import LocalSettings
+from service.serving import loading
+
+COMMIT = "a" * 40
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "warned"),
+    [("", COMMIT, True), (COMMIT, COMMIT, False), ("", "0123456789ab", False)],
+    ids=["the newest commit", "a pinned commit", "a directory"],
+)
+def test_a_commit_that_nobody_pinned_is_a_warning(wanted, found, warned, monkeypatch, caplog):
+    """With the commit, to be pinned."""
+    model = SimpleNamespace(info=SimpleNamespace(revision=found))
+    family = SimpleNamespace(imports=lambda name: None, load=lambda name, table: model)
+    monkeypatch.setattr(loading, "families", lambda: {"clip_flant5": family})
+    monkeypatch.setattr(loading, "compute_on_one_core", lambda: None)
+    table = LocalSettings(role="vqa", family="clip_flant5", checkpoint="a/b", revision=wanted)
+
+    assert loading.load_model("vqa", table) is model
+    assert warned == (f"models.vqa: no revision is set; the newest commit is loaded, {COMMIT}" in caplog.text)
