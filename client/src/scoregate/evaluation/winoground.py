@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Names, coded, varied
+from scoregate.evaluation.arrays import Names, coded, floats, varied
 from scoregate.evaluation.errors import BadColumn
 
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}
@@ -38,14 +38,26 @@ def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winogr
     """
     Return the shares of right choices.
 
+    Raises:
+        BadColumn: all scores are the same, or as `choices`.
+    """
+    found = choices(varied(metric, "metric"), item, caption, image)
+    text, images = (np.array(column) for column in zip(*found.values(), strict=True))
+    shares = [float(each.mean()) for each in (text, images, text & images)]
+    return Winoground(shares[0], shares[1], shares[2], len(found), len(set(item)) - len(found))
+
+
+def choices(metric: Any, item: Names, caption: Names, image: Names) -> dict[str, tuple[bool, bool]]:
+    """
+    Return for each complete item whether the captions, and whether the pictures, are chosen rightly.
+
     Args:
         caption, image: `0` or `1`; the four combinations of an item are four rows.
 
     Raises:
-        BadColumn: all scores are the same, another caption or image, two scores of one combination, or no
-            complete item.
+        BadColumn: another caption or image, two scores of one combination, or no complete item.
     """
-    metric = varied(metric, "metric")
+    metric = floats(metric, "metric")
     names, rows = coded(item)
     scores = np.full((len(names), 2, 2), np.nan)
     for score, row, of_caption, of_image in zip(metric, rows, caption, image, strict=True):
@@ -58,11 +70,12 @@ def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winogr
                 "item", f"{names[row]} has two scores of caption {of_caption} with image {of_image}"
             )
         scores[place] = score
-    whole = scores[~np.isnan(scores).any(axis=(1, 2))]
-    if not len(whole):
+    complete = ~np.isnan(scores).any(axis=(1, 2))
+    if not complete.any():
         raise BadColumn("item", "no item has all four scores")
+    whole = scores[complete]
     right, wrong = np.diagonal(whole, axis1=1, axis2=2), whole[:, [1, 0], [0, 1]]
     text = (right > wrong).all(axis=1)  # the same picture, the other caption
     images = (right > wrong[:, ::-1]).all(axis=1)  # the same caption, the other picture
-    shares = [float(each.mean()) for each in (text, images, text & images)]
-    return Winoground(shares[0], shares[1], shares[2], len(whole), len(names) - len(whole))
+    kept = [name for name, keep in zip(names, complete, strict=True) if keep]
+    return dict(zip(kept, zip(text.tolist(), images.tolist(), strict=True), strict=True))

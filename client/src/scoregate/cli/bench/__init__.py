@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from scoregate.cli.bench import geneval, ts2
+from scoregate.cli.bench import eqben, genai, geneval, seetrue, tifa160, ts2, winoground
 from scoregate.cli.bench.tables import printed
 from scoregate.cli.evaluate.formats import FORMATS
 from scoregate.cli.exits import OK, UsageFault
@@ -11,7 +11,15 @@ from scoregate.cli.exits import OK, UsageFault
 HELP = "print a benchmark's tables, from your copy of its data and scores"
 
 # A benchmark is a module with HELP, add_arguments(parser) and tables(arguments) -> Content.
-BENCHMARKS = {"ts2": ts2, "geneval": geneval}
+BENCHMARKS = {
+    "ts2": ts2,
+    "geneval": geneval,
+    "genai": genai,
+    "winoground": winoground,
+    "eqben": eqben,
+    "seetrue": seetrue,
+    "tifa160": tifa160,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

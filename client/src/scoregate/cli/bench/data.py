@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from scoregate.evaluation import Table
     from scoregate.evaluation.arrays import Floats
 
+Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
+
 # Of a line of `scoregate batch` and no metric.
 OF_LINES = {"row", "image", "prompt", "sha256", "errors", "models", "options", "details", "warnings"}
 
@@ -24,18 +26,24 @@ def add_data(parser: argparse.ArgumentParser, what: str) -> None:
     add = parser.add_argument
     what = "scores that DATA lacks: a result of `scoregate batch` or a table; may be given several times"
     add("--scores", type=Path, action="append", default=[], metavar="FILE", help=what)
-    what = "a column of scores; may be given several times (default: all columns that can be)"
+    add_metrics(parser)
+
+
+def add_metrics(parser: argparse.ArgumentParser) -> None:
+    """Declare which columns are metrics, and their direction."""
+    add = parser.add_argument
+    what = "a column of scores; may be given several times (default: all columns of numbers but its own)"
     add("--metric", action="append", metavar="COLUMN", help=what)
     what = "a metric whose lower scores are better; may be given several times"
     add("--lower-is-better", action="append", default=[], metavar="COLUMN", help=what)
 
 
-def table_of(arguments: argparse.Namespace, *keys: tuple[str, str]) -> "Table":
+def table_of(arguments: argparse.Namespace, *keys: Key) -> "Table":
     """Return the rows of DATA, joined with all files of scores.  Raises `BadInput`."""
     return with_scores(read(arguments.data), arguments, *keys)
 
 
-def with_scores(table: "Table", arguments: argparse.Namespace, *keys: tuple[str, str]) -> "Table":
+def with_scores(table: "Table", arguments: argparse.Namespace, *keys: Key) -> "Table":
     """Return *table* joined with each file of scores by `joined`."""
     for path in arguments.scores:
         table = joined(table, read(path), keys)
@@ -86,31 +94,28 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def joined(data: "Table", scores: "Table", keys: Sequence[tuple[str, str]]) -> "Table":
+def joined(data: "Table", scores: "Table", keys: Sequence[Key]) -> "Table":
     """
     Return the rows of *data* with the cells of *scores*, by the first key that both have, else by place.
-
-    Args:
-        keys: a column of the data and that of the scores, with the same values.
 
     Raises:
         BadInput: without a key the tables have different lengths, a key is there twice, or none is in both.
     """
     from scoregate.evaluation import BadInput
 
-    for ours, theirs in keys:
-        if not (ours in data.records[0].values and theirs in scores.records[0].values):
-            continue
-        found = dict(zip(scores.names(theirs), scores.records, strict=True))
-        if len(found) < len(scores.records):
-            raise BadInput(f"{scores.path}, column {theirs}: a value is there twice")
-        names = data.names(ours)
-        if not found.keys() & set(names):
-            raise BadInput(f"{scores.path}, column {theirs}: no value is one of {data.path}, column {ours}")
-        pairs = zip(data.records, map(found.get, names), strict=True)
-        return replace(data, records=[merged(a, b, {theirs}) if b else a for a, b in pairs])
+    for key in keys:
+        if has(data, key) and has(scores, key.values()):
+            theirs = values(scores, key.values())
+            found = dict(zip(theirs, scores.records, strict=True))
+            place = f"{scores.path}, column {', '.join(key.values())}"
+            if len(found) < len(theirs):
+                raise BadInput(f"{place}: a value is there twice")
+            if not found.keys() & set(names := values(data, key)):
+                raise BadInput(f"{place}: no value is one of {data.path}, column {', '.join(key)}")
+            pairs = zip(data.records, map(found.get, names), strict=True)
+            return replace(data, records=[merged(a, b, {*key.values()}) if b else a for a, b in pairs])
     if len(scores.records) != len(data.records):
-        known = " or ".join(theirs for _, theirs in keys)
+        known = " or ".join(" and ".join(key.values()) for key in keys)
         raise BadInput(
             f"{scores.path}: {len(scores.records)} rows for {len(data.records)} of {data.path}, "
             f"and no column {known} to join them by"
@@ -119,13 +124,21 @@ def joined(data: "Table", scores: "Table", keys: Sequence[tuple[str, str]]) -> "
     return replace(data, records=[merged(a, b) for a, b in every])
 
 
-def merged(data: Record, scores: Record, key: set[str] = frozenset()) -> Record:  # type: ignore[assignment]
+def has(table: "Table", names: Iterable[str]) -> bool:
+    return all(name in table.records[0].values for name in names)
+
+
+def values(table: "Table", names: Iterable[str]) -> list[tuple[str, ...]]:
+    return list(zip(*map(table.names, names), strict=True))
+
+
+def merged(data: Record, scores: Record, key: Collection[str] = ()) -> Record:
     """Return a row with the cells of both.  Raises `BadInput` if they differ in a column that both have."""
     from scoregate.evaluation import BadInput
     from scoregate.evaluation.tables import listed, text
 
     a, b = data.values, scores.values
-    for name in a.keys() & b.keys() - key - OF_LINES - {"lower_is_better"}:
+    for name in (a.keys() & b.keys()) - {*key} - OF_LINES - {"lower_is_better"}:
         if text(a[name]) != text(b[name]):
             raise BadInput(
                 f"row {data.number}, column {name}: {a[name]!r} in the data, {b[name]!r} in the scores"

@@ -24,7 +24,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return a table with a row for each metric."""
     from scoregate.evaluation import ts2
 
-    table = table_of(arguments, ("file_name", "file_name"), ("file_name", "image"))
+    table = table_of(arguments, {"file_name": "file_name"}, {"file_name": "image"})
     graphs, nodes = table.names("id"), table.names("rank")
     skip = arguments.skip_graph or (SKIPPED if arguments.version == "released" else ())
     skip = [name for name in skip if arguments.skip_graph or name in graphs]

@@ -1,0 +1,28 @@
+"""`scoregate bench eqben`: EqBen (Wang et al. 2023), and its subset EqBen-Mini, by source."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from scoregate.cli.bench.data import read
+from scoregate.cli.bench.pairs import add_pairs, pair_tables
+
+HELP = "EqBen: text, image and group score of metrics by source"
+KUBRIC = "eqbenkubric"  # its three parts are also one
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    what = "all_select.json: items in order, with the picture image0 in the folder of its source"
+    parser.add_argument("data", type=Path, metavar="DATA", help=what)
+    add_pairs(parser)
+
+
+def tables(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return text, image and group score of each metric, by source.  Items are numbered from 0."""
+    sources = [Path(name).parts[0] for name in read(arguments.data).names("image0")]
+    return pair_tables(arguments, {str(place): tags(source) for place, source in enumerate(sources)})
+
+
+def tags(source: str) -> list[str]:
+    return [source, KUBRIC] if source.startswith(f"{KUBRIC}_") else [source]

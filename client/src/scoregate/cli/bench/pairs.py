@@ -1,0 +1,90 @@
+"""Two captions and two pictures of an item: text, image and group score by tag, for Winoground and EqBen."""
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from scoregate.cli.bench.data import add_metrics, columns, metrics_of, read, worth
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
+
+Tags = Mapping[str, Sequence[str]]  # by item
+Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
+
+LABEL = re.compile(r"(.+)_c([01])_i([01])")  # as in Winoground's released scores
+OWN = {"item", "id", "caption", "picture", "label"}
+UNNAMED = "score"  # a column that is named as its file
+
+
+def add_pairs(parser: argparse.ArgumentParser) -> None:
+    """Declare the files of scores."""
+    what = "scores with label (ITEM_c0_i1), or item, caption and picture (0 or 1); may be given several times"
+    parser.add_argument("--scores", type=Path, action="append", required=True, metavar="FILE", help=what)
+    add_metrics(parser)
+
+
+def pair_tables(arguments: argparse.Namespace, tags: Tags) -> dict[str, Any]:
+    """Return a row for each metric and tag; *tags* has all items of the benchmark."""
+    from scoregate.evaluation.winoground import CHANCE
+
+    found: list[dict[str, Any]] = [{"metric": "chance", "tag": "all", **CHANCE}]
+    for path in arguments.scores:
+        table = read(path)
+        places = placed(table)
+        for metric in metrics_of(arguments, table, OWN):
+            name = path.name.partition(".")[0] if metric == UNNAMED else metric
+            with columns(path, metric=metric, image="picture"):
+                found += by_tag(name, worth(arguments, table, metric), places, tags)
+    return {"items": len(tags), "metrics": found}
+
+
+def placed(table: "Table") -> Places:
+    """Return item, caption and picture of each row."""
+    from scoregate.evaluation import BadInput
+
+    held = table.records[0].values
+    if "label" not in held:
+        items = table.names("item" if "item" in held else "id")
+        return list(zip(items, table.names("caption"), table.names("picture"), strict=True))
+    found = []
+    for label in table.names("label"):
+        parts = LABEL.fullmatch(label)
+        if not parts:
+            raise BadInput(f"{table.path}, column label: {label!r} is not of the form ITEM_c0_i1")
+        found.append((parts[1], parts[2], parts[3]))
+    return found
+
+
+def by_tag(metric: str, scores: Any, places: Places, tags: Tags) -> list[dict[str, Any]]:
+    """Return the shares of right choices over all items, and over those of each tag."""
+    from scoregate.evaluation import BadColumn
+    from scoregate.evaluation.winoground import choices
+
+    if unknown := [item for item, _, _ in places if item not in tags]:
+        raise BadColumn("item", f"the benchmark has no item {unknown[0]}")
+    rows = [(score, *place) for score, place in zip(scores, places, strict=True) if score == score]
+    if not rows:
+        raise BadColumn("metric", "no row has a value")
+    right = choices(*map(list, zip(*rows, strict=True)))
+    names = dict.fromkeys(tag for each in tags.values() for tag in each)
+    of_tag = {"all": list(right)} | {tag: [item for item in right if tag in tags[item]] for tag in names}
+    return [
+        {"metric": metric, "tag": tag, **shares([right[item] for item in items])}
+        | {"items": len(items)}
+        | ({"incomplete": len(tags) - len(items)} if tag == "all" else {})
+        for tag, items in of_tag.items()
+        if items
+    ]
+
+
+def shares(right: Sequence[tuple[bool, bool]]) -> dict[str, float]:
+    text, image = zip(*right, strict=True)
+    return {
+        "text": fmean(text),
+        "image": fmean(image),
+        "group": fmean(map(all, right)),
+    }

@@ -1,0 +1,124 @@
+"""`scoregate bench genai`: ratings of pictures of several generators, by skill."""
+
+import json
+from itertools import combinations
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from scoregate.evaluation import BadColumn
+from scoregate.evaluation.best_of import best_of
+from tests.unit.client.evaluation.conftest import RELEASED
+
+RATINGS = {
+    "00001": {"A": [5, 5, 4], "B": [1, 2, 3]},
+    "00002": {"A": [3, 3, 3], "B": [4, 4, 4]},
+    "00010": {"A": [1, 1, 1], "B": [5, 5, 5]},
+}
+SKILLS = {"attribute": [1, 2], "scene": [2], "negation": [10], "counting": [1]}
+
+
+@pytest.fixture
+def released(tmp_path):
+    """The benchmark's two files, in its own shape."""
+    prompts = {
+        item: {"id": item, "prompt": f"prompt {item}", "models": models} for item, models in RATINGS.items()
+    }
+    for name, content in (("ratings.json", prompts), ("skills.json", SKILLS)):
+        (tmp_path / name).write_text(json.dumps(content), "utf-8")
+    return tmp_path / "ratings.json", "--skills", tmp_path / "skills.json"
+
+
+@pytest.fixture
+def scores(written):
+    """A metric that gives the mean rating, in another order of rows."""
+    return written(
+        [
+            {"id": item, "model": model, "m": sum(ratings) / 3}
+            for item, models in RATINGS.items()
+            for model, ratings in models.items()
+        ][::-1],
+        "scores.csv",
+    )
+
+
+def test_the_published_prompts_have_the_figures_of_a_second_implementation(bench):
+    """Pearson, Kendall, accuracy with ties, of 55 prompts and four generators."""
+    first, second = bench("genai", RELEASED / "teaser.csv.gz")["metrics"]
+
+    names = ("n", "pearson", "kendall", "accuracy", "epsilon")
+    assert (220, 0.587601, 0.46322, 0.663138, 0) == pytest.approx([first[name] for name in names], abs=6e-7)
+    assert (220, 0.159334, 0.108338, 0.49589, 0) == pytest.approx([second[name] for name in names], abs=6e-7)
+
+
+def test_three_ratings_are_averaged_and_scores_join_by_prompt_and_generator(bench, released, scores):
+    """A metric that is the mean rating agrees in every pair."""
+    found = bench("genai", *released, "--scores", scores)
+
+    assert (3, 2) == (found["prompts"], found["generators"])
+    [row] = found["metrics"]
+    assert (6, 1, 1, 1) == pytest.approx((row["n"], row["pearson"], row["kendall"], row["accuracy"]))
+
+
+def test_a_prompt_counts_in_each_of_its_skills(bench, released, scores):
+    """Prompt 1 has a basic and an advanced skill, and is advanced; 2 is basic."""
+    found = bench("genai", *released, "--scores", scores)["skills"]
+
+    of_people = {row["skill"]: row for row in found if row["metric"] == "human"}
+    assert ["attribute", "scene", "basic", "counting", "negation", "advanced", "all"] == list(of_people)
+    assert {"A": fmean([14 / 3, 3]), "B": 3} == pytest.approx(of_people["attribute"]["mean"])
+    assert {"A": 3, "B": 4} == pytest.approx(of_people["basic"]["mean"])
+    assert {"A": fmean([14 / 3, 1]), "B": 3.5} == pytest.approx(of_people["advanced"]["mean"])
+    assert (4, 2) == (of_people["attribute"]["pictures"], of_people["scene"]["pictures"])
+    assert len(found) == 2 * len(of_people)
+
+
+def test_skills_may_be_a_column(bench, written):
+    """With basic and advanced as the data has them."""
+    rows = [
+        {"item": item, "model": model, "human": item + len(model), "m": item, "skills": skills}
+        for item, skills in ((1, ["counting", "basic"]), (2, ["counting"]))
+        for model in ("A", "BB")
+    ]
+    found = bench("genai", written(rows))["skills"]
+
+    assert {"counting", "basic", "all"} == {row["skill"] for row in found}
+
+
+def test_the_best_of_n_is_the_mean_over_all_choices():
+    """Equal scores are picked equally often."""
+    metric, human = [0.1, 0.5, 0.5, 0.9], [2.0, 5.0, 3.0, 1.0]
+    found = best_of(metric, human, ["a"] * 4)
+
+    for count, mean in found.means.items():
+        picks = []
+        for places in map(list, combinations(range(4), count)):
+            best = np.array(metric)[places] == max(np.array(metric)[places])
+            picks.append(np.array(human)[places][best].mean())
+        assert fmean(picks) == pytest.approx(mean)
+    assert 1 == best_of([*metric, 1.0], [*human, 5.0], [*"aaaa", "b"]).groups
+
+
+def test_one_picture_of_each_prompt_gives_no_best_of_n():
+    """There is nothing to pick from."""
+    with pytest.raises(BadColumn, match="no group has two"):
+        best_of([1.0, 2.0], [1.0, 2.0], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ({"1": {"prompt": "x"}}, "prompt 1: there is no object `models`"),
+        ({"1": {"models": {"A": ["good"]}}}, "prompt 1, A: ['good'] are no ratings"),
+        ({"1": {"models": {"A": []}}}, "prompt 1, A: [] are no ratings"),
+        ({}, "there is no prompt"),
+        ("{", "not JSON"),
+    ],
+)
+def test_ratings_that_cannot_be_read_are_refused(refused, tmp_path, content, line):
+    """With the prompt and the generator."""
+    file = tmp_path / "ratings.json"
+    file.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+
+    assert line in refused("bench", "genai", file)

@@ -1,0 +1,62 @@
+"""`scoregate bench tifa160` and `seetrue`: metrics against people's ratings and labels."""
+
+import json
+
+import pytest
+
+from tests.unit.client.evaluation.conftest import RELEASED
+
+
+def test_the_released_scores_of_tifa_have_their_correlations(bench):
+    """Those of a second implementation."""
+    [row] = bench("tifa160", RELEASED / "tifa.csv.gz", "--metric", "tifa_mplug-large")["metrics"]
+
+    names = ("pearson", "spearman", "kendall", "accuracy", "epsilon")
+    assert (0.59672, 0.592188, 0.471716, 0.609418, 0.00606061) == pytest.approx(
+        [row[name] for name in names], rel=1e-5
+    )
+
+
+def test_dsgs_ratings_replace_those_of_tifa(bench, written, tmp_path):
+    """Joined by the prompt and the generator, whose names differ, and averaged."""
+    pictures = {
+        f"coco_{item}_{model}": {"image_path": f"coco_{item}_{model}.jpg", "human_avg": 1, "m": item}
+        for item in (1, 2)
+        for model in ("mini_dalle", "vq_diffusion")
+    }
+    data = tmp_path / "ratings.json"
+    data.write_text(json.dumps(pictures), "utf-8")
+    likert = [
+        {"t2i_model": model, "source_id": f"coco_{item}", "answer": answer}
+        for item, model, answer in (
+            (1, "mini-dalle", 1),
+            (1, "mini-dalle", 2),
+            (1, "vq-diffusion", 2),
+            (2, "mini-dalle", 4),
+        )
+    ]
+    [row] = bench("tifa160", data, "--likert", written(likert, "likert.csv"))["metrics"]
+
+    assert (3, 1) == (row["n"], row["dropped"])
+    assert 0.9 < row["pearson"] < 1
+
+
+def test_seetrue_has_the_area_of_each_source(bench, written):
+    """And their mean, which is not that of all rows."""
+    rows = [
+        {"image": name, "text": "x", "label": label, "source": source}
+        for name, label, source in (("a", 1, "s"), ("b", 0, "s"), ("c", 1, "t"), ("d", 0, "t"))
+    ]
+    scores = [{"image": name, "prompt": "x", "m": m} for name, m in (("d", 3), ("c", 2), ("b", 4), ("a", 9))]
+    found = bench("seetrue", written(rows, "SeeTRUE.csv"), "--scores", written(scores, "s.jsonl"))
+
+    [row] = found["metrics"]
+    assert ({"s": 1, "t": 0}, 0.5, 0.5) == (row["mean"], row["of sources"], row["all"])
+    assert [{"source": "s", "rows": 2}, {"source": "t", "rows": 2}] == found["sources"]
+
+
+def test_a_source_with_one_label_is_named(refused, written):
+    """Its area is undefined, and no other figure takes its place."""
+    rows = [{"label": 1, "source": "s", "m": 1}, {"label": 1, "source": "s", "m": 2}]
+
+    assert "column label, source s: all 2 labels are 1" in refused("bench", "seetrue", written(rows))
