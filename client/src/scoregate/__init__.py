@@ -28,6 +28,7 @@ from scoregate.errors import (
     MissingPicture,
     ModelChanged,
     ModelFault,
+    NoFrames,
     NoMasks,
     NoQuestions,
     NoTask,
@@ -57,6 +58,7 @@ from scoregate.errors import (
 from scoregate.items import Item
 from scoregate.notices import Notice, ScoregateWarning
 from scoregate.results import MetricError, QuestionSet, Ranked, Ranking, Report, Result, Score
+from scoregate.video import spread
 
 __all__ = [
     "AsyncClient",
@@ -83,6 +85,7 @@ __all__ = [
     "MissingPicture",
     "ModelChanged",
     "ModelFault",
+    "NoFrames",
     "NoMasks",
     "NoQuestions",
     "NoTask",
@@ -116,4 +119,5 @@ __all__ = [
     "UrlFailed",
     "UrlNotAllowed",
     "Warned",
+    "spread",
 ]

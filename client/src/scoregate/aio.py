@@ -79,6 +79,9 @@ class AsyncClient:
         prompt: str,
         metric: str = "vqascore",
         *,
+        start: float | None = None,
+        end: float | None = None,
+        fps: float | None = None,
         options: Mapping[str, Any] | None = None,
         explain: bool = False,
         priority: str | None = None,
@@ -88,7 +91,8 @@ class AsyncClient:
         Score one picture.
 
         Args:
-            image: one picture, or the frames of one scene as a list.
+            image: one picture, the frames of one scene as a list, or a video.
+            start, end, fps: the part of a video file, in seconds, and the frames taken from each second.
             options: by metric, as in the service's API.
             explain: fill `details` with the parts of the score.
 
@@ -97,7 +101,8 @@ class AsyncClient:
             ScoregateError: the request or the metric failed.
         """
         params = ScoreParams([metric], options, explain, priority or self.priority)
-        report = await self._report([Item(prompt, image)], params, timeout_s)
+        item = Item(prompt, image, start=start, end=end, fps=fps)
+        report = await self._report([item], params, timeout_s)
         return score_of(report, metric)
 
     async def score_items(
@@ -176,6 +181,9 @@ class AsyncClient:
         on_error: str = "raise",
         on_deadline: str = "fail",
         orient: str | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        fps: float | None = None,
         options: Mapping[str, Any] | None = None,
         priority: str | None = None,
         timeout_s: float | None = None,
@@ -190,6 +198,7 @@ class AsyncClient:
                 by *metric*.
             on_error: `raise`, or rank failed pictures last, accepted (`pass`) or not (`block`).
             orient: `exif` applies the EXIF orientation; by default as the service is set.
+            start, end, fps: as in `score`, of all videos.
             on_deadline: `cheap` falls back to the cheap metric's order at the deadline; `fail` raises.
 
         Raises:
@@ -209,6 +218,9 @@ class AsyncClient:
                 on_error=on_error,
                 on_deadline=on_deadline,
                 orient=orient,
+                start=start,
+                end=end,
+                fps=fps,
                 options=options,
                 priority=priority or self.priority,
             )

@@ -154,6 +154,10 @@ class ImageTooLarge(BadImage, code="image_too_large"):
     """The image has more pixels or bytes than the service accepts."""
 
 
+class NoFrames(BadImage, code="no_frames"):
+    """No frame of a video is between its start and its end."""
+
+
 class UrlNotAllowed(BadImage, code="url_not_allowed"):
     """An image by URL, but the operator or this client does not allow URLs."""
 

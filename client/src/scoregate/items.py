@@ -9,6 +9,9 @@ from typing import Any
 
 from scoregate.errors import BadImage
 from scoregate.images import encoded, is_url
+from scoregate.video import frames_of
+
+OWN = ("orient", "start", "end", "fps")  # fields that override those of the request
 
 
 @dataclass(frozen=True)
@@ -17,13 +20,15 @@ class Item:
     One picture and the prompt that it is judged against.
 
     Attributes:
-        image: in any form that `scoregate.images.encoded` takes; a list of them is frames of one scene.
+        image: in any form that `scoregate.images.encoded` takes; a list of them is frames of one scene, and
+            a video is any that `scoregate.video.frames_of` takes.
         id: comes back with the scores.
         options: of this item alone, by metric, over those of the request.
         references: 0 to 3 other pictures, for metrics that compare with them.
         source: the picture before an edit, for metrics that look at it.
         orient: `exif` turns its pictures as their EXIF orientation says, `as_stored` does not; by default as
             the service is set.
+        start, end, fps: the part of a video file, in seconds, and the frames taken from each second.
     """
 
     prompt: str
@@ -33,6 +38,9 @@ class Item:
     references: Sequence[Any] = ()
     source: Any = None
     orient: str | None = None
+    start: float | None = None
+    end: float | None = None
+    fps: float | None = None
 
     @classmethod
     def of(cls, pair: Item | tuple[Any, str]) -> Item:
@@ -59,6 +67,7 @@ class Files:
     def __init__(self, *, allow_urls: bool = False) -> None:
         self._allow_urls = allow_urls
         self._named: dict[Any, tuple[str, Any]] = {}  # with the picture, so that no other gets its id
+        self._frames_of: dict[int, tuple[Any, Any]] = {}  # likewise
         self.parts: dict[str, bytes] = {}
         self.size = 0
 
@@ -73,19 +82,31 @@ class Files:
             wire["references"] = self.add(list(item.references), f"{place}/references")
         if item.source is not None:
             wire["source"] = self.add(item.source, f"{place}/source")
-        if item.orient is not None:
-            wire["orient"] = item.orient
-        return wire
+        own = {name: getattr(item, name) for name in OWN}
+        return wire | {name: value for name, value in own.items() if value is not None}
 
     def add(self, image: Any, place: str) -> Any:
         """
-        Add *image*, or each of a list of frames, and return its reference for the request.
+        Add *image*, or each frame of a list or a video, and return its reference for the request.
 
         Raises:
             BadImage: it cannot be encoded; the error begins with *place*, a JSON pointer.
         """
-        if isinstance(image, (list, tuple)):
-            return [self.add(frame, f"{place}/{index}") for index, frame in enumerate(image)]
+        frames = self._frames(image, place)
+        if isinstance(frames, list):
+            return [self._add(frame, f"{place}/{index}") for index, frame in enumerate(frames)]
+        return self._add(image, place)
+
+    def _frames(self, image: Any, place: str) -> Any:
+        """Return the frames of *image*, always the same objects, or itself."""
+        if id(image) not in self._frames_of:
+            try:
+                self._frames_of[id(image)] = image, frames_of(image)
+            except BadImage as exc:
+                raise located(exc, place) from exc
+        return self._frames_of[id(image)][1]
+
+    def _add(self, image: Any, place: str) -> Any:
         if self._allow_urls and is_url(image):
             return {"url": image}
         key = key_of(image)
@@ -93,8 +114,7 @@ class Files:
             try:
                 data = encoded(image)
             except BadImage as exc:
-                fault = {"pointer": place, "code": exc.code, "detail": exc.detail}
-                raise type(exc)(f"{place}: {exc.detail}", errors=[fault]) from exc
+                raise located(exc, place) from exc
             name = f"image{len(self._named)}"
             self._named[key] = name, image
             self.parts[name] = data
@@ -103,9 +123,16 @@ class Files:
 
     def picture(self, image: Any) -> bytes | None:
         """Return the file of a picture that was added, the first of several frames; None for a URL."""
-        first = image[0] if isinstance(image, (list, tuple)) else image
+        frames = self._frames(image, "")
+        first = frames[0] if isinstance(frames, list) else image
         name, _ = self._named.get(key_of(first), ("", None))
         return self.parts.get(name)
+
+
+def located(error: BadImage, place: str) -> BadImage:
+    """Return *error* with the place of the picture, a JSON pointer."""
+    fault = {"pointer": place, "code": error.code, "detail": error.detail}
+    return type(error)(f"{place}: {error.detail}", errors=[fault])
 
 
 def key_of(image: Any) -> Any:

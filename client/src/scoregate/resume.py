@@ -15,6 +15,7 @@ from scoregate.notices import Notice
 from scoregate.requests import ScoreParams
 from scoregate.results import Result
 
+CLIP = ("start", "end", "fps")  # of an item
 LASTING = (Invalid, NotFound, TooLarge)  # the same item would get them again
 
 
@@ -124,6 +125,8 @@ def key_of(item: Item, params: ScoreParams) -> str:
         said += [[path_of(each) for each in item.references], path_of(item.source)]
     if item.orient is not None:
         said.append(item.orient)
+    if clip := {name: value for name in CLIP if (value := getattr(item, name)) is not None}:
+        said.append(clip)
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -116,7 +116,7 @@ BAD = {
     "int64": (PIXELS.astype(np.int64), "values of int64"),
     "a tensor of int32": (torch.from_numpy(PIXELS).int(), "values of int32"),
     "two channels": (PIXELS[..., :2], r"shape \(5, 7, 2\)"),
-    "a batch": (PIXELS[None], r"shape \(1, 5, 7, 3\)"),
+    "a batch": (np.stack([PIXELS[None]] * 2), "a batch of 2 videos"),
     "a row": (PIXELS[0, 0], r"shape \(3,\)"),
     "no pixels": (PIXELS[:0], r"shape \(0, 7, 3\)"),
     "an empty PIL image": (PIL.Image.new("RGB", (0, 3)), "no pixels: 0 x 3"),

@@ -1,0 +1,62 @@
+"""Videos in every form that diffusers' pipelines return."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import PIL.Image
+import pytest
+import torch
+
+from models.images.formats.decode import decode
+from scoregate import Item, spread
+from scoregate.errors import BadImage
+from scoregate.items import Files
+
+PIXELS = np.random.default_rng(0).integers(0, 255, (5, 6, 7, 3), np.uint8)  # of five frames
+FLOATS = PIXELS.astype(np.float32) / 255
+PICTURES = [PIL.Image.fromarray(each) for each in PIXELS]
+TENSOR = torch.from_numpy(FLOATS).permute(0, 3, 1, 2)
+FORMS = {
+    "frames[0] as pil": PICTURES,
+    "frames as pil": [PICTURES],
+    "the output": SimpleNamespace(frames=[PICTURES]),
+    "frames[0] as np": FLOATS,
+    "frames as np": FLOATS[None],
+    "a list of arrays of frames": [FLOATS],
+    "frames[0] as pt": TENSOR,
+    "frames as pt": TENSOR[None],
+}
+
+
+@pytest.mark.parametrize("video", FORMS.values(), ids=FORMS)
+def test_the_service_gets_every_frame_of_a_video(video):
+    """In order, as its very pixels; a video of several items is sent once."""
+    files = Files()
+    items = [files.item(Item(prompt, video, fps=2), "/items/0") for prompt in ("a", "b")]
+
+    assert items[0]["image"] == items[1]["image"]
+    assert 2 == items[0]["fps"]
+    sent = [np.asarray(decode(files.parts[frame["part"]])) for frame in items[0]["image"]]
+    assert np.array_equal(PIXELS, sent)
+    assert files.picture(video) == files.parts["image0"]
+
+
+@pytest.mark.parametrize("video", [PICTURES[:1] * 81, PIXELS[[0] * 81], [PICTURES[:1] * 81]])
+def test_of_a_long_video_frames_are_spread(video):
+    """As many as the service takes of a file of it."""
+    assert 16 == len(Files().add(video, "/image"))
+
+
+def test_spread_frames_are_those_of_the_service():
+    """The middle of each of equal parts."""
+    assert [1, 3, 6, 8] == spread(range(10), 4)
+    assert [0, 1] == spread(range(2), 4)
+
+
+@pytest.mark.parametrize("batch", [[PICTURES, PICTURES], np.stack([FLOATS, FLOATS])])
+def test_a_batch_of_videos_is_no_video(batch):
+    """The error says where it is, and what to give."""
+    with pytest.raises(BadImage, match=r"^/items/3/image: a batch of 2 videos; .*frames\[0\]") as caught:
+        Files().item(Item("a", batch), "/items/3")
+
+    assert "/items/3/image" == caught.value.errors[0]["pointer"]
