@@ -172,6 +172,9 @@ class RemoteSettings(ModelSettings):
         60, gt=0, description="Time for one request, all its tries included."
     )
     max_in_flight: Annotated[int, NOT_IN_RECIPE] = Field(64, ge=1, description="Most concurrent requests.")
+    server_memory_gb: Annotated[dict[str, Annotated[float, Field(gt=0)]], NOT_IN_RECIPE] = Field(
+        {}, description='What its server takes on devices of this machine, for `check`: `{"cuda:0" = 10.9}`.'
+    )
     extra_body: dict[str, Any] = Field(
         {"chat_template_kwargs": {"enable_thinking": False}}, description="Fields added to every request."
     )

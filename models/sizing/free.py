@@ -1,4 +1,4 @@
-"""The memory of a device that is free now."""
+"""The memory of a device that is free, or in use, now."""
 
 import re
 from pathlib import Path
@@ -14,3 +14,13 @@ def free_bytes(device: str) -> int:
         return int(torch.cuda.mem_get_info(device)[0])
     [kib] = re.findall(r"^MemAvailable:\s+(\d+) kB", MEMINFO.read_text("ascii"), re.MULTILINE)
     return int(kib) * 1024
+
+
+def used_and_total(device: str) -> tuple[int, int] | None:
+    """Return the bytes in use on a GPU, of all processes, and its size; None without NVML, or such a GPU."""
+    if not torch.cuda.is_available():
+        return None
+    try:
+        return torch.cuda.device_memory_used(device), torch.cuda.get_device_properties(device).total_memory
+    except Exception:  # NVML has classes of its own, if its package is installed
+        return None

@@ -14,6 +14,7 @@ from service.serving.loading import is_placed
 from service.web.auth.keys import Keys
 
 BYTES = {"float32": 4, "bfloat16": 2}  # per number
+CONTEXT_BYTES = 600_000_000  # of CUDA, in each process; estimated
 
 
 def check(settings: Settings) -> str:
@@ -48,6 +49,8 @@ def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
             weights[place] += size
             if device.startswith("cuda"):
                 cards.setdefault(place, Card()).add(name, plan.memory, parallel=table.role == "questions")
+        for device, gigabytes in getattr(table, "server_memory_gb", {}).items():
+            cards.setdefault(device, Card()).servers[name] = round(gigabytes * 1e9)
         unknown |= not plan.remote and plan.num_parameters is None
         memory = "none here" if plan.remote else "unknown" if plan.num_parameters is None else as_bytes(size)
         kind = ", ".join((dtype, *devices)) if devices[0] else "-"
@@ -55,7 +58,7 @@ def described(settings: Settings, planned: Mapping[str, Plan]) -> str:
     sums = [f"{place} {as_bytes(size)}" for place, size in weights.items() if size]
     sums += ["more, not known until it is fetched"] * unknown
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
-    peaks = "".join(f"{place}: {card}\n" for place, card in cards.items())
+    peaks = "".join(on_card(place, card) for place, card in cards.items())
     below = f"{peaks}{launches(settings, planned)}{demos(settings.demo_models)}"
     return f"{table_of(rows)}\n\n{threads(settings)}\nWeights: {total}\n{below}"
 
@@ -84,9 +87,15 @@ def threads(settings: Settings) -> str:
 
 
 class Card:
-    """The memory of all models on one GPU."""
+    """
+    The memory of all models on one GPU.
+
+    Attributes:
+        servers: bytes of other servers on it, by the model that they serve.
+    """
 
     def __init__(self) -> None:
+        self.servers: dict[str, int] = {}
         self.weights = self._parallel = self._turns = 0
         self._unknown: list[str] = []
 
@@ -111,6 +120,24 @@ class Card:
         )
         peak = as_bytes(self.peak)
         return f"{peak} with the largest batches, predicted{missing}. CUDA's own memory comes on top."
+
+
+def on_card(device: str, card: Card) -> str:
+    """Return a line about our models on a GPU, and one about all that is there, if other servers are."""
+    from models.sizing.free import used_and_total
+
+    ours = f"{device}: {card}\n" if card.peak or not card.servers else ""
+    used, total = used_and_total(device) or (0, 0)
+    declared = sum(card.servers.values())
+    if not (used or declared):
+        return ours
+    servers = f"{as_bytes(declared)} of the server of {', '.join(card.servers)}"
+    parts = [servers if declared >= used else f"{as_bytes(used)} in use now"]
+    parts += [f"{as_bytes(CONTEXT_BYTES)} of CUDA, estimated"] if ours else []
+    needed = card.peak + max(declared, used) + (CONTEXT_BYTES if ours else 0)
+    size = f" of {as_bytes(total)}" if total else ""
+    verdict = ": too much" if 0 < total < needed else ""
+    return f"{ours}{device}: {as_bytes(needed)}{size} with {' and '.join(parts)}{verdict}.\n"
 
 
 def demos(names: Sequence[str]) -> str:

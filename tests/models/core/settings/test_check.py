@@ -157,6 +157,40 @@ def test_models_of_one_gpu_take_turns():
     assert str(card).startswith("13.0 GB with the largest batches, predicted. ")
 
 
+SERVER = {"family": "openai", "base_url": "http://127.0.0.1:8001/v1", "model": "a/b"}
+
+
+@pytest.mark.parametrize(
+    ("used", "line"),
+    [
+        (None, "20.6 GB with 10.0 GB of the server of questions and 0.6 GB of CUDA, estimated."),
+        (
+            (1, 24),
+            "20.6 GB of 24.0 GB with 10.0 GB of the server of questions and 0.6 GB of CUDA, estimated.",
+        ),
+        ((12, 24), "22.6 GB of 24.0 GB with 12.0 GB in use now and 0.6 GB of CUDA, estimated."),
+        ((20, 24), "30.6 GB of 24.0 GB with 20.0 GB in use now and 0.6 GB of CUDA, estimated: too much."),
+    ],
+    ids=["no NVML", "not started yet", "running", "too much"],
+)
+def test_what_else_lies_on_a_card_is_counted(foreseen, monkeypatch, used, line):
+    """By the profile or by NVML, whichever is more: a server that runs is in both."""
+    now = used and tuple(gigabytes * 10**9 for gigabytes in used)
+    monkeypatch.setattr("models.sizing.free.used_and_total", lambda device: now)
+    _, total = checked(vqa=XL, questions={**SERVER, "server_memory_gb": {"cuda:0": 10}})
+
+    assert f"cuda:0: {line}" in total.splitlines()
+
+
+def test_a_card_may_have_a_server_alone():
+    """This process has no CUDA then."""
+    _, total = checked(questions={**SERVER, "server_memory_gb": {"cuda:1": 10}})
+
+    assert ["Weights: none here.", "cuda:1: 10.0 GB with 10.0 GB of the server of questions."] == (
+        total.splitlines()
+    )
+
+
 def test_a_repository_nobody_measured_is_of_unknown_size():
     """And the total says that something is missing in it."""
     rows, total = checked(vqa={**XL, "checkpoint": "owner/name"})

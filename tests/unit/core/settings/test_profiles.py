@@ -85,3 +85,15 @@ def test_the_sum_of_the_memory_is_the_sum_of_its_lines(path):
 
     assert total is not None
     assert float(total[1]) == pytest.approx(sum(float(figure) for _, figure in lines), abs=0.05)
+
+
+@every_real_profile
+def test_a_server_takes_the_memory_that_the_comments_give_it(path):
+    """So that `check` counts it."""
+    tables = load_settings(path, {}).models.values()
+    taken = [gb for table in tables for gb in getattr(table, "server_memory_gb", {}).values()]
+    line = re.search(
+        r"^#   vLLM .*? ([\d.]+)$|^#  +sum +([\d.]+)  = 0.90 of", path.read_text("utf-8"), re.MULTILINE
+    )
+
+    assert taken == ([float(line[1] or line[2])] if line else [])
