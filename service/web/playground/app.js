@@ -2,9 +2,9 @@
 
 import { Problem, call, key, setKey } from "./api.js";
 import { byId, count, el, number } from "./dom.js";
-import { Pictures, takeFiles } from "./pictures.js";
+import { Pictures, moves, takeFiles } from "./pictures.js";
 import { clear, mark, show } from "./problems.js";
-import { asked, broken, chosen, mode, orient, wanted } from "./request.js";
+import { asked, broken, chosen, mode, orient, together, wanted } from "./request.js";
 import { ranking, scores } from "./results.js";
 import { SAMPLES, drawn, file } from "./samples.js";
 import { curl, python } from "./snippets.js";
@@ -56,6 +56,7 @@ async function offer() {
   try {
     const { body } = await call("models");
     ({ metrics, limits } = body);
+    byId("demo").hidden = !body.models.length || !body.models.every(({ demo }) => demo);
   } catch (problem) {
     if (problem.status === 401) return askForKey("This service asks for a key.");
     return show(problem, places, offer);
@@ -122,7 +123,7 @@ async function send() {
   if (!complete()) return;
   const { path, request, files } = wanted(places, limits.orient);
   const seen = orient();
-  const cards = pictures.list.map(({ file, url }) => ({ prompt: byId("prompt").value, url, name: file.name }));
+  const cards = pictures.list.map(({ file, url }) => ({ prompt: byId("prompt").value, url, name: file.name, type: file.type }));
   const form = new FormData();
   form.append("request", JSON.stringify(request));
   for (const { part, file } of Object.values(files).flat()) form.append(part, file, file.name);
@@ -154,7 +155,7 @@ function busy(on) {
 }
 
 const inWords = ({ results, partial }) =>
-  `${count(results.length, "picture")} scored. ` +
+  `${count(results.length, together() ? "scene" : "picture")} scored. ` +
   results
     .slice(0, 3)
     .map(({ scores }) => Object.entries(scores).map(([name, score]) => `${name} ${number(score)}`).join(", "))
@@ -176,6 +177,10 @@ function refresh() {
   byId("keep-field").hidden = !byId("cascade").value;
   byId("samples").hidden = pictures.list.length > 0;
   byId("geneval-field").hidden = !asked().includes("geneval");
+  const [several, moving] = [pictures.list.length > 1 && !rank, pictures.list.some(({ file }) => moves(file))];
+  byId("frames-field").hidden = !several && !moving;
+  byId("together-field").hidden = !several;
+  byId("clip").hidden = !moving;
   besides(rank);
   byId("go").textContent = rank ? "Rank" : "Score";
   byId("code").hidden = !pictures.list.length || !byId("prompt").value || broken("options") || broken("geneval");

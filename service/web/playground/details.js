@@ -2,8 +2,9 @@
 
 import { boxes, drawable, verdict } from "./boxes.js";
 import { bar, count, el, number } from "./dom.js";
+import { frames } from "./frames.js";
 
-const SHOWN = new Set(["questions", "words", "uncovered", "provenance", "read", "wanted", "lines", "distance", "parts"]);
+const SHOWN = new Set(["questions", "words", "uncovered", "provenance", "read", "wanted", "lines", "distance", "parts", "frames", "grid"]);
 const SHOWN_WITH_BOXES = new Set(["boxes", "width", "height"]);
 const SHOWN_WITH_VERDICT = new Set(["correct", "reason"]);
 
@@ -11,10 +12,12 @@ const LEVELS = 5; // colours of words, as in style.css
 const YES_NO = new Set([undefined, "yes", "no"]); // what the others expect is worth saying
 
 /** The details of one metric; what it has none of is not there. */
-export function details({ prompt, url }, found) {
+export function details({ prompt, url }, found, range) {
   return [
+    found.frames && frames(found.frames, range, (one) => details({ prompt }, one)),
+    found.grid && details({ prompt }, found.grid),
     judged(found) && verdict(found),
-    drawable(found) && boxes(url, found),
+    url && drawable(found) && boxes(url, found),
     found.words && words(prompt, found.words),
     found.questions && questions(found.questions),
     typeof found.read === "string" && reading(found),

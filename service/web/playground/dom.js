@@ -1,8 +1,13 @@
 // Elements are made here, and text only ever becomes text.
 
 /** An element with attributes; what is null, undefined or false is left out. */
-export function el(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
+export const el = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
+
+/** The same of a drawing. */
+export const svg = (tag, attributes = {}, ...children) =>
+  filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") node.addEventListener(name, value);

@@ -78,7 +78,7 @@ export class Pictures {
     return el(
       "li",
       { tabindex: "-1" },
-      preview(url, `${named(this.noun)} ${index + 1}: ${file.name}`),
+      preview(url, `${named(this.noun)} ${index + 1}: ${file.name}`, file.type),
       el("span", { class: "number", "aria-hidden": "true" }, String(index + 1)),
       el(
         "button",
@@ -115,9 +115,17 @@ export function takeFiles(places) {
   });
 }
 
-/** A picture, or its description where the browser cannot show it. */
-export function preview(url, description) {
-  const image = el("img", { src: url, alt: description });
+const VIDEO = /^video\//;
+const MOVES = /^video\/|^image\/(gif|webp)$/;
+
+/** Whether a file may have several frames. */
+export const moves = ({ type }) => MOVES.test(type);
+
+/** A picture or a video, or its description where the browser cannot show it. */
+export function preview(url, description, type = "") {
+  const image = VIDEO.test(type)
+    ? el("video", { src: url, "aria-label": description, muted: true, playsinline: true, preload: "auto" })
+    : el("img", { src: url, alt: description });
   image.addEventListener("error", () => image.replaceWith(el("span", { class: "unseen" }, description)));
   return image;
 }

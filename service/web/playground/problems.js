@@ -2,6 +2,7 @@
 
 import { byId, el } from "./dom.js";
 
+const FRAME = /^\/items\/0\/image\/(\d+)/;
 const PICTURE = /^\/(?:items|images)\/(\d+)(?:\/image|$)/;
 const BESIDE = /^\/items\/\d+\/(references|source)(?:\/(\d+))?/;
 const REPEATED = /^\/items\/[1-9]\d*\/(?!image)/; // all items here are alike but for their image
@@ -11,6 +12,7 @@ const FIELDS = [
   [/^\/(metric|top_k|threshold|cascade|on_error|on_deadline)/, "rank"],
   [/^\/options\/geneval(\/|$)/, "geneval"],
   [/^\/(items\/\d+\/)?options/, "options"],
+  [/^\/(start|end|fps)$/, "frames"],
   [/^\/(items|images)$/, "pictures"],
 ];
 
@@ -70,7 +72,7 @@ export function show(problem, places, retry) {
 
 /** Where an error's pointer leads on this page. */
 function placed({ pointer, detail }, places) {
-  const picture = PICTURE.exec(pointer);
+  const picture = FRAME.exec(pointer) ?? PICTURE.exec(pointer);
   if (picture) {
     const index = Number(picture[1]);
     return { name: `Picture ${index + 1}:`, target: places.pictures.mark(index, detail) };

@@ -24,30 +24,38 @@ export function wanted({ pictures, references, source }, usual) {
     source: named("source", source.sent),
   };
   const images = files.pictures.map(part);
-  const oriented = orient() === usual ? {} : { orient: orient() };
-  if (mode() === "rank") return { path: "rank", files, request: { prompt, images, ...rankedBy(), ...options(), ...oriented } };
-  const request = {
-    ...itemsOf(prompt, images, files),
-    metrics: chosen(),
+  const common = {
     ...options(),
-    ...oriented,
+    ...clip(),
+    ...(orient() === usual ? {} : { orient: orient() }),
     ...(byId("explain").checked ? { explain: true } : {}),
     timeout_ms: TIMEOUT_MS,
   };
-  return { path: "score", files, request };
+  if (mode() === "rank") return { path: "rank", files, request: { prompt, images, ...rankedBy(), ...common } };
+  return { path: "score", files, request: { ...itemsOf(prompt, images, files), metrics: chosen(), ...common } };
+}
+
+/** Whether all pictures are one item. */
+export const together = () => byId("together").checked && !byId("together").closest("[hidden]");
+
+/** The part of videos that is scored, as far as it is given. */
+function clip() {
+  if (byId("clip").closest("[hidden]")) return {};
+  const given = ["start", "end", "fps"].filter((name) => byId(name).value);
+  return Object.fromEntries(given.map((name) => [name, Number(byId(name).value)]));
 }
 
 const named = (name, list) => list.map(({ file }, index) => ({ part: `${name}${index + 1}`, file }));
 const part = ({ part }) => ({ part });
 
-/** The short form, which has no place for pictures beside an image; or items, where there are such. */
+/** The short form; items, where there are pictures beside an image or the images are frames of one. */
 function itemsOf(prompt, images, { references, source }) {
-  if (!references.length && !source.length) return { prompt, images };
+  if (!references.length && !source.length) return together() ? { items: [{ prompt, image: images }] } : { prompt, images };
   const beside = {
     ...(references.length ? { references: references.map(part) } : {}),
     ...(source.length ? { source: part(source[0]) } : {}),
   };
-  return { items: images.map((image) => ({ prompt, image, ...beside })) };
+  return { items: (together() ? [images] : images).map((image) => ({ prompt, image, ...beside })) };
 }
 
 function rankedBy() {
@@ -58,7 +66,6 @@ function rankedBy() {
     ...(value("threshold") ? { threshold: Number(value("threshold")) } : {}),
     ...(value("cascade") ? { cascade: { metric: value("cascade"), keep: Number(value("keep")) } } : {}),
     on_error: "block",
-    timeout_ms: TIMEOUT_MS,
   };
 }
 

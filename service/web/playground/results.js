@@ -16,11 +16,11 @@ const boxed = ({ details = {} }) => Object.values(details).some((found) => [foun
 const partsOf = ({ parts = {} }) => Object.values(parts).map((part) => part.details ?? {});
 
 function card(result, asked, metrics, open) {
-  const { prompt, url, name } = asked;
+  const { prompt, url, name, type } = asked;
   return el(
     "article",
     { class: "card result", "aria-label": `Picture ${result.index + 1}` },
-    el("header", {}, preview(url, `Picture ${result.index + 1}: ${name}`), el("p", { class: "prompt" }, prompt)),
+    el("header", {}, preview(url, `Picture ${result.index + 1}: ${name}`, type), el("p", { class: "prompt" }, prompt)),
     el(
       "div",
       { class: "scores" },
@@ -33,19 +33,21 @@ function card(result, asked, metrics, open) {
 }
 
 function scored(name, score, metric, asked, found, open) {
-  const more = found ? details(asked, found).flat(Infinity).filter(Boolean) : [];
   return el(
     "section",
     { class: "score" },
     el("h3", { title: metric?.formula }, name),
     bar(score, metric?.range),
     el("span", { class: "figure" }, number(score)),
-    more.length > 0 && why(name, more, open && Boolean(found.questions || found.read || found.parts || found.boxes)),
+    found && why(name, asked, found, metric, open && OPEN.some((part) => found[part])),
   );
 }
 
-function why(name, more, open) {
-  return el("details", { class: "why", open }, el("summary", {}, "Why", el("span", { class: "hidden" }, ` ${name}`)), more);
+const OPEN = ["questions", "read", "parts", "boxes", "frames"];
+
+function why(name, asked, found, metric, open) {
+  const more = details(asked, found, metric?.range).flat(Infinity).filter(Boolean);
+  return more.length > 0 && el("details", { class: "why", open }, el("summary", {}, "Why", el("span", { class: "hidden" }, ` ${name}`)), more);
 }
 
 /** Metrics without a score say why, together where it is the same; none is ever shown as a 0. */
@@ -66,6 +68,7 @@ export function ranking({ body, text, took }, asked, metrics) {
   const rows = body.ranking.map((ranked, place) => rankedRow(ranked, place, asked[ranked.index], metrics, told));
   return [
     warnings(body),
+    body.ranking.some(boxed) && toggle(),
     el(
       "article",
       { class: "card" },
@@ -76,17 +79,19 @@ export function ranking({ body, text, took }, asked, metrics) {
   ];
 }
 
-function rankedRow({ index, score, accepted, decided_by: by, error }, place, { url, name }, metrics, told) {
+function rankedRow({ index, score, accepted, decided_by: by, error, details = {} }, place, asked, metrics, told) {
+  const { url, name, type } = asked;
   const notes = [told && (accepted ? "accepted" : "not accepted"), by && `by ${by}`].filter(Boolean);
   return el(
     "li",
     { class: accepted ? "accepted" : "cut" },
     el("span", { class: "place" }, String(place + 1)),
-    preview(url, `Picture ${index + 1}: ${name}`),
+    preview(url, `Picture ${index + 1}: ${name}`, type),
     el("span", { class: "name" }, name, el("small", {}, notes.join(" · "))),
     error
       ? el("p", { class: "error" }, error.detail, " ", el("code", {}, error.code))
       : [bar(score, metrics[by]?.range), el("span", { class: "figure" }, number(score))],
+    Object.entries(details).map(([metric, found]) => why(metric, asked, found, metrics[metric], false)),
   );
 }
 

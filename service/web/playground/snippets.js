@@ -40,19 +40,21 @@ export function python({ path, request, files }) {
   ].join("\n");
 }
 
+const OF_AN_ITEM = ["orient", "start", "end", "fps"];
 const paths = (list) => list.map(({ file }) => `Path(${literal(file.name)})`);
 
-function scored({ prompt, items, metrics, options, orient, explain }, { pictures, references, source }) {
+function scored({ prompt, items, metrics, options, explain, ...request }, { pictures, references, source }) {
   const more = [`metrics=${literal(metrics)}`, options && `options=${literal(options)}`, explain && "explain=True"];
   const beside = [
     references.length > 0 && ["references", `[${paths(references).join(", ")}]`],
     source.length > 0 && ["source", paths(source)[0]],
   ].filter(Boolean);
-  const oriented = orient ? [`orient=${literal(orient)}`] : [];
-  const item = ["prompt", "picture", ...beside.map(([name]) => `${name}=${name}`), ...oriented].join(", ");
+  const own = OF_AN_ITEM.filter((name) => name in request).map((name) => `${name}=${literal(request[name])}`);
+  const item = ["prompt", "picture", ...beside.map(([name]) => `${name}=${name}`), ...own].join(", ");
+  const together = Array.isArray(items?.[0].image);
   return [
     `prompt = ${literal(prompt ?? items[0].prompt)}`,
-    `pictures = [${paths(pictures).join(", ")}]`,
+    `pictures = [${together ? "[" : ""}${paths(pictures).join(", ")}${together ? "]" : ""}]`,
     ...beside.map(([name, value]) => `${name} = ${value}`),
     `items = [scoregate.Item(${item}) for picture in pictures]`,
     `report = client.score_items(items, ${more.filter(Boolean).join(", ")})`,
@@ -62,7 +64,7 @@ function scored({ prompt, items, metrics, options, orient, explain }, { pictures
 }
 
 function ranked({ prompt, images, ...wanted }, { pictures }) {
-  const more = Object.entries(wanted).filter(([name]) => name !== "timeout_ms");
+  const more = Object.entries(wanted).filter(([name]) => !["timeout_ms", "explain"].includes(name));
   return [
     `pictures = [${paths(pictures).join(", ")}]`,
     "ranking = client.rank(",

@@ -31,15 +31,18 @@ async def models(request: Request) -> Response:
         "service": build(),
         "preprocessing": preprocessing(service.settings.images.orient),
         "libraries": libraries(),
-        "models": [described_model(name, handle) for name, handle in service.runtime.handles.items()],
+        "models": [
+            described_model(name, handle, demo=name in service.settings.demo_models)
+            for name, handle in service.runtime.handles.items()
+        ],
         "metrics": {name: described(metric, service) for name, metric in service.engine.metrics.items()},
         "limits": limits(service),
     }
     return json_response(content)
 
 
-def described_model(name: str, handle: Handle) -> ModelEntry:
-    """Describe a model."""
+def described_model(name: str, handle: Handle, *, demo: bool) -> ModelEntry:
+    """Describe a model; *demo* if it is one of the repository's own."""
     info, devices = handle.info, handle.backend.devices
     entry: ModelEntry = {
         "name": name,
@@ -51,6 +54,7 @@ def described_model(name: str, handle: Handle) -> ModelEntry:
         "device": info.device,
         "recipe": info.recipe,
         "ready": not handle.backend.missing,
+        "demo": demo,
     }
     if info.hardware:
         entry["hardware"] = info.hardware

@@ -238,6 +238,7 @@ class ModelEntry(TypedDict):
     Attributes:
         hardware: the name of the GPU.
         devices: the state of each device that has a copy, if there are several.
+        demo: one of the repository's own, whose scores mean nothing for real pictures.
     """
 
     name: str
@@ -250,6 +251,7 @@ class ModelEntry(TypedDict):
     recipe: str
     hardware: NotRequired[str]
     ready: bool
+    demo: bool
     devices: NotRequired[dict[str, str]]
 
 

@@ -34,7 +34,7 @@ async def test_a_file_has_a_strict_policy_and_is_sent_once(serve, path):
     policy = answer.headers["Content-Security-Policy"]
     assert policy == (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "media-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     assert "nosniff" == answer.headers["X-Content-Type-Options"]
     assert (200, b"") == (head.status_code, head.content)
