@@ -19,10 +19,15 @@ app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 helm.sh/chart: scoregate-{{ (index . 0).Chart.Version }}
 {{- end }}
 
+{{/* An image with the registry of the values; of (list $ "image"). */}}
+{{- define "scoregate.from" -}}
+{{- with (index . 0).Values.image.registry }}{{ . }}/{{ end }}{{ index . 1 }}
+{{- end }}
+
 {{/* The service's image, by digest or by tag. */}}
 {{- define "scoregate.image" -}}
 {{- with .Values.image -}}
-{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{ include "scoregate.from" (list $ .repository) }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
 {{- end -}}
 {{- end }}
 

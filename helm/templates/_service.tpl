@@ -79,6 +79,13 @@ readinessProbe:
 {{ add .Values.gateway.graceSeconds 15 }}
 {{- end }}
 
+{{/* The 95th percentile of the wait, by lane, above which pods are added; in JSON. */}}
+{{- define "scoregate.waits" -}}
+{{- with .Values.autoscaling -}}
+{{ dict "interactive" .interactiveWaitSeconds "bulk" .bulkWaitSeconds | toJson }}
+{{- end -}}
+{{- end }}
+
 {{/* Its pods lie on several nodes where they can. */}}
 {{- define "scoregate.spread" -}}
 topologySpreadConstraints:

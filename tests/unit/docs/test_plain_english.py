@@ -27,7 +27,12 @@ ALLOWED = {
     "No objects asked for": "likewise",
     "above below beside": "a list of prepositions",
 }
-PAGES = [path for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")] if path.name != "CHANGELOG.md"]
+PAGES = [
+    path
+    for folder in (ROOT.glob("*.md"), ROOT.glob("helm/*.md"), DOCS.rglob("*.md"))
+    for path in folder
+    if path.name != "CHANGELOG.md"
+]
 FOLDERS = "service", "models", "demo", "loadtest", "client/src/scoregate"
 PACKAGES = [path for folder in FOLDERS for path in (ROOT / folder).iterdir() if path.name[0] not in "._"]
 STRINGS = tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)

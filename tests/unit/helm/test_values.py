@@ -7,6 +7,7 @@ from itertools import pairwise
 import yaml
 
 from service import __version__
+from tests.support.pages import named_rows
 from tests.support.paths import ROOT
 
 CHART = ROOT / "helm"
@@ -67,6 +68,14 @@ def test_every_value_has_a_sentence_and_all_fit_on_few_pages():
 
     assert [] == bare
     assert len(lines) <= 250
+
+
+def test_the_chart_s_readme_has_every_table_of_the_values():
+    """Once."""
+    text = (CHART / "README.md").read_text("utf-8")
+    named = [name for cells in named_rows(text) for name in re.findall(r"`(\w+)`", cells[0])]
+
+    assert sorted(yaml.safe_load(VALUES)) == sorted(name for name in named if name != "values")
 
 
 def test_the_versions_are_those_that_the_tests_run():
