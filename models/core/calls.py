@@ -173,6 +173,8 @@ class GenerateCall(Call):
     """
     Answer a chat of one system and one user message.  Returns a `Text`.
 
+    An empty system message is left out.
+
     Not cached, since question sets have a store of their own.
 
     Attributes:
@@ -187,6 +189,12 @@ class GenerateCall(Call):
     max_tokens: int = 4096
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
     seed: int = 0
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The messages of the chat, each with its role and content."""
+        messages = [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
+        return messages if self.system else messages[1:]
 
     def content(self) -> tuple[Any, ...]:
         return ("generate", self.system, self.user, self.max_tokens, repr(self.schema), self.seed)

@@ -64,7 +64,7 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
     The released code zeroes a question when a direct parent's own answer is "no"; the paper's
     pseudo-code carries the zero on to grandchildren (`dependencies: "transitive"`).
     """
-    question_set, found = await questions_for(item, models, style_of(options), options.question_set)
+    question_set, found = await questions_for(item, models, options.question_set)
     questions = yes_expected(question_set).questions
     asked = [options.question.replace("{}", question.text) for question in questions]
     answers = await models.vqa.ask(item.image, asked, "Yes")

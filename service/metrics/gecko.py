@@ -86,7 +86,7 @@ async def gecko(item: Item, models: Models, options: GeckoOptions) -> Score:
     A question is dropped if an NLI model finds that its answer does not follow from the prompt: the premise
     is the prompt, the hypothesis is the question and its answer, and the paper's threshold is 0.005.
     """
-    question_set, found = await questions_for(item, models, GECKO, options.question_set)
+    question_set, found = await questions_for(item, models, options.question_set)
     entailed = await entailments(item.prompt, question_set.questions, models)
     asked = kept(question_set.questions, entailed, options.nli_threshold)
     answers = await answered(models.vqa, item.image, asked, options.question, options.choices)

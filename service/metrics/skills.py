@@ -102,7 +102,7 @@ async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
 
     Text is read by an OCR model if one is configured, and scored by its words (`text_accuracy`).
     """
-    question_set, found = await questions_for(item, models, STYLE, options.question_set)
+    question_set, found = await questions_for(item, models, options.question_set)
     questions = yes_expected(question_set).questions
     texts = {q.id: words_of(q.phrase) for q in questions if is_text(q)}
     read = await texts_read(item.image, models, texts) if texts and models.has("ocr") else {}

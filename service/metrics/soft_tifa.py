@@ -67,7 +67,7 @@ async def soft_tifa(item: Item, models: Models, options: SoftTifaOptions) -> Sco
     The paper takes the arithmetic mean for atoms of a prompt, and `mean: "geometric"` for whole prompts:
     then one missing object brings the score close to 0.
     """
-    question_set, found = await questions_for(item, models, TIFA, options.question_set)
+    question_set, found = await questions_for(item, models, options.question_set)
     written = {question.id: variants(question.expected) for question in question_set.questions}
     calls = [
         FirstTokenCall(item.image, options.question.replace("{}", question.text), written[question.id])

@@ -59,7 +59,7 @@ async def tifa(item: Item, models: Models, options: TifaOptions) -> Score:
     With `verify` a question counts only if the question LLM, without the image, answers it from the prompt
     as expected: the paper's filter.  The released code uses UnifiedQA, with and without the choices.
     """
-    question_set, found = await questions_for(item, models, style_of(options), options.question_set)
+    question_set, found = await questions_for(item, models, options.question_set)
     questions = question_set.questions
     answers = await answered(models.vqa, item.image, questions, options.question)
     value, scores = fold(questions, {a.question.id: a.answer for a in answers})

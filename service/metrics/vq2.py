@@ -78,7 +78,7 @@ async def vq2(item: Item, models: Models, options: Vq2Options) -> Score:
     P is over the whole vocabulary, as the paper defines it; with `normalization: "yes_no"` among "yes" and
     "no".  The released code uses no probability: its model writes "yes" or "no".
     """
-    question_set, found = await questions_for(item, models, VQ2, options.question_set)
+    question_set, found = await questions_for(item, models, options.question_set)
     questions = question_set.questions
     asked = [filled_in(options.question, question) for question in questions]
     answers = await models.vqa.ask(item.image, asked, "Yes")

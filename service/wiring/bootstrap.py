@@ -18,6 +18,7 @@ from service.metrics.common.assignment import assign
 from service.metrics.common.composites import Composite, composites
 from service.metrics.common.contract import Metric
 from service.metrics.common.registry import metrics
+from service.metrics.common.styles import styled
 from service.observability.instruments import Instruments
 from service.observability.tracing.tracer import open_tracer
 from service.questions.stores.opening import opened_store
@@ -78,7 +79,8 @@ class Service:
     ) -> None:
         assigned = assign(metrics(), settings)
         self.settings = settings
-        self.metrics = {**metrics(), **composites(metrics(), settings, assigned)}
+        asking = styled(metrics(), settings)
+        self.metrics = {**asking, **composites(asking, settings, assigned)}
         ranges = {name: each.range for name, each in self.metrics.items()}
         self.instruments = Instruments(settings.models, ranges)
         self.redis = {

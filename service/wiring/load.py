@@ -20,6 +20,7 @@ from service.metrics.common.assignment import assign
 from service.metrics.common.composites import composites
 from service.metrics.common.registry import metrics
 from service.metrics.common.rewards import check
+from service.metrics.common.styles import styled
 
 # Error types for values of another kind.
 TABLES_AND_LISTS = {"model_type", "dict_type", "list_type", "tuple_type", "set_type", "frozen_set_type"}
@@ -61,7 +62,8 @@ def settings_of(
         variables = override(tree, environ, Settings.model_fields)
         settings = validated(tree, dict(variables))
         assigned = assign(metrics(), settings)
-        known = {**metrics(), **composites(metrics(), settings, assigned)}
+        asking = styled(metrics(), settings)
+        known = {**asking, **composites(asking, settings, assigned)}
         check(known, assigned, settings.dialects)
     except ValidationError as exc:
         first = exc.errors()[0]

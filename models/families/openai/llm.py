@@ -43,10 +43,7 @@ class OpenAiLLM(RemoteModel):
         body = {
             **self._extra,
             "model": self._model,
-            "messages": [
-                {"role": "system", "content": call.system},
-                {"role": "user", "content": call.user},
-            ],
+            "messages": call.messages,
             "temperature": 0,
             "seed": call.seed,
             "max_tokens": max_tokens,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from models.checkpoints.pretrained import load_tokenizer, thread_safe
+from models.core.calls import GenerateCall
 from models.core.contract import CheckpointError
 
 HERE = "\ufffcuser\ufffc"  # stands for the user message while the chat template is rendered
@@ -30,7 +31,7 @@ class ChatTokenizer:
 
     def encode(self, system: str, user: str) -> list[int]:
         """Return a chat as ids: special tokens come only from the template, not from the user's text."""
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": HERE}]
+        messages = GenerateCall(system, HERE).messages
         rendered: str = self.loaded.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         before, _, after = rendered.rpartition(HERE)
         parts = ((self._special, before), (self._plain, user), (self._special, after))

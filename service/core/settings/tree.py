@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from models.core.settings import ModelSettings, PlacedSettings, Section
 from models.families.registry import families
 from service.core.settings.dialects import Dialects
+from service.core.settings.questions import QuestionSettings
 from service.core.settings.sections import (
     CacheSettings,
     Images,
@@ -108,6 +109,7 @@ class Settings(Section):
     models: dict[str, Table]
     metrics: dict[str, dict[str, str]] = Field({})
     composites: dict[str, dict[str, PartSettings]] = Field({})
+    questions: QuestionSettings = QuestionSettings()
     queue: QueueSettings = QueueSettings()
     cache: CacheSettings = CacheSettings()
     telemetry: Telemetry = Telemetry()

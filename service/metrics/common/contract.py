@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import iscoroutinefunction
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
@@ -134,6 +134,7 @@ class Metric:
         without: what it can still score without a model, by optional role.
         style: of its question sets.
         style_of: returns the style under other options; the style's name stays.
+        styles: of a profile, by name, which requests may choose instead.
         uses: the other images of an item that it uses, for any options unless `uses_of` is set.
         uses_of: returns these for some options.
         default: True for the metric of requests that name none.
@@ -160,6 +161,7 @@ class Metric:
     without: Mapping[str, str] | None = None
     style: Style | None = None
     style_of: Callable[[Any], Style] | None = None
+    styles: Mapping[str, Style] = field(default_factory=dict)
     uses: tuple[Beside, ...] = ()
     uses_of: Callable[[Any], tuple[Beside, ...]] | None = None
     default: bool = False

@@ -111,10 +111,17 @@ def cosine_demand(prompt: str, options: Any) -> Mapping[str, Demand]:
 
 
 class Questions:
-    """Question sets on behalf of one request."""
+    """
+    Question sets on behalf of one request.
 
-    def __init__(self, writer: QuestionWriter, llm: Handle | None, context: Context) -> None:
-        self._writer, self._llm, self._context = writer, llm, context
+    Attributes:
+        style: that the request's options select; None for a metric without question sets.
+    """
+
+    def __init__(
+        self, writer: QuestionWriter, llm: Handle | None, context: Context, style: Style | None
+    ) -> None:
+        self._writer, self._llm, self._context, self.style = writer, llm, context, style
 
     async def of(self, prompt: str, style: Style) -> tuple[QuestionSet, CacheStatus]:
         """Return the set for *prompt* and its cache status."""
@@ -131,6 +138,7 @@ class Models:
 
     Args:
         lookup: returns the model of a role, or None if none is configured.
+        style: of the metric's question sets, if it uses any.
 
     Attributes:
         score: returns the results of other metrics for the same item, by name, given their options.  For
@@ -143,8 +151,10 @@ class Models:
         writer: QuestionWriter,
         context: Context,
         score: Callable[..., Awaitable[dict[str, Any]]],
+        style: Style | None = None,
     ) -> None:
         self._lookup, self._writer, self._context, self.score = lookup, writer, context, score
+        self._style = style
 
     def has(self, role: str) -> bool:
         """Return True if a model is configured for *role*."""
@@ -180,7 +190,7 @@ class Models:
     @property
     def questions(self) -> Questions:
         """The question sets."""
-        return Questions(self._writer, self._lookup("questions"), self._context)
+        return Questions(self._writer, self._lookup("questions"), self._context, self._style)
 
     async def ask(self, role: str, calls: Sequence[Call]) -> list[Any]:
         """Return the results of the model in a *role*, in order.  Raises the first error, after all ended."""

@@ -13,7 +13,6 @@ from service.metrics.common.words import Word, words
 from service.observability.notes import Code, Note
 from service.questions.given import GivenQuestion
 from service.questions.sets import Question, QuestionSet
-from service.questions.style import Style
 from service.serving.context import CacheStatus
 from service.serving.demand import Demand
 
@@ -57,17 +56,18 @@ class SetDetails(TypedDict):
     uncovered: list[str]
 
 
-async def questions_for(
-    item: Item, models: Models, style: Style, given: Given
-) -> tuple[QuestionSet, CacheStatus | None]:
+async def questions_for(item: Item, models: Models, given: Given) -> tuple[QuestionSet, CacheStatus | None]:
     """
-    Return the pinned set, the set of the request, or the prompt's own set in *style*.
+    Return the pinned set, the set of the request, or the prompt's own set in the style of the options.
 
     Raises:
         Invalid: the pinned set was written for another prompt, or in another style.
         UnknownQuestionSet: there is no set with that id.
         ScoregateError: a subclass of it, if a set has to be written and cannot be.
     """
+    style = models.questions.style
+    if style is None:
+        raise TypeError("the metric declares no style")
     if given is None:
         return await models.questions.of(item.prompt, style)
     if not isinstance(given, str):

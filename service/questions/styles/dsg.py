@@ -4,6 +4,7 @@ from typing import Any
 
 from models.core.calls import GenerateCall
 from models.families.question_llm.prompt import user_message
+from service.questions.parser import Parser
 from service.questions.sets import Question
 from service.questions.style import Ask, Style
 from service.questions.styles.reading import (
@@ -77,3 +78,5 @@ STEPS = {
 
 DSG = Style("dsg", INSTRUCTIONS, SCHEMA, parse)
 DSG_IN_THREE_CALLS = InThreeCalls("dsg", "", {}, parse)
+
+parser = Parser.of(DSG)

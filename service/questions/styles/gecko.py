@@ -1,10 +1,11 @@
 """Gecko's questions (Wiles et al. 2024, section 5): keywords first, then one question for each."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from models.core.calls import GenerateCall
 from models.families.question_llm.prompt import user_message
+from service.questions.parser import Parser, Texts
 from service.questions.sets import Question
 from service.questions.style import Ask, Style, Written
 from service.questions.styles.reading import (
@@ -21,7 +22,6 @@ from service.questions.styles.reading import (
 
 KEYWORDS = schema("keywords", id=NUMBER, text=STRING, type=STRING, groundable=BOOLEAN)
 QUESTIONS = schema("questions", id=NUMBER, text=STRING, choices=STRINGS, answer=STRING)
-ASKING = instructions("gecko_questions")
 
 
 class Keyword(NamedTuple):
@@ -31,13 +31,19 @@ class Keyword(NamedTuple):
     kind: str
 
 
+@dataclass(frozen=True)
 class Gecko(Style):
     """
     One question for each keyword that an image can show, so that coverage of the prompt can be checked.
 
     In the paper each question is a call; here one call writes them all.  Keywords without a question are
     reported with the set.
+
+    Attributes:
+        asking: the system message of the second call.
     """
+
+    asking: str = instructions("gecko_questions")
 
     async def written(self, ask: Ask, prompt: str) -> Written:
         """
@@ -62,11 +68,11 @@ class Gecko(Style):
     def _questions(self, prompt: str, keywords: dict[int, Keyword]) -> GenerateCall:
         listed = ", ".join(f"{id} {word.text}" for id, word in keywords.items())
         user = user_message(f"{self.name} questions", prompt) + f"\nkeywords: {listed}"
-        return GenerateCall(ASKING, user, schema=QUESTIONS)
+        return GenerateCall(self.asking, user, schema=QUESTIONS)
 
     def identity(self) -> list[Any]:
         """Return everything in the messages of both calls but the prompt."""
-        return [*super().identity(), ASKING, user_message(f"{self.name} questions", ""), QUESTIONS]
+        return [*super().identity(), self.asking, user_message(f"{self.name} questions", ""), QUESTIONS]
 
 
 def groundable(answer: str) -> dict[int, Keyword]:
@@ -98,3 +104,13 @@ def question(entry: dict[str, Any]) -> Question:
 
 
 GECKO = Gecko("gecko", instructions("gecko"), KEYWORDS, parse)
+
+CALLS = ("keywords", "questions")
+
+
+def made(name: str, texts: Texts) -> Gecko:
+    """Return the style with other texts."""
+    return replace(GECKO, name=name, instructions=texts[CALLS[0]], asking=texts[CALLS[1]])
+
+
+parser = Parser(GECKO.name, GECKO, made, CALLS)

@@ -7,12 +7,15 @@ After "Skill-aligned annotation" (see `service/metrics/skills.py`), sections 3.1
 
 from typing import Any
 
+from models.core.calls import GenerateCall
+from service.questions.parser import Parser
 from service.questions.sets import Question
 from service.questions.style import Style
 from service.questions.styles.reading import (
     NUMBER,
     NUMBERS,
     STRING,
+    STRINGS,
     entries,
     instructions,
     number,
@@ -39,16 +42,15 @@ SKILLS = (
     "camera",
 )
 NODES = ("presence", "property", "relation")
-SCHEMA = schema(
-    "annotations",
-    id=NUMBER,
-    skill={"type": "string", "enum": [*SKILLS]},
-    subskill=STRING,
-    phrase=STRING,
-    question=STRING,
-    node_type={"type": "string", "enum": [*NODES]},
-    depends_on=NUMBERS,
-)
+FIELDS = {
+    "skill": {"type": "string", "enum": [*SKILLS]},
+    "subskill": STRING,
+    "phrase": STRING,
+    "question": STRING,
+    "node_type": {"type": "string", "enum": [*NODES]},
+}
+SCHEMA = schema("annotations", id=NUMBER, **FIELDS, depends_on=NUMBERS)
+RELEASED_SCHEMA = schema("annotations", uid=STRING, **FIELDS, depends_on=STRINGS)
 
 
 def parse(answer: str) -> tuple[Question, ...]:
@@ -72,4 +74,43 @@ def question(entry: dict[str, Any]) -> Question:
     )
 
 
+class Released(Style):
+    """The released code's messages: the prompt alone is the user message; ids are strings of digits."""
+
+    def call(self, prompt: str) -> GenerateCall:
+        """Return the call of the LLM."""
+        return GenerateCall(self.instructions, prompt, schema=self.schema)
+
+    def identity(self) -> list[Any]:
+        """Return everything in the LLM's messages but the prompt."""
+        return [self.instructions, self.schema]
+
+
+def parse_released(answer: str) -> tuple[Question, ...]:
+    """Parse an answer that follows `RELEASED_SCHEMA`."""
+    return tuple(
+        question(
+            {
+                **entry,
+                "id": uid(entry["uid"]),
+                "subskill": entry["subskill"] or "",
+                "depends_on": [*map(uid, entry["depends_on"])],
+            }
+        )
+        for entry in entries(answer, "annotations")
+    )
+
+
+def uid(value: Any) -> int:
+    """Parse an id.  Raises `ValueError`."""
+    if not isinstance(value, str) or not value.isdecimal():
+        raise ValueError("an id is not a string of digits")
+    return int(value)
+
+
 STYLE = Style("skills", instructions("skills"), SCHEMA, parse)
+
+parser = Parser.of(STYLE)
+released_parser = Parser(
+    "skills_uids", STYLE, lambda name, texts: Released(name, texts[""], RELEASED_SCHEMA, parse_released)
+)

@@ -6,6 +6,7 @@ import orjson
 
 from models.core.calls import GenerateCall
 from models.families.question_llm.prompt import user_message
+from service.questions.parser import Parser
 from service.questions.sets import Question, check
 from service.questions.style import Ask, Style
 from service.questions.styles.reading import STRING, STRINGS, entries, instructions, schema, text
@@ -111,3 +112,5 @@ ANSWERS_SCHEMA = {
 
 TIFA = Style("tifa", instructions("tifa"), SCHEMA, parse)
 TIFA_VERIFIED = Verified("tifa", TIFA.instructions, SCHEMA, parse)
+
+parser = Parser.of(TIFA)

@@ -1,5 +1,6 @@
 """VQ²'s pairs (Yarom et al. 2023): spans of the prompt, each with a question that it answers."""
 
+from service.questions.parser import Parser
 from service.questions.sets import Question
 from service.questions.style import Style
 from service.questions.styles.reading import STRING, entries, instructions, schema, text
@@ -16,3 +17,5 @@ def parse(answer: str) -> tuple[Question, ...]:
 
 
 VQ2 = Style("vq2", instructions("vq2"), SCHEMA, parse)
+
+parser = Parser.of(VQ2)

@@ -12,6 +12,7 @@ from models.families.fake import GREY
 from service.metrics.common.contract import Item
 from service.metrics.dsg import DsgOptions, dsg, fold, moot
 from service.questions.sets import Question
+from service.questions.styles.dsg import DSG
 from tests.support.dsg import CHAIN
 from tests.support.paths import GOLDEN
 
@@ -68,7 +69,7 @@ async def test_a_question_is_a_yes_if_that_is_likelier(options, value, zeroed):
         assert (["1?", "2?", "3?"], "Yes") == (questions, answer)
         return [Likelihood((-1.0,), -1.0, -1.0), *[Likelihood((-1.0,), -1.0, -1.0 - LOGIT)] * 2]
 
-    models = SimpleNamespace(vqa=SimpleNamespace(ask=ask))
+    models = SimpleNamespace(vqa=SimpleNamespace(ask=ask), questions=SimpleNamespace(style=DSG))
     asked = DsgOptions.model_validate({"question": "{}", "question_set": CHAINED, **options})
     score = await dsg(Item(GREY, "a dog"), models, asked)
     shown = score.details["questions"]
