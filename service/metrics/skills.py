@@ -23,17 +23,19 @@ from service.metrics.common.question_sets import (
     vqa_demand,
     yes_expected,
 )
-from service.metrics.text_accuracy import TextRead, texts_read, words_of
+from service.metrics.text_accuracy import TextRead, texts_labelled, texts_read, words_of
 from service.observability.notes import Code, Note
 from service.questions.given import YesNoSet
 from service.questions.sets import Question, QuestionSet
-from service.questions.styles.skills import STYLE
+from service.questions.style import Style
+from service.questions.styles.skills import ONE_QUESTION, STYLE
 
 ANSWERS = ("Yes", "No", "Unsure")
 TEXT, NOT_READ = "text_rendering", ("style", "position")  # properties of a text that OCR does not read
 UNREAD = Note(Code.NO_OCR_MODEL, "no OCR model is configured: the VQA model judged the text in the image")
 
 Mean = Literal["questions", "skills"]
+Reader = Literal["ocr", "vlm"]
 
 
 class SkillsOptions(MetricOptions):
@@ -41,6 +43,8 @@ class SkillsOptions(MetricOptions):
 
     mean: Mean = "skills"
     dependencies: Dependencies = "none"
+    text: Reader = "ocr"
+    singular: Literal["two_questions", "one_question"] = "two_questions"
     question: Template = "{} Please answer yes, no or unsure."
     question_set: YesNoSet | None = None
 
@@ -52,7 +56,7 @@ class SkillsAsked(QuestionDetail):
     Attributes:
         answer: the likeliest of the three; "unsure" is left out of the mean.
         probabilities: of the three among themselves; empty if text was read.
-        reading: of the text in question, by an OCR model.
+        reading: of the text in question, by an OCR model, or by the VQA model's labels.
         zeroed_by: ids of the parents that made it count 0.
     """
 
@@ -100,12 +104,13 @@ async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
     them in one.  Styles and named entities are yes-no questions, too; the paper compares them with images
     from a search.
 
-    Text is read by an OCR model if one is configured, and scored by its words (`text_accuracy`).
+    Text is read by an OCR model if one is configured, and scored by its words (`text_accuracy`).  With
+    `text: "vlm"` the VQA model labels each word and each gap, as in the paper.
     """
     question_set, found = await questions_for(item, models, options.question_set)
     questions = yes_expected(question_set).questions
-    texts = {q.id: words_of(q.phrase) for q in questions if is_text(q)}
-    read = await texts_read(item.image, models, texts) if texts and models.has("ocr") else {}
+    texts = {q.id: q.phrase for q in questions if is_text(q)}
+    read = await readings(item.image, models, texts, options.text)
     asked = [question for question in questions if question.id not in read]
     answers = await opinions(item.image, models, asked, options.question)
     answers |= {id: judged(text) for id, text in read.items()}
@@ -118,6 +123,17 @@ async def skills(item: Item, models: Models, options: SkillsOptions) -> Score:
     if texts and not read:
         said += (UNREAD,)
     return Score(fold(questions, scores, options.mean), shown, found, said)
+
+
+async def readings(
+    image: Image, models: Models, texts: Mapping[int, str], reader: Reader
+) -> dict[int, TextRead]:
+    """Return the accuracy of *texts*; empty without texts, or without the OCR model that should read."""
+    if reader == "vlm":
+        return await texts_labelled(image, models, texts)
+    if not texts or not models.has("ocr"):
+        return {}
+    return await texts_read(image, models, {id: words_of(text) for id, text in texts.items()})
 
 
 def fold(questions: Sequence[Question], scores: Mapping[int, float | None], mean: Mean) -> float:
@@ -196,6 +212,11 @@ def details(
     }
 
 
+def style_of(options: SkillsOptions) -> Style:
+    """Return the style with two questions about a singular object, or with one as in the paper."""
+    return STYLE if options.singular == "two_questions" else ONE_QUESTION
+
+
 metric = Metric(
     "skills",
     skills,
@@ -212,4 +233,5 @@ metric = Metric(
         "ocr": "text as the VQA model sees it",
     },
     style=STYLE,
+    style_of=style_of,
 )

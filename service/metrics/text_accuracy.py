@@ -11,7 +11,7 @@ from service.metrics.common.words import WORD
 
 
 class TextRead(TypedDict):
-    """A text that an image should show and the words that were read; see `WordAccuracy`."""
+    """A text that an image should show, and the words that were read or labelled as right."""
 
     wanted: list[str]
     read: list[str]
@@ -69,6 +69,48 @@ async def texts_read(image: Image, models: Models, texts: Mapping[int, list[str]
             "accuracy": tally.accuracy,
         }
     return found
+
+
+async def texts_labelled(image: Image, models: Models, texts: Mapping[int, str]) -> dict[int, TextRead]:
+    """
+    Return the accuracy of each of *texts* by the VQA model, which labels each word and each gap.
+
+    The released code's VLM gives all labels in one call; here each label is a call, in other words.
+    """
+    found: dict[int, TextRead] = {}
+    for id, text in texts.items():
+        words = text.split()
+        labels = await models.vqa.ask(image, [*about_words(text, words), *about_gaps(text, words)], "Yes")
+        yes = [label.logit > 0 for label in labels]
+        right = [word for word, rendered in zip(words, yes, strict=False) if rendered]
+        tally = WordAccuracy(len(right), sum(yes[len(words) :]), len(words))
+        found[id] = {
+            "wanted": words,
+            "read": right,
+            "right": tally.right,
+            "wrong_gaps": tally.wrong_gaps,
+            "accuracy": tally.accuracy,
+        }
+    return found
+
+
+def about_words(text: str, words: Sequence[str]) -> list[str]:
+    """Return a question for each word: whether the image shows it without an error."""
+    return [
+        f'The image should show the text "{text}". Is word {n} of it, "{word}", in the image and spelled'
+        " correctly? Please answer yes or no."
+        for n, word in enumerate(words, 1)
+    ]
+
+
+def about_gaps(text: str, words: Sequence[str]) -> list[str]:
+    """Return a question for each gap: whether the image has other or repeated text in it."""
+    places = [f'before "{words[0]}"', *map('between "{}" and "{}"'.format, words, words[1:])]
+    return [
+        f'The image should show the text "{text}". Is there other or repeated text {place}? Please answer yes'
+        " or no."
+        for place in (*places, f'after "{words[-1]}"')
+    ]
 
 
 def words_of(text: str) -> list[str]:

@@ -109,6 +109,7 @@ def uid(value: Any) -> int:
 
 
 STYLE = Style("skills", instructions("skills"), SCHEMA, parse)
+ONE_QUESTION = Style("skills", instructions("skills_one_question"), SCHEMA, parse)
 
 parser = Parser.of(STYLE)
 released_parser = Parser(

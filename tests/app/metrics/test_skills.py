@@ -3,7 +3,7 @@
 import pytest
 
 from models.core.calls import ReadCall
-from models.core.outcomes import Choices, Line, Reading
+from models.core.outcomes import Choices, Likelihood, Line, Reading
 from tests.support.fakes import FakeModel
 from tests.support.pictures import item
 from tests.support.questions import noted, scored, written
@@ -189,6 +189,37 @@ async def test_without_an_ocr_model_the_vqa_model_answers_and_a_warning_says_so(
     assert {4: 1} == scores(result)
     assert ["no OCR model is configured: the VQA model judged the text in the image"] == warnings
     assert [] == silent
+
+
+async def test_a_vlm_may_label_each_word_and_each_gap(serve, fakes, ocr):
+    """Two of three words are right and one of four gaps is not: (2 - 1) / 3, without OCR and warnings."""
+    yes = ('word 1 of it, "OPEN"', 'word 3 of it, "HOURS"', 'between "24" and "HOURS"')
+    fakes["vqa"].answer = lambda call: Likelihood(
+        (0,), *((0, -1) if any(y in call.question for y in yes) else (-1, 0))
+    )
+    async with serve() as client:
+        result, warnings = await noted(client, "skills", item(PROMPT), question_set=[SIGN], text="vlm")
+
+    [asked] = result["details"]["skills"]["questions"]
+    assert 1 / 3 == pytest.approx(asked["score"])
+    assert (["OPEN", "24", "HOURS"], ["OPEN", "HOURS"], 2, 1) == tuple(
+        asked["reading"][name] for name in ("wanted", "read", "right", "wrong_gaps")
+    )
+    assert ("no", []) == (asked["answer"], warnings)
+    questions = [call.question for call in fakes["vqa"].calls]
+    assert 7 == len(questions) == len(set(questions))
+    assert [] == ocr.calls
+
+
+async def test_one_question_about_a_singular_object_is_another_set(serve, fakes):
+    """The LLM gets other instructions."""
+    async with serve() as client:
+        for options in ({}, {"skills": {"singular": "one_question"}}):
+            await written(client, "skills", "a red dog", **options)
+
+    systems = [call.system for call in fakes["questions"].calls]
+    assert ["Is there a dog?" in system for system in systems] == [True, False]
+    assert all("exactly one" in system for system in systems)
 
 
 async def test_questions_are_written_with_skill_and_phrase(serve):
