@@ -67,7 +67,8 @@ class PartSettings(Section):
     model_config = ConfigDict(extra="allow")
 
     weight: Factor = Field(description="What its score counts; may be negative.")
-    divide_by: Factor = Field(1, description="What its score is divided by first.")
+    subtract: float = Field(0, allow_inf_nan=False, description="What is subtracted from its score first.")
+    divide_by: Factor = Field(1, description="What the difference is divided by.")
 
     @property
     def options(self) -> dict[str, Any]:

@@ -27,10 +27,11 @@ class Part:
     options: MetricOptions
     weight: float
     divide_by: float
+    subtract: float = 0
 
     def contribution(self, score: float) -> float:
-        """Return weight · *score* / divide_by."""
-        return self.weight * score / self.divide_by
+        """Return weight · (*score* - subtract) / divide_by."""
+        return self.weight * (score - self.subtract) / self.divide_by
 
     @property
     def lower_is_better(self) -> bool:
@@ -45,11 +46,14 @@ class Part:
 
     @property
     def formula(self) -> str:
-        """The contribution as a formula: "0.4·name(scale=logit)/26"."""
+        """The contribution as a formula: "0.4·name(scale=logit)/26", "0.5·(name - 1)/4"."""
         given = self.options.model_dump(exclude_defaults=True)
         arguments = f"({', '.join(f'{name}={value}' for name, value in given.items())})" if given else ""
         divided = f"/{self.divide_by:g}" if self.divide_by != 1 else ""
-        return f"{self.weight:g}·{self.metric.name}{arguments}{divided}"
+        score = f"{self.metric.name}{arguments}"
+        if self.subtract:
+            score = f"({score} {'-' if self.subtract > 0 else '+'} {abs(self.subtract):g})"
+        return f"{self.weight:g}·{score}{divided}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +84,13 @@ class PartDetails(TypedDict):
     The contribution of one part.
 
     Attributes:
-        contribution: weight * score / divide_by.
+        contribution: weight * (score - subtract) / divide_by.
         details: of the part's own score.
     """
 
     score: float
     weight: float
+    subtract: float
     divide_by: float
     contribution: float
     details: Mapping[str, Any]
@@ -147,7 +152,7 @@ def part_of(place: str, metric: Metric, table: PartSettings, assigned: Assignmen
         first = exc.errors(include_input=False)[0]
         where = ".".join(map(str, (place, *first["loc"])))
         raise SettingsError(f"{where}: {first['msg']}") from exc
-    return Part(metric, options, table.weight, table.divide_by)
+    return Part(metric, options, table.weight, table.divide_by, table.subtract)
 
 
 def lack(place: str, part: Part, assigned: Assignment) -> str:
@@ -201,6 +206,7 @@ def total(parts: Parts, results: Mapping[str, Score | ScoregateError]) -> Score:
         details[name] = {
             "score": score.value,
             "weight": part.weight,
+            "subtract": part.subtract,
             "divide_by": part.divide_by,
             "contribution": part.contribution(score.value),
             "details": score.details,

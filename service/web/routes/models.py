@@ -87,6 +87,7 @@ def described(metric: Metric, service: Service) -> MetricEntry:
         entry["parts"] = {
             name: {
                 "weight": part.weight,
+                "subtract": part.subtract,
                 "divide_by": part.divide_by,
                 "options": part.options.model_dump(exclude_defaults=True),
             }

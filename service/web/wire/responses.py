@@ -259,6 +259,7 @@ class PartEntry(TypedDict):
     """One part of a composite, with the options that differ from their defaults."""
 
     weight: float
+    subtract: float
     divide_by: float
     options: dict[str, Any]
 

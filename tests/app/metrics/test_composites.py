@@ -116,8 +116,9 @@ async def test_a_composite_is_listed_wherever_a_metric_is(serve):
         await scored(client, "reward")
         text = (await client.get("/metrics")).text
 
-    logit = {"weight": 0.4, "divide_by": 26, "options": {"scale": "logit"}}
-    assert {"vqascore": {"weight": 0.6, "divide_by": 1, "options": {}}, "pickscore": logit} == told["parts"]
+    logit = {"weight": 0.4, "subtract": 0, "divide_by": 26, "options": {"scale": "logit"}}
+    plain = {"weight": 0.6, "subtract": 0, "divide_by": 1, "options": {}}
+    assert {"vqascore": plain, "pickscore": logit} == told["parts"]
     assert "0.6·vqascore + 0.4·pickscore(scale=logit)/26" == told["formula"]
     assert (["vqa", "clip"], ["vqa", "picks"]) == (told["roles"], told["models"])
     assert ["ready"] == roster["reward"]

@@ -33,11 +33,17 @@ def test_the_range_of_a_composite_is_that_of_its_parts():
         reward=REWARD,
         against={"vqascore": {"weight": 2}, "clipscore": {"weight": -0.5}},
         odds={"vqascore": {"weight": 1, "output": "logit"}},
+        share={
+            "judge": {"weight": 1, "subtract": 1, "divide_by": 4},
+            "clipscore": {"weight": 2, "subtract": -1},
+        },
     )
 
     assert pytest.approx((-40 / 26, 0.6 + 40 / 26)) == found["reward"].range
     assert (-0.5, 2.5) == found["against"].range
     assert (-inf, inf) == found["odds"].range
+    assert (0, 1 + 4) == found["share"].range
+    assert "1·(judge - 1)/4 + 2·(clipscore + 1)" == found["share"].formula
 
 
 @pytest.mark.parametrize(
@@ -83,6 +89,7 @@ def test_a_composite_that_cannot_be_served_is_refused(tables, told):
         ("{weight = 0}", r"weight: .*must not be 0"),
         ("{weight = nan}", r"weight: .*finite"),
         ("{weight = 1, divide_by = 0}", r"divide_by: .*must not be 0"),
+        ("{weight = 1, subtract = inf}", r"subtract: .*finite"),
         ("{weight = 1, scale = 'log'}", r"scale: "),
     ],
 )
