@@ -26,37 +26,11 @@ from prometheus_client.metrics import MetricWrapperBase
 from service import __version__
 from service.core import errors
 from service.core.lanes import LANES
+from service.observability import labels
 from service.observability.collectors import GpuMemory, ScoreHistograms, ShadowFigures
 from service.observability.notes import Code
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-STAGES = ("receive", "decode", "prepare", "questions", "queue", "model")
-OTHER = "other"  # the route of requests that match none
-# 499: the caller disconnected first.
-STATUSES = (200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 502, 503, 504)
-CODES = tuple(map(str, STATUSES))
-NO_LANE = "none"  # of requests that call no model, or were refused before their lane was read
-RESULTS = ("ok", "error", "cancelled")
-SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
-SHADOW_RESULTS = ("ok", "dropped", "failed")
-CACHES = ("questions", "scores")
-REJECTIONS = (
-    "lane_full",
-    "memory_full",
-    "overloaded",
-    "draining",
-    "not_ready",
-    "unauthorized",
-    "forbidden",
-    "quota_exceeded",
-    "larger_than_quota",
-    "too_large",
-)
-
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
-STAGE_SECONDS = (0.0005, 0.001, 0.0025, *SECONDS)
-WAIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-BATCH_SECONDS = (0.002, *WAIT_SECONDS[2:12])
 
 
 class Instruments:
@@ -87,13 +61,13 @@ class Instruments:
             "scoregate_request_duration_seconds",
             "From the first byte of a request to the last of its answer.",
             ("route", "lane"),
-            buckets=SECONDS,
+            buckets=labels.SECONDS,
         )
         self.stage_duration = histogram(
             "scoregate_stage_duration_seconds",
             "Time an item or call spent in a stage; total is per request.",
             ("stage", "lane"),
-            buckets=STAGE_SECONDS,
+            buckets=labels.STAGE_SECONDS,
         )
         self.scores = counter(
             "scoregate_scores_total",
@@ -116,7 +90,7 @@ class Instruments:
             "scoregate_queue_wait_seconds",
             "From joining the queue to the start of the batch.",
             ("model", "lane"),
-            buckets=WAIT_SECONDS,
+            buckets=labels.WAIT_SECONDS,
         )
         self.batch_size = histogram(
             "scoregate_batch_size", "Calls in a batch.", ("model",), buckets=(1, 2, 4, 8, 16, 32, 64, 128)
@@ -125,7 +99,7 @@ class Instruments:
             "scoregate_batch_duration_seconds",
             "Time of a batch on the device.",
             ("model",),
-            buckets=BATCH_SECONDS,
+            buckets=labels.BATCH_SECONDS,
         )
         self.out_of_memory = counter(
             "scoregate_out_of_memory_total",
@@ -209,13 +183,13 @@ class Instruments:
         for standard in (ProcessCollector, PlatformCollector, GCCollector):
             standard(registry=self.registry)
         self._create(models, metrics)
-        self.add_route(OTHER, asks_models=False)
+        self.add_route(labels.OTHER, asks_models=False)
         for each in vars(self).values():
             if isinstance(each, MetricWrapperBase):  # few values, looked up on every request
                 each.labels = cache(each.labels)  # type: ignore[method-assign]
 
     def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:
-        for model, lane, result in product(models, LANES, RESULTS):
+        for model, lane, result in product(models, LANES, labels.RESULTS):
             self.calls.labels(model, lane, result)
         for model, lane in product(models, LANES):
             self.queue_depth.labels(model, lane)
@@ -226,19 +200,19 @@ class Instruments:
             self.stalled.labels(model)
             self.model_ready.labels(model)
             self.replicas.labels(model).set(1)
-        for model, result in product(models, SHADOW_RESULTS):
+        for model, result in product(models, labels.SHADOW_RESULTS):
             self.shadow_scores.labels(model, result)
-        for of, result in product(CACHES, ("hit", "miss", "coalesced")):
+        for of, result in product(labels.CACHES, ("hit", "miss", "coalesced")):
             self.cache_requests.labels(of, result)
-        for of in CACHES:
+        for of in labels.CACHES:
             self.cache_errors.labels(of)
         for result in ("ok", "invalid", "error"):
             self.question_llm_calls.labels(result)
-        for stage, lane in product((*STAGES, "total"), LANES):
+        for stage, lane in product((*labels.STAGES, "total"), LANES):
             self.stage_duration.labels(stage, lane)
-        for metric, result in product(metrics, SCORE_RESULTS):
+        for metric, result in product(metrics, labels.SCORE_RESULTS):
             self.scores.labels(metric, result)
-        for reason in REJECTIONS:
+        for reason in labels.REJECTIONS:
             self.rejections.labels(reason)
         for code in Code:
             self.warnings.labels(code)
@@ -246,21 +220,21 @@ class Instruments:
     def add_route(self, route: str, *, asks_models: bool) -> None:
         """Create the series of *route*, a path template; requests of routes that *ask models* have a lane."""
         self.routes[route] = asks_models
-        for code in CODES:
+        for code in labels.CODES:
             self.requests.labels(route, code)
-        for lane in (*LANES, NO_LANE) if asks_models else (NO_LANE,):
+        for lane in (*LANES, labels.NO_LANE) if asks_models else (labels.NO_LANE,):
             self.request_duration.labels(route, lane)
 
-    def count_request(self, route: str, status: int, seconds: float, lane: str = NO_LANE) -> None:
+    def count_request(self, route: str, status: int, seconds: float, lane: str = labels.NO_LANE) -> None:
         """Count one response; a route that was not added counts as `OTHER`."""
-        route = route if route in self.routes else OTHER
+        route = route if route in self.routes else labels.OTHER
         self.requests.labels(route, str(status)).inc()
         self.request_duration.labels(route, lane).observe(seconds)
 
     def count_score(self, metric: str, outcome: float | errors.ScoregateError) -> None:
         """Count a requested score, or the error in its place."""
         if isinstance(outcome, errors.ScoregateError):
-            self.scores.labels(metric, result_of(outcome)).inc()
+            self.scores.labels(metric, labels.result_of(outcome)).inc()
         else:
             self.scores.labels(metric, "ok").inc()
             self.score.observe(metric, outcome)
@@ -303,7 +277,7 @@ class Instruments:
 
     def count_rejection(self, error: errors.ScoregateError) -> None:
         """Count a request that was rejected as a whole; other errors are ignored."""
-        if error.code in REJECTIONS:
+        if error.code in labels.REJECTIONS:
             self.rejections.labels(error.code).inc()
 
     def exposition(self) -> bytes:
@@ -314,12 +288,3 @@ class Instruments:
         """Return an ASGI app that serves the Prometheus metrics on a port of its own."""
         app: Callable[..., Any] = make_asgi_app(self.registry)
         return app
-
-
-def result_of(error: errors.ScoregateError) -> str:
-    """Return the result label of a failed score, one of `SCORE_RESULTS`."""
-    if error.status == 504:
-        return "late"
-    if error.status in (429, 503):
-        return "refused"
-    return "invalid" if error.status < 500 else "error"

@@ -8,7 +8,8 @@ from time import monotonic
 from typing import Literal
 
 from service.core.lanes import BULK, INTERACTIVE
-from service.observability.instruments import STAGES, Instruments
+from service.observability.instruments import Instruments
+from service.observability.labels import STAGES
 from service.observability.tracing.span import NO_SPAN, Span
 
 CacheStatus = Literal["hit", "miss", "coalesced"]

@@ -25,7 +25,7 @@ from service.core.errors import (
     TooLarge,
     Unauthorized,
 )
-from service.observability.instruments import NO_LANE
+from service.observability.labels import NO_LANE
 from service.observability.tracing.span import NO_SPAN, Span
 from service.web.auth.keys import KeyFile
 from service.web.headers import mark, request_id_of

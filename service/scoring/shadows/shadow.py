@@ -15,7 +15,8 @@ from service.core.lanes import BULK
 from service.images.byte_budget import ByteBudget
 from service.images.loader import ImageLoader
 from service.metrics.common.contract import MetricOptions, Score
-from service.observability.instruments import SHADOW_RESULTS, Instruments
+from service.observability.instruments import Instruments
+from service.observability.labels import SHADOW_RESULTS
 from service.scoring.frames import MetricInput
 from service.scoring.inputs import loaded
 from service.scoring.metric_scorer import MetricScorer

@@ -9,7 +9,7 @@ import pytest
 from models.core.outcomes import Embedding
 from models.families.fake import chance
 from service.core.errors import ModelFault
-from service.observability.instruments import STAGES
+from service.observability.labels import STAGES
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, item, png
 
