@@ -15,6 +15,7 @@ METRICS = {
     "dsg": "DSG's answers against people's ratings",
     "vq2": "VQ²'s answers against people's ratings",
     "tifa": "TIFA's sample of an evaluation",
+    "gecko": "Gecko's verdicts on the questions of its rubrics",
     "geneval": "GenEval's checks of the objects in pictures",
 }
 
@@ -22,13 +23,14 @@ METRICS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the files and options of each metric."""
     metrics = parser.add_subparsers(dest="metric", required=True, metavar="METRIC")
-    dsg, vq2, tifa, geneval = (metrics.add_parser(name, help=what) for name, what in METRICS.items())
+    dsg, vq2, tifa, gecko, geneval = (metrics.add_parser(name, help=what) for name, what in METRICS.items())
     for against_ratings in (dsg, vq2):
         add = against_ratings.add_argument
         add("--answers", type=Path, required=True, help="CSV of a VQA model's answers")
         add("--likert", type=Path, required=True, help="CSV of people's ratings")
     dsg.add_argument("--dependencies", choices=["direct", "transitive", "none"], default="direct")
     tifa.add_argument("--answers", type=Path, required=True, help="JSON of an evaluation's result")
+    gecko.add_argument("--answers", type=Path, required=True, help="JSON Lines: qas, rubric_results")
     add = geneval.add_argument
     add("--cases", type=Path, required=True, help="JSON Lines: metadata and detections")
     add("--position-rule", choices=["released", "paper"], default="released")

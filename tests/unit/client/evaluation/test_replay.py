@@ -80,6 +80,48 @@ def test_a_tifa_evaluation_comes_out_as_it_is_published(replay, tmp_path):
     assert [0, 1, 1, 0] == [one["scores"] for one in second.values()]
 
 
+RUBRIC = [
+    ("Is there a teddy bear?", "Object"),
+    ("Is there a skateboard?", "Object"),
+    ("Does it ride?", "Action"),
+]
+VERDICTS = [
+    {"is there a teddy bear?": "yes", "is there a skateboard?": "no", "does it ride?": "No."},
+    "<question>\nQuestion: Is there a teddy bear?\nVerdict: yes\n</question>\n"
+    "<question>\nQuestion: Does it ride?\nVerdict: no\n</question>",
+]
+
+
+@pytest.mark.parametrize(("verdicts", "missing"), [(VERDICTS[0], 0), (VERDICTS[1], 1)])
+def test_geckos_verdicts_give_the_score_of_its_notebook(replay, tmp_path, verdicts, missing):
+    """The worked example there: a third, a half for objects and 0 for the action; no verdict counts 0."""
+    qas = [{"question": text, "answer": "yes", "question_type": kind} for text, kind in RUBRIC]
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps({"prompt": "a teddy bear", "qas": qas, "rubric_results": verdicts}), "utf-8")
+
+    figures = replay("gecko", "--answers", file)
+
+    assert 1 / 3 == pytest.approx(figures["mean"])
+    assert {"Object": 0.5, "Action": 0} == figures["accuracy_by_type"]
+    assert (1, missing, [figures["mean"]]) == (figures["n"], figures["missing"], figures["scores"])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "there is no picture"),
+        ('{"qas": []}', "line 1: qas: List should have"),
+        ("{", "line 1: the line: "),
+    ],
+)
+def test_a_file_without_verdicts_is_refused(refused, tmp_path, text, line):
+    """With line and field."""
+    file = tmp_path / "answers.jsonl"
+    file.write_text(text, "utf-8")
+
+    assert line in refused("replay", "gecko", "--answers", file)
+
+
 HEADER = "t2i_model,item_id,question_id,dependency_id,answer\n"
 RATED = "t2i_model,item_id,answer\nx,a,1\nx,b,5\nx,b,4\n"
 

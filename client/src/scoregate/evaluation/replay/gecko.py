@@ -1,0 +1,86 @@
+"""Gecko's questions and verdicts, as Google's notebook `evaluate_images_with_gecko.ipynb` has them."""
+
+import re
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from service.core.text_files import MAX_LINE, lines
+
+BLOCK = re.compile(r"Question:(.*?)Verdict:([^\n]*)", re.DOTALL)
+
+
+class Pair(BaseModel):
+    """A question of the rubric, and its expected answer."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    question: str
+    answer: str
+    question_type: str = ""
+
+
+class Picture(BaseModel):
+    """The rubric of a prompt and the verdicts on one picture: by question, or the validator's text."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    qas: list[Pair] = Field(min_length=1)
+    rubric_results: dict[str, str] | str
+
+    def verdicts(self) -> Mapping[str, str]:
+        """Return the verdicts by question, in lower case."""
+        given = self.rubric_results
+        pairs = BLOCK.findall(given) if isinstance(given, str) else given.items()
+        return {question.strip().lower(): verdict.strip().lower() for question, verdict in pairs}
+
+
+def figures(arguments: Namespace) -> dict[str, Any]:
+    """
+    Return the mean score of the pictures, each picture's, and the share of right answers by type.
+
+    A verdict is right if it contains the expected answer.  A question without a verdict counts 0, as there;
+    `missing` counts them.
+
+    Raises:
+        OSError, ValueError: the file cannot be used; the message has line and field.
+    """
+    scores, missing = [], 0
+    by_type = defaultdict(list)
+    for number, line in lines(arguments.answers):
+        picture = read(line, f"{arguments.answers}: line {number}")
+        verdicts = picture.verdicts()
+        found = [verdicts.get(pair.question.strip().lower()) for pair in picture.qas]
+        missing += found.count(None)
+        right = [
+            float(verdict is not None and pair.answer.lower() in verdict)
+            for pair, verdict in zip(picture.qas, found, strict=True)
+        ]
+        scores.append(fmean(right))
+        for pair, count in zip(picture.qas, right, strict=True):
+            by_type[pair.question_type].append(count)
+    if not scores:
+        raise ValueError(f"{arguments.answers}: there is no picture")
+    accuracy = {kind: fmean(counts) for kind, counts in by_type.items()}
+    return {
+        "mean": fmean(scores),
+        "n": len(scores),
+        "missing": missing,
+        "accuracy_by_type": accuracy,
+        "scores": scores,
+    }
+
+
+def read(line: bytes, place: str) -> Picture:
+    if len(line) > MAX_LINE:
+        raise ValueError(f"{place} has more than {MAX_LINE} bytes")
+    try:
+        return Picture.model_validate_json(line)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the line"
+        raise ValueError(f"{place}: {where}: {first['msg']}") from exc
