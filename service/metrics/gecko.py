@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Literal
 
 from pydantic import Field
 
@@ -37,6 +38,7 @@ CUT_FOR_NLI = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at the NLI model's
 class GeckoOptions(MetricOptions):
     """Options of `gecko`."""
 
+    answers: Literal["soft", "hard"] = "soft"
     choices: Pooling = "mean"
     nli_threshold: float = Field(0.005, ge=0, le=1)
     question: Template | None = None
@@ -49,7 +51,7 @@ class GeckoAsked(QuestionDetail):
 
     Attributes:
         answer: the likeliest choice; null if the question was dropped.
-        probabilities: of each choice among all of them; score is that of the expected one.
+        probabilities: of each choice among all of them.
         entailment: how likely the question with its answer is to follow from the prompt; null without an
             NLI model.
         dropped: true if that is below the threshold.
@@ -83,6 +85,9 @@ async def gecko(item: Item, models: Models, options: GeckoOptions) -> Score:
     `choices: "sum"` of their sum.  The paper calls s_i the negative log likelihood; taken literally that
     gives the unlikely choices the largest shares, and a wrong picture the better score.
 
+    With `answers: "hard"` a question counts 1 if the likeliest choice is the expected one, else 0 (eq. 1).
+    Without an NLI model, that is the paper's ablation "+ coverage".
+
     A question is dropped if an NLI model finds that its answer does not follow from the prompt: the premise
     is the prompt, the hypothesis is the question and its answer, and the paper's threshold is 0.005.
     """
@@ -90,7 +95,10 @@ async def gecko(item: Item, models: Models, options: GeckoOptions) -> Score:
     entailed = await entailments(item.prompt, question_set.questions, models)
     asked = kept(question_set.questions, entailed, options.nli_threshold)
     answers = await answered(models.vqa, item.image, asked, options.question, options.choices)
-    scores = {answer.question.id: answer.probabilities[answer.question.expected] for answer in answers}
+    scores = {
+        answer.question.id: answer.share if options.answers == "soft" else float(answer.correct)
+        for answer in answers
+    }
     shown = details(question_set, answers, entailed, scores)
     return Score(fmean(scores.values()), shown, found, warnings(question_set, answers, entailed))
 

@@ -37,6 +37,16 @@ class Answered:
         return self.question.choices[best]
 
     @property
+    def correct(self) -> bool:
+        """True if that is the expected one."""
+        return self.answer == self.question.expected
+
+    @property
+    def share(self) -> float:
+        """The share of the expected choice."""
+        return self.probabilities[self.question.expected]
+
+    @property
     def probabilities(self) -> dict[str, float]:
         """The share of each choice, s_i / Σ s."""
         most = max(self.log_likelihoods)

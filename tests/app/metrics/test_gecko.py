@@ -73,6 +73,17 @@ async def test_a_question_counts_the_expected_choices_share_of_all(serve, choice
 
 
 @pytest.mark.usefixtures("seen")
+@pytest.mark.parametrize(("choices", "score"), [("mean", 0.5), ("sum", 1)])
+async def test_hard_answers_count_1_or_0(serve, choices, score):
+    """By the likeliest choice: dark blue by the mean of its tokens, and red by the sum."""
+    async with serve() as client:
+        options = {"question_set": [COLOUR, THERE], "choices": choices, "answers": "hard"}
+        result = await scored(client, "gecko", item(PROMPT), **options)
+
+    assert score == result["scores"]["gecko"]
+
+
+@pytest.mark.usefixtures("seen")
 async def test_without_an_nli_model_details_and_warnings_say_that_nothing_was_dropped(serve):
     """The score is there all the same."""
     async with serve() as client:
