@@ -75,7 +75,7 @@ def picked() -> dict[str, Any]:
         return made(*prompts, num_inference_steps=1, height=WIDTH, width=WIDTH, **more)
 
     pictures = draw(PROMPT, num_images_per_prompt=4).images
-    scores = Reward()(pictures, [PROMPT] * 4)
+    scores = Reward(logit=False)(pictures, [PROMPT] * 4)
     best = page.best(draw, PROMPT)
     by_type = {
         kind: best_of_n(draw(PROMPT, num_images_per_prompt=4, output_type=kind), PROMPT).index

@@ -80,6 +80,6 @@ def rewarded(column: str) -> dict[str, float]:
     pictures = [Image.open(SAMPLES / sample["file"]).convert("RGB") for sample in samples]
     prompts = [sample["right"] for sample in samples]
     rows = Dataset.from_dict({"prompt": prompts, column: pictures})
-    scores = Reward(logit=True)(pictures, prompts)
+    scores = Reward()(pictures, prompts)
     found = {name: trained(importlib.import_module(name).reward, rows) for name in ("rewards", "masked")}
     return {**found, "expected": sum(scores) / len(scores)}

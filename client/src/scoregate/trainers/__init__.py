@@ -1,1 +1,5 @@
-"""Adapters for trainers and pipelines: one file each, all around `scoregate.trainers.reward.Reward`."""
+"""Adapters for trainers and pipelines: one file each, all around `scoregate.trainers.Reward`."""
+
+from scoregate.trainers.reward import NoScore, Reward
+
+__all__ = ["NoScore", "Reward"]

@@ -8,13 +8,18 @@ from typing import Any
 from scoregate.errors import BadImage
 from scoregate.images import encoded
 from scoregate.items import Item
+from scoregate.trainers.encoding import in_form
 from scoregate.trainers.pictures import pictures
 
 MAX_BYTES = 16 * 2**20  # of the pictures in a request; the service accepts 64 MiB by default
 
 
 def items_of(
-    images: Any, prompts: Sequence[str], channels: int | None, references: Sequence[Any] | None = None
+    images: Any,
+    prompts: Sequence[str],
+    channels: int | None,
+    references: Sequence[Any] | None = None,
+    encode: str = "raw",
 ) -> list[Item | BadImage]:
     """
     Return an item for each picture, or the error of its encoding.
@@ -22,8 +27,10 @@ def items_of(
     Raises:
         ValueError, TypeError: *images* are not pictures, or *prompts* not as many texts.
     """
-    files = [in_a_file(image) for image in pictures(images, channels=channels)]
-    related = [[]] * len(files) if references is None else [in_a_file(list(each)) for each in references]
+    files = [in_a_file(image, encode) for image in pictures(images, channels=channels)]
+    related = (
+        [[]] * len(files) if references is None else [in_a_file(list(each), encode) for each in references]
+    )
     if isinstance(prompts, str) or len(files) != len(prompts):
         count = "one text" if isinstance(prompts, str) else len(prompts)
         raise ValueError(f"there must be a prompt for each of {len(files)} pictures, and there is {count}")
@@ -39,15 +46,15 @@ def item_of(prompt: str, file: Any, references: Any) -> Item | BadImage:
     return broken or Item(prompt, file, references=references)
 
 
-def in_a_file(image: Any) -> Any:
+def in_a_file(image: Any, encode: str) -> Any:
     """Encode a picture, or each frame of a list; return the error if it fails."""
     if isinstance(image, BadImage):
         return image
     if isinstance(image, (list, tuple)):
-        frames = [in_a_file(frame) for frame in pictures(image)]
+        frames = [in_a_file(frame, encode) for frame in pictures(image)]
         return next((frame for frame in frames if isinstance(frame, BadImage)), frames)
     try:
-        return encoded(image)
+        return in_form(encoded(image), encode)
     except BadImage as error:
         return error
 

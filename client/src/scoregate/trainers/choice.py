@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scoregate.errors import ScoregateError
-from scoregate.trainers.reward import Outcome, Reward
+from scoregate.trainers.outcomes import Outcome
+from scoregate.trainers.reward import Reward
 
 
 def best_first(reward: Reward, outcomes: Sequence[Outcome]) -> dict[int, float]:

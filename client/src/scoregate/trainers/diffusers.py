@@ -8,10 +8,11 @@ from typing import Any
 
 from scoregate.errors import ScoregateError
 from scoregate.trainers.choice import best_first, reaching
-from scoregate.trainers.reward import NoScore, Reward
+from scoregate.trainers.outcomes import NoScore
+from scoregate.trainers.reward import Reward
 
 ON_ERROR = ("raise", "pass", "block")
-INTERACTIVE = Reward(priority="interactive", timeout_s=30.0)  # a user waits for the picture
+INTERACTIVE = Reward(logit=False, priority="interactive", timeout_s=30.0)  # a user waits for the picture
 
 
 @dataclass(frozen=True)

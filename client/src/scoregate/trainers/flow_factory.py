@@ -41,7 +41,7 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
         super().__init__(config, accelerator)
         given = {name: getattr(config, name, None) for name in SETTINGS}
         self.reward = Reward(**{name: value for name, value in given.items() if value is not None})
-        self.compares = "references" in self.reward.check().get("uses", ())
+        self.compares = any("references" in each.get("uses", ()) for each in self.reward.check().values())
 
     def __call__(
         self,
@@ -51,7 +51,7 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
         **_: Any,
     ) -> Any:
         """
-        Return the reward of each sample.
+        Return the reward of each sample, and as `extra_info` its scores by metric.
 
         Args:
             image: tensors of CHW from 0 to 1.
@@ -64,6 +64,8 @@ class ScoregateRewardModel(PointwiseRewardModel):  # type: ignore[misc]  # Flow-
             raise ValueError("these samples have no image; scoregate scores images only")
         if not self.compares and any(map(len, condition_images or ())):
             raise ValueError(
-                f"these samples have condition_images, and {self.reward.metric} does not use references"
+                f"these samples have condition_images, and {' and '.join(self.reward.names)} does not use"
+                " references"
             )
-        return RewardModelOutput(rewards=self.reward(image, prompt, references=condition_images))
+        rewards = self.reward(image, prompt, references=condition_images)
+        return RewardModelOutput(rewards=list(rewards), extra_info=rewards.parts)

@@ -4,50 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.answers import understood
 from scoregate.direction import lower_is_better
-from scoregate.errors import ConnectionFailed, Invalid, ScoregateError, Timeout, TooLarge, UnknownMetric
+from scoregate.errors import ScoregateError, Timeout, UnknownMetric
 from scoregate.items import Item
-from scoregate.notices import Notice, ScoregateWarning
+from scoregate.notices import ScoregateWarning
 from scoregate.portal import Portals
+from scoregate.requests import names_of
 from scoregate.trainers.batches import in_batches, items_of
+from scoregate.trainers.encoding import check_encode
+from scoregate.trainers.figures import statistics
+from scoregate.trainers.outcomes import (
+    NoScore,
+    Outcome,
+    Rewards,
+    complete,
+    filled,
+    of_the_sample,
+    weights_of,
+)
 from scoregate.trainers.patience import passing, pause_s
+from scoregate.trainers.sending import Sender
+
+__all__ = ["NoScore", "Outcome", "Reward"]
 
 AT_ONCE = 8  # requests of one call
-
-Outcome = float | ScoregateError
-T = TypeVar("T")
-WHOLE = (ConnectionFailed, Timeout, ScoregateError)  # the last as itself: a response of an unknown form
-
-
-class NoScore(ScoregateError):
-    """
-    Some pictures have no score.
-
-    Attributes:
-        missing: the error of each such picture, by its index.
-    """
-
-    code = "no_score"
-    missing: Mapping[int, ScoregateError] = {}
-
-    @classmethod
-    def among(cls, outcomes: Sequence[Any]) -> NoScore:
-        """Return the error for *outcomes* with errors; its text is the first one's."""
-        missing = {index: one for index, one in enumerate(outcomes) if isinstance(one, ScoregateError)}
-        index, first = next(iter(missing.items()))
-        count = f"{len(missing)} of {len(outcomes)} pictures have no score"
-        error = cls(f"{count}; picture {index}: {first.code}: {first.detail}", request_id=first.request_id)
-        error.missing, error.__cause__ = missing, first
-        return error
+RECENT = 8192  # most outcomes that wait for `statistics`
+LOG_ODDS = ("vqascore",)  # the metrics whose scores are probabilities that are log-odds on request
 
 
 @dataclass(eq=False)
@@ -59,8 +50,13 @@ class Reward:
     at import, before a fork, and can be pickled.
 
     Attributes:
-        logit: log-odds in place of a probability; `vqascore` only.
-        options: of the metric.
+        metric: one metric, or a composite of several that the service defines.
+        metrics: several metrics, in one request, in place of *metric*; the reward is their weighted sum.
+        weights: of the metrics, by name or in their order; 1 by default.
+        logit: log-odds in place of the probability of `vqascore`; *options* have precedence.
+        encode: how pixels travel: `raw` and `png` without loss, `jpeg` with quality 95.  Files are sent
+            unchanged.
+        options: of *metric*; of *metrics*, by metric.
         base_url, api_key: as for `Client`.
         priority: the lane, `bulk` or `interactive`.
         timeout_s: of one call with its retries.
@@ -68,10 +64,16 @@ class Reward:
         strict: raise an error for a score with a warning, instead of a `ScoregateWarning` for the first of
             its kind.
         transport: of httpx, for tests.
+
+    Raises:
+        ValueError: *weights* are not a finite number for each metric, or *encode* is none of the above.
     """
 
     metric: str = "vqascore"
-    logit: bool = False
+    logit: bool = True
+    metrics: Sequence[str] = ()
+    weights: Mapping[str, float] | Sequence[float] | None = None
+    encode: str = "raw"
     options: Mapping[str, Any] = field(default_factory=dict)
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
@@ -82,14 +84,36 @@ class Reward:
     transport: Any = None
 
     def __post_init__(self) -> None:
+        check_encode(self.encode)
+        self._weights = weights_of(names_of(self.metrics) or [self.metric], self.weights)
         self._portals = Portals()
         self._warned: Counter[str] = Counter()
         self._lower: bool | None = None  # until the first request
+        self._recent: deque[tuple[str, Outcome]] = deque(maxlen=RECENT)
+
+    @property
+    def names(self) -> list[str]:
+        """The metrics of a request."""
+        return list(self._weights)
 
     @property
     def warned(self) -> Mapping[str, int]:
         """The number of warnings in this process, by kind."""
         return dict(self._warned)
+
+    def statistics(self) -> dict[str, float]:
+        """
+        Return figures of this process's pictures since the last such call, and of the newest 8,192 at most.
+
+        Their groups are the prompts (`scoregate.trainers.figures.statistics`).
+        """
+        recent, self._recent = list(self._recent), deque(maxlen=RECENT)
+        return statistics([outcome for _, outcome in recent], [prompt for prompt, _ in recent])
+
+    def _noted(self, prompts: Sequence[str], outcomes: list[Outcome]) -> list[Outcome]:
+        """Return *outcomes*, kept for `statistics`."""
+        self._recent.extend(zip(map(str, prompts), outcomes, strict=True))
+        return outcomes
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
@@ -106,15 +130,15 @@ class Reward:
         fill: float | None = None,
         channels: int | None = None,
         references: Sequence[Any] | None = None,
-    ) -> list[float]:
+    ) -> Rewards:
         """
-        Return the score of each picture with its prompt.
+        Return the reward of each picture with its prompt, and as `parts` its scores by metric.
 
         Args:
             images, channels: as `scoregate.trainers.pictures.pictures` takes them.
             prompts: one for each.
-            fill: the score of a picture that cannot be scored because of the picture or its prompt; an error
-                by default.  It does not replace errors of a whole request.
+            fill: the reward, and each part, of a picture that cannot be scored because of the picture or its
+                prompt; an error by default.  It does not replace errors of a whole request.
             references: the references of each picture; the metric must use them.
 
         Raises:
@@ -123,8 +147,8 @@ class Reward:
         """
         outcomes = self.outcomes(images, prompts, channels=channels, references=references)
         if fill is not None:
-            outcomes = [fill if isinstance(one, Invalid) and of_one(one) else one for one in outcomes]
-        return complete(outcomes)
+            outcomes = [filled(fill, self.names) if of_the_sample(one) else one for one in outcomes]
+        return Rewards(complete(outcomes), self.names)
 
     def outcomes(
         self,
@@ -134,36 +158,37 @@ class Reward:
         channels: int | None = None,
         references: Sequence[Any] | None = None,
     ) -> list[Outcome]:
-        """Return the score of each picture, or its error."""
-        items = items_of(images, prompts, channels, references)
-        return self._portals.here().run(self._outcomes(items))
+        """Return for each picture its reward, a float with `parts`, or its error."""
+        items = items_of(images, prompts, channels, references, self.encode)
+        return self._noted(prompts, self._portals.here().run(self._outcomes(items)))
 
     async def outcomes_soon(
         self, images: Any, prompts: Sequence[str], *, channels: int | None = None
     ) -> list[Outcome]:
         """Return `outcomes`, awaited; the connections do not depend on the caller's event loop."""
-        items = await asyncio.to_thread(items_of, images, prompts, channels)
-        return await asyncio.wrap_future(self._portals.here().submit(self._outcomes(items)))
+        items = await asyncio.to_thread(items_of, images, prompts, channels, None, self.encode)
+        outcomes = asyncio.wrap_future(self._portals.here().submit(self._outcomes(items)))
+        return self._noted(prompts, await outcomes)
 
-    def check(self) -> Mapping[str, Any]:
+    def check(self) -> dict[str, Mapping[str, Any]]:
         """
-        Return the service's entry of the metric.
+        Return the service's entries of the metrics.
 
         Raises:
-            ScoregateError: the service does not serve it, or is unreachable.
+            ScoregateError: the service does not serve one of them, or is unreachable.
         """
-        models = self._portals.here().run(self._client().models())
-        served = understood(lambda: {str(name): dict(entry) for name, entry in models["metrics"].items()})
-        if self.metric not in served:
-            raise UnknownMetric(f"the service has no metric {self.metric!r}, but {', '.join(sorted(served))}")
-        if lower_is_better(served[self.metric]):
-            warnings.warn(
-                f"lower scores of {self.metric} are better, and trainers seek high rewards: give it a"
-                " negative weight",
-                ScoregateWarning,
-                stacklevel=2,
-            )
-        return served[self.metric]
+        served = self._served()
+        for metric, weight in self._weights.items():
+            if metric not in served:
+                raise UnknownMetric(f"the service has no metric {metric!r}, but {', '.join(sorted(served))}")
+            if lower_is_better(served[metric]) and weight > 0:
+                warnings.warn(
+                    f"lower scores of {metric} are better, and trainers seek high rewards: give it a"
+                    " negative weight",
+                    ScoregateWarning,
+                    stacklevel=2,
+                )
+        return {metric: served[metric] for metric in self._weights}
 
     @contextmanager
     def awake(self, *models: str) -> Iterator[None]:
@@ -173,13 +198,13 @@ class Reward:
         For a trainer that shares its GPUs with the rewards.  The key needs the right `models`.
 
         Args:
-            models: by default all that the metric uses.
+            models: by default all that the metrics use.
 
         Raises:
             ScoregateError: a model cannot be loaded; those that were are offloaded again.
         """
-        here, client = self._portals.here(), self._client()
-        names = models or tuple(self.check()["models"])
+        here, client = self._portals.here(), self._sender().client
+        names = models or dict.fromkeys(chain(*(entry["models"] for entry in self.check().values())))
 
         def offload(name: str) -> None:
             here.run(client.offload_model(name))
@@ -191,18 +216,23 @@ class Reward:
             yield
 
     def lower_is_better(self) -> bool:
-        """Return True if lower scores are better; one request.  Raises `ScoregateError`."""
+        """Return True if lower rewards are better; one request.  Raises `ScoregateError`."""
         if self._lower is None:
-            served = self._portals.here().run(self._client().models()).get("metrics", {})
-            self._lower = lower_is_better(served.get(self.metric, {}))
+            [(metric, weight), *more] = self._weights.items()
+            self._lower = not more and weight > 0 and lower_is_better(self._served().get(metric, {}))
         return self._lower
+
+    def _served(self) -> dict[str, dict[str, Any]]:
+        """Return the entries of `GET /models` by metric."""
+        models = self._portals.here().run(self._sender().client.models())
+        return understood(lambda: {str(name): dict(entry) for name, entry in models["metrics"].items()})
 
     def close(self) -> None:
         """Close this process's connections.  A later call opens new ones."""
         self._portals.close()
 
-    def _client(self) -> AsyncClient:
-        made: AsyncClient | None = self.__dict__.get("_made")
+    def _sender(self) -> Sender:
+        made: Sender | None = self.__dict__.get("_made")
         if made is None:  # of two concurrent threads, both get the first one's
             client = AsyncClient(
                 self.base_url,
@@ -211,9 +241,19 @@ class Reward:
                 strict=self.strict,
                 transport=self.transport,
             )
-            made = self.__dict__.setdefault("_made", client)
-            self._portals.serve(self, made.close)
+            sender = Sender(client, self._weights, self._options(), self.priority, self.strict, self._warned)
+            made = self.__dict__.setdefault("_made", sender)
+            self._portals.serve(self, made.client.close)
         return made
+
+    def _options(self) -> dict[str, dict[str, Any]]:
+        """Return the options of a request, by metric."""
+        given = self.options if self.metrics else {self.metric: self.options}
+        options = {metric: dict(each) for metric, each in given.items() if each}
+        for metric in LOG_ODDS if self.logit else ():
+            if metric in self._weights:
+                options[metric] = {"output": "logit", **options.get(metric, {})}
+        return options
 
     async def _outcomes(self, items: Sequence[Item | ScoregateError]) -> list[Outcome]:
         """Return the outcome of each item, with retries of temporary errors until the time is up."""
@@ -224,7 +264,8 @@ class Reward:
         while True:
             attempt += 1
             batches = list(in_batches(left, items, self.batch))
-            asked = (self._ask([items[index] for index in batch], deadline, places) for batch in batches)
+            send = self._sender().outcomes
+            asked = (send([items[index] for index in batch], deadline, places) for batch in batches)
             answers = await asyncio.gather(*asked)
             for index, outcome in zip(chain(*batches), chain(*answers), strict=True):
                 if attempt == 1 or not isinstance(outcome, Timeout):  # the error before it says more
@@ -234,68 +275,3 @@ class Reward:
             if not left or clock() + pause > deadline:
                 return outcomes
             await asyncio.sleep(pause)
-
-    async def _ask(self, items: Sequence[Any], deadline: float, places: asyncio.Semaphore) -> list[Outcome]:
-        """
-        Return the outcome of each of *items*, in one request.
-
-        If it is rejected for its size, or for items that the error names, each half is sent alone.
-        """
-        options = {**self.options, **({"output": "logit"} if self.logit else {})}
-        try:
-            async with places:
-                report = await self._client().score_items(
-                    items,
-                    [self.metric],
-                    options={self.metric: options} if options else None,
-                    priority=self.priority,
-                    timeout_s=max(0.001, deadline - asyncio.get_running_loop().time()),
-                )
-        except ScoregateError as error:
-            if len(items) == 1 or not concerns_some(error):
-                return [error] * len(items)
-            half = len(items) // 2
-            return [
-                *await self._ask(items[:half], deadline, places),
-                *await self._ask(items[half:], deadline, places),
-            ]
-        self._warn(report.warnings)
-        return [result.errors.get(self.metric) or result.scores[self.metric] for result in report]
-
-    def _warn(self, notices: Sequence[Notice]) -> None:
-        """Count each warning; the first of its kind is a `ScoregateWarning`, unless it is an error."""
-        for notice in notices:
-            if not (self.strict or self._warned[notice.kind]):
-                text = f"{notice.code}: {notice}" if notice.code else str(notice)
-                warnings.warn(text, ScoregateWarning, stacklevel=2)
-            self._warned[notice.kind] += 1
-
-
-def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:
-    """Return *outcomes* if all are scores.  Raises `NoScore`."""
-    found = [one for one in outcomes if not isinstance(one, ScoregateError)]
-    if len(found) < len(outcomes):
-        raise NoScore.among(outcomes)
-    return found
-
-
-def of_one(error: ScoregateError) -> bool:
-    """
-    Return True if an error is that of one picture or its prompt, and not of the whole request.
-
-    These are errors of single items in a response, pictures that the client cannot read, and rejections that
-    name only items.
-    """
-    if error.status:
-        return names(error, "/items/")
-    return type(error) not in WHOLE
-
-
-def concerns_some(error: ScoregateError) -> bool:
-    """Return True if a request was rejected for its size, or for single items."""
-    return isinstance(error, TooLarge) or names(error, "/items")
-
-
-def names(error: ScoregateError, place: str) -> bool:
-    """Return True if an error names places, and all of them begin with *place*."""
-    return bool(error.errors) and all(each["pointer"].startswith(place) for each in error.errors)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from scoregate.errors import ScoregateError
-from scoregate.trainers.reward import Reward, complete, of_one
+from scoregate.trainers.outcomes import complete, of_one
+from scoregate.trainers.reward import Reward
 
 TRLReward = Callable[..., "list[float | None]"]
 
@@ -20,7 +21,9 @@ def reward_function(
     metric: str = "vqascore", *, pictures: str = "pictures", mask: bool = False, **settings: Any
 ) -> TRLReward:
     """
-    Return a reward function; its name, which TRL logs, is the metric's.
+    Return a reward function; its name, which TRL logs, is that of its metrics.
+
+    It passes `Reward.statistics` to TRL's `log_metric`, and each picture's scores by metric to `log_extra`.
 
     Args:
         pictures: the keyword that holds the pictures, `completions` for example.  In TRL's own trainers the
@@ -32,16 +35,27 @@ def reward_function(
     """
     reward = Reward(metric, **settings)
 
-    def function(prompts: Sequence[Any], **columns: Any) -> list[float | None]:
+    def function(
+        prompts: Sequence[Any],
+        log_metric: Callable[[str, float], Any] | None = None,
+        log_extra: Callable[[str, list[Any]], Any] | None = None,
+        **columns: Any,
+    ) -> list[float | None]:
         if pictures not in columns:
             raise TypeError(f"there is no column {pictures!r} with the pictures, but {', '.join(columns)}")
         texts = [text_of(prompt) for prompt in prompts]
-        outcomes: list[float | ScoregateError | None] = [*reward.outcomes(columns[pictures], texts)]
-        if mask:
-            outcomes = [None if isinstance(one, ScoregateError) and of_one(one) else one for one in outcomes]
-        return complete(outcomes)
+        outcomes = reward.outcomes(columns[pictures], texts)
+        masked = [isinstance(one, ScoregateError) and mask and of_one(one) for one in outcomes]
+        scored = complete([None if out else one for one, out in zip(outcomes, masked, strict=True)])
+        if log_metric is not None:
+            for name, value in reward.statistics().items():
+                log_metric(name, value)
+        if log_extra is not None:
+            for name in reward.names:
+                log_extra(name, [None if one is None else one.parts[name] for one in scored])
+        return [None if one is None else float(one) for one in scored]
 
-    function.__name__ = metric
+    function.__name__ = "+".join(reward.names)
     return function
 
 

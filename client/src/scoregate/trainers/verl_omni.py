@@ -7,10 +7,12 @@ reward worker (`verl_omni/reward_loop/reward_manager/multi.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from scoregate.errors import ScoregateError
+from scoregate.trainers.outcomes import weights_of
 from scoregate.trainers.reward import Reward
 
 reward = cache(Reward)  # one for each set of settings; it opens connections per process and event loop
@@ -21,13 +23,16 @@ async def compute_score(
     ground_truth: str,
     server_url: str | None = None,
     metric: str = "vqascore",
-    logit: bool = False,
+    logit: bool = True,
     timeout_s: float = 300.0,
     strict: bool = False,
+    metrics: Sequence[str] = (),
+    weights: Mapping[str, float] | Sequence[float] | None = None,
+    encode: str = "raw",
     **_: Any,
 ) -> dict[str, float]:
     """
-    Return the reward of one sample, as `{"score": ...}`.
+    Return the reward of one sample as `score`, and its scores by metric, which the trainer logs too.
 
     Args:
         solution_image: uint8 CHW; or TCHW, the frames of a video, whose mean is the score.
@@ -36,13 +41,23 @@ async def compute_score(
             function in the trainer's configuration.
         timeout_s: for this sample, with all that is tried again and the wait for a connection.
         strict: whether a score that the service warns about is an error.
+        metrics, weights: several metrics in place of *metric*; `score` is their weighted sum.
 
     Raises:
         ScoregateError: there is no score.  With `required=true` verl-omni stops; without, it counts a 0.
     """
     picture = solution_image if solution_image.ndim == 3 else list(solution_image)
-    scorer = reward(metric, logit, base_url=server_url, timeout_s=timeout_s, strict=strict)
+    scorer = reward(
+        metric,
+        logit,
+        metrics=tuple(metrics),
+        weights=tuple(weights_of(metrics, weights).values()) or None,
+        encode=encode,
+        base_url=server_url,
+        timeout_s=timeout_s,
+        strict=strict,
+    )
     [outcome] = await scorer.outcomes_soon([picture], [ground_truth])
     if isinstance(outcome, ScoregateError):
         raise outcome
-    return {"score": outcome}
+    return {"score": float(outcome), **outcome.parts}

@@ -47,7 +47,7 @@ def run(node, **given):
 def test_the_score_node_scores_a_batch(nodes, service):
     """Each picture of BHWC as it is by itself."""
     scores, text = run(nodes["ScoregateScore"], images=IMAGES, prompt="a cat", url=service)
-    direct = Reward(base_url=service)
+    direct = Reward(logit=False, base_url=service)
     expected = direct(IMAGES.permute(0, 3, 1, 2), ["a cat"] * 5)
     direct.close()
 

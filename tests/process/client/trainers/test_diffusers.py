@@ -23,7 +23,7 @@ def test_the_best_picture_is_the_same_in_every_output_type(here, output_type):
         "pt": torch.from_numpy(floats).permute(0, 3, 1, 2),
     }
     best = best_of_n(SimpleNamespace(images=outputs[output_type]), "a red square")
-    scores = Reward()(PIXELS, ["a red square"] * 9)
+    scores = Reward(logit=False)(PIXELS, ["a red square"] * 9)
 
     assert (scores, max(scores)) == (best.scores, best.score)
     assert scores.index(max(scores)) == best.index

@@ -43,20 +43,30 @@ def pasted(tmp_path, monkeypatch, here):
 @pytest.fixture
 def expected(here) -> Any:
     """The scores of the pictures, with the settings that are given."""
-    return lambda *metric, **settings: Reward(*metric, **settings)(IMAGES, PROMPTS)
+    return lambda *metric, **settings: list(Reward(*metric, **settings)(IMAGES, PROMPTS))
 
 
 def test_flow_grpo_finds_the_rewards_in_its_dictionary(pasted, expected):
     """Each by its name."""
     functions = pasted("flow-grpo.md", "rewards.py").score_functions
-    logit, _ = multi_score("cuda", {"vqascore_logit": 0.1}, functions)(IMAGES, PROMPTS, [{}] * 4)
+    scores = {
+        "vqascore": expected(),
+        "vqascore_eval": expected(logit=False),
+        "clipscore": expected("clipscore"),
+    }
 
-    assert [0.1 * score for score in expected(logit=True)] == logit["avg"]
-    for name, metric in (("vqascore", "vqascore"), ("vqascore_eval", "vqascore"), ("clipscore", "clipscore")):
-        assert (
-            expected(metric)
-            == multi_score("cuda", {name: 1.0}, functions)(IMAGES, PROMPTS, [{}] * 4)[0]["avg"]
-        )
+    assert functions.keys() == scores.keys()
+    for name, found in scores.items():
+        logged, _ = multi_score("cuda", {name: 0.1}, functions)(IMAGES, PROMPTS, [{}] * 4)
+        assert [0.1 * score for score in found] == logged["avg"]
+
+
+def test_flow_grpo_logs_each_metric_of_one_request(pasted, expected):
+    """The reward function that takes the place of its own."""
+    logged, _ = pasted("flow-grpo.md", "multi.py").reward_fn(IMAGES, PROMPTS, [{}] * 4)
+
+    assert expected("clipscore") == logged["clipscore"]
+    assert expected() == logged["vqascore"]
 
 
 def test_ddpo_takes_the_function_itself(pasted, expected):
@@ -64,7 +74,7 @@ def test_ddpo_takes_the_function_itself(pasted, expected):
     scores, info = pasted("flow-grpo.md", "reward_fn.py").reward_fn(IMAGES, tuple(PROMPTS), tuple([{}] * 4))
 
     assert expected() == torch.as_tensor(scores, dtype=torch.float64).tolist()
-    assert {} == info
+    assert {"vqascore": scores} == info
 
 
 def test_verl_omni_finds_the_function_by_its_keys(expected, here):
@@ -80,7 +90,7 @@ def test_verl_omni_finds_the_function_by_its_keys(expected, here):
     images = (IMAGES * 255).round().to(torch.uint8)
 
     assert manager.required
-    assert expected(logit=True) == asyncio.run(manager.run(list(zip(images, PROMPTS, strict=True))))
+    assert expected() == asyncio.run(manager.run(list(zip(images, PROMPTS, strict=True))))
 
 
 def test_flow_factory_finds_the_class_by_the_yaml(expected, here, monkeypatch):
@@ -95,7 +105,7 @@ def test_flow_factory_finds_the_class_by_the_yaml(expected, here, monkeypatch):
     model = found(config=config, accelerator=SimpleNamespace(device=torch.device("cpu")))
     samples = [{"prompt": prompt, "image": image} for image, prompt in zip(IMAGES, PROMPTS, strict=True)]
 
-    assert torch.tensor(expected(logit=True)).tolist() == pointwise_rewards(model, samples).tolist()
+    assert torch.tensor(expected()).tolist() == pointwise_rewards(model, samples).tolist()
     assert 300 == model.reward.timeout_s
 
 
@@ -106,13 +116,13 @@ def test_trl_takes_the_reward_function(pasted, expected, file):
     rows = [{"prompt": prompt, "pictures": image} for image, prompt in zip(IMAGES, PROMPTS, strict=True)]
     rewards = trl_rewards([reward], rows, [""] * 4)
 
-    assert torch.tensor(expected(logit=True)).tolist() == rewards.tolist()
+    assert torch.tensor(expected()).tolist() == rewards.tolist()
 
 
 def test_pictures_of_a_pipeline_are_picked(pasted, expected):
     """The best of several, and those that pass."""
     pick = pasted("diffusers.md", "pick.py")
-    scores = expected()
+    scores = expected(logit=False)
     best = scores.index(max(scores))
 
     def pipe(prompt: Any, num_images_per_prompt: int = 1) -> Any:

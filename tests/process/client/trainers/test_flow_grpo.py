@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from scoregate.trainers.flow_grpo import NOT_APPLICABLE, factory, t2i_score, t2i_score_eval, t2i_score_logit
+from scoregate.trainers.flow_grpo import multi_score as in_one_request
 from scoregate.trainers.reward import NoScore
 from tests.process.client.trainers.standins import advantages, evaluated, multi_score, rollout
 from tests.unit.client.trainers.scripted import refusing
@@ -55,8 +56,21 @@ def test_the_scores_are_a_plain_list_and_add_up_with_others(here):
     )
 
     assert [float] * 3 == [type(score) for score in scores]
-    assert {} == info
+    assert {"vqascore": scores} == info
     assert [0.5 * score + 2.0 for score in scores] == details["avg"]
+
+
+def test_the_multi_score_of_the_page_logs_each_metric(here):
+    """And `avg`, which it trains with, is their weighted sum; the shape is that of flow_grpo's own."""
+    weights = {"vqascore": 0.5, "clipscore": 2.0}
+    images = torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    own = multi_score("cuda", weights, {name: factory(name) for name in weights})
+    ours, info = in_one_request("cuda", weights)(images, ("a", "b", "c"), [{}] * 3, only_strict=True)
+    details, _ = own(images, ("a", "b", "c"), [{}] * 3)
+
+    assert details.keys() == ours.keys()
+    assert {} == info
+    assert all(details[name] == pytest.approx(ours[name]) for name in details)
 
 
 def test_tensors_and_arrays_are_what_flow_grpo_makes_of_them(here):

@@ -47,9 +47,9 @@ def test_the_same_pixels_have_the_same_score_in_every_form(service):
     assert 1 == len(set(scores))
 
 
-def test_log_odds_come_on_request(service):
-    """They are no probability."""
-    probability, logit = Reward(base_url=service), Reward(logit=True, base_url=service)
+def test_a_probability_comes_on_request(service):
+    """Log-odds are the default."""
+    probability, logit = Reward(logit=False, base_url=service), Reward(base_url=service)
     images = [np.full((16, 16, 3), shade, np.uint8) for shade in range(8)]
     inside, outside = probability(images, ["a"] * 8), logit(images, ["a"] * 8)
     probability.close()

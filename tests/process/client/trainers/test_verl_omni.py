@@ -39,17 +39,30 @@ def test_another_event_loop_gets_connections_of_its_own(here):
         asyncio.run(compute_score(solution_image=picture, ground_truth=prompt)) for _ in range(2)
     )
     assert first == second
-    assert ["score"] == list(first)
 
 
-def test_log_odds_are_a_key_of_the_configuration(service):
-    """Beside the weight."""
+def test_a_probability_is_a_key_of_the_configuration(service):
+    """Beside the weight; log-odds are the default."""
     step = samples(32)
-    probability = asyncio.run(MultiVisualRewardManager(compute_score, server_url=service).run(step))
-    logit = asyncio.run(MultiVisualRewardManager(compute_score, server_url=service, logit=True).run(step))
+    probability = asyncio.run(
+        MultiVisualRewardManager(compute_score, server_url=service, logit=False).run(step)
+    )
+    logit = asyncio.run(MultiVisualRewardManager(compute_score, server_url=service).run(step))
 
     assert all(0 < score < 1 for score in probability)
     assert min(logit) < 0 < max(logit)
+
+
+def test_each_metric_of_a_sum_reaches_the_extra_info(service):
+    """As lists and mappings of the configuration name them."""
+    [(picture, prompt)] = samples(1)
+    given = {"metrics": ["vqascore", "clipscore"], "weights": {"vqascore": 0.5, "clipscore": 2}}
+    found = asyncio.run(
+        compute_score(solution_image=picture, ground_truth=prompt, server_url=service, **given)
+    )
+
+    assert ["score", "vqascore", "clipscore"] == list(found)
+    assert 0.5 * found["vqascore"] + 2 * found["clipscore"] == pytest.approx(found["score"])
 
 
 def test_frames_of_a_video_count_as_their_mean(here):

@@ -1,12 +1,13 @@
 """docs/guides/rl-reward.md: a failure never becomes a reward."""
 
+import logging
 import re
 
-import httpx
 import numpy as np
 import PIL.Image
 import pytest
 
+import scoregate
 from service.wiring.load import DEMO_PROFILE, load_settings
 from tests.support.pages import fences, page
 
@@ -14,70 +15,75 @@ PAGE = "rl-reward.md"
 RED, BLUE = (PIL.Image.new("RGB", (16, 16), colour) for colour in ("red", "blue"))
 
 
-def test_each_picture_gets_the_log_odds_of_its_own_prompt(module, client):
+@pytest.fixture(autouse=True)
+def here(fake_service, monkeypatch):
+    """The service, named in the environment as the page does."""
+    monkeypatch.setenv("SCOREGATE_BASE_URL", fake_service.url)
+
+
+def test_each_picture_gets_the_log_odds_of_its_own_prompt(module):
     """In order, the same for the same pair, and not a probability."""
-    reward = module(PAGE, "reward.py")
-    first, second, again = reward.rewards(client, [RED, BLUE, RED], ["red", "red", "red"])
-    [result] = reward.post(
-        client, "/score", {"prompt": "red", "images": [reward.encoded(RED)], "explain": True}
-    )["results"]
+    first, second, again = module(PAGE, "reward.py").rewards([RED, BLUE, RED], ["red"] * 3)
+    with scoregate.Client() as client:
+        [result] = client.score_items([(RED, "red")], explain=True)
 
     assert first == again != second
-    assert first == pytest.approx(result["details"]["vqascore"]["logit"])
+    assert first == pytest.approx(result.details["vqascore"]["logit"])
 
 
 def test_a_picture_without_a_score_is_not_a_number_and_leaves_its_group(module):
     """Its advantage is masked, and the others are normalised without it."""
     reward = module(PAGE, "reward.py")
-    results = [{"scores": {"vqascore": 1.0}}, {"scores": {}}, {"scores": {"vqascore": 3.0}}]
-    transport = httpx.MockTransport(lambda request: httpx.Response(200, json={"results": results}))
-    with httpx.Client(transport=transport, base_url="http://test") as answered:
-        rewards = reward.rewards(answered, [RED] * 3, ["x"] * 3)
+    rewards = reward.rewards([RED, b"no picture", BLUE], ["red"] * 3)
     values, mask = reward.advantages(np.append(rewards, 5.0), np.array([0, 0, 0, 1]))
 
-    assert np.isnan(rewards[1])
+    assert [False, True, False] == np.isnan(rewards).tolist()
     assert [True, False, True, False] == mask.tolist()  # the last is alone in its group
-    assert [-1, 0, 1, 0] == pytest.approx(values.tolist(), abs=1e-5)
+    assert {-1, 0, 1} == set(values.round(4).tolist())
 
 
-def test_a_busy_service_is_asked_again_and_a_wrong_request_is_not(module):
-    """A 503 and a lost connection pass; a 422 is raised at once."""
-    reward, asked = module(PAGE, "reward.py"), []
+def test_a_sum_has_its_parts(module):
+    """By the weights of the page."""
+    rewards, parts = module(PAGE, "several.py").scored([RED, BLUE], ["red"] * 2)
 
-    def respond(request):
-        asked.append(request)
-        if len(asked) == 1:
-            return httpx.Response(503, headers={"Retry-After": "0"})
-        return httpx.Response(200 if len(asked) == 2 else 422, json={})
-
-    with httpx.Client(transport=httpx.MockTransport(respond), base_url="http://test") as client:
-        assert {} == reward.post(client, "/score", {})
-        with pytest.raises(httpx.HTTPStatusError):
-            reward.post(client, "/score", {})
-
-    assert 3 == len(asked)
+    sums = [0.1 * a + 2.0 * b for a, b in zip(parts["vqascore"], parts["clipscore"], strict=True)]
+    assert sums == pytest.approx(rewards)
 
 
-def test_questions_are_written_before_training(module, client):
+def test_a_step_is_a_line_in_the_log(module, caplog):
+    """With the figures that the page lists."""
+    logged = module(PAGE, "logged.py")
+    logged.reward.outcomes([RED, BLUE], ["red"] * 2)
+    with caplog.at_level(logging.INFO, "rewards"):
+        logged.end_of_step(7)
+
+    assert "step 7: " in caplog.text
+    listed = re.findall(r"`(scoregate/[a-z/]+)`", page(f"guides/{PAGE}"))
+    assert all(f"{name} " in caplog.text for name in listed)
+
+
+def test_questions_are_written_before_training(module):
     """Each prompt's id; one without anything to ask about is missing, and the sets are stored."""
     prompts = ["a red square", "a green circle and a blue star", "hello"]
-    ids = module(PAGE, "warm.py").warm(client, prompts)
+    with scoregate.Client() as client:
+        ids = module(PAGE, "warm.py").warm(client, prompts)
+        stored = client.question_set(ids[prompts[0]])
 
     assert set(prompts[:2]) == ids.keys()
-    assert 200 == client.get(f"/questions/{ids[prompts[0]]}").status_code
+    assert prompts[0] == stored.prompt
 
 
-def test_each_item_is_asked_the_questions_of_its_own_prompt(module, client):
+def test_each_item_is_asked_the_questions_of_its_own_prompt(module):
     """The ids go back in the items' options, as the page shows."""
     prompts = ["a red square", "a green circle"]
-    ids = module(PAGE, "warm.py").warm(client, prompts)
-    image = module(PAGE, "reward.py").encoded(RED)
-    [shown] = re.findall(r"^\{.*question_set.*\}$", page(f"guides/{PAGE}"), re.MULTILINE)
-    items = [eval(shown, {"prompt": prompt, "image": image, "ids": ids}) for prompt in prompts]
-    body = {"items": items, "metrics": ["dsg"], "explain": True}
-    results = client.post("/score", json=body).json()["results"]
+    [shown] = re.findall(r"^Item\(.*question_set.*\)$", page(f"guides/{PAGE}"), re.MULTILINE)
+    with scoregate.Client() as client:
+        ids = module(PAGE, "warm.py").warm(client, prompts)
+        names = {"Item": scoregate.Item, "image": RED, "ids": ids}
+        items = [eval(shown, {**names, "prompt": prompt}) for prompt in prompts]
+        report = client.score_items(items, "dsg", explain=True)
 
-    assert list(ids.values()) == [result["details"]["dsg"]["question_set"] for result in results]
+    assert list(ids.values()) == [result.details["dsg"]["question_set"] for result in report]
 
 
 def test_the_composite_shown_is_one_that_a_profile_can_define(tmp_path):
@@ -89,10 +95,26 @@ def test_the_composite_shown_is_one_that_a_profile_can_define(tmp_path):
     assert {"reward"} == load_settings(profile, {}).composites.keys()
 
 
-def test_the_encoding_of_a_picture_can_be_compared(module, client):
-    """One score per encoding, each of bytes of its own."""
+def test_the_drift_of_an_encoding_can_be_measured(module):
+    """Of noise, which JPEG changes."""
     noise = np.random.default_rng(0).integers(0, 255, (32, 32, 3), np.uint8)
-    scores = module(PAGE, "quality.py").by_encoding(client, PIL.Image.fromarray(noise), "noise")
 
-    assert ["png", "jpeg 95", "jpeg 85", "jpeg 75"] == list(scores)
-    assert 4 == len(set(scores.values()))
+    assert module(PAGE, "quality.py").drift([noise], ["noise"]) > 0
+
+
+def test_the_sizes_of_a_step_follow_from_the_pictures(module):
+    """The rows of the table: bytes, and seconds on both networks; a raw picture is the client's own."""
+    lines = [
+        line.split("|")
+        for line in page(f"guides/{PAGE}").splitlines()
+        if re.match(r"\| `\w+` \| \d+ kB", line)
+    ]
+    sizes = {each[1].strip(" `"): [float(cell.split()[0]) for cell in each[2:6]] for each in lines}
+    raw = scoregate.images.encoded(np.zeros((512, 512, 3), np.uint8))
+
+    assert ["raw", "png", "jpeg"] == list(sizes)
+    assert len(raw) == pytest.approx(sizes["raw"][0] * 1000, rel=0.001)
+    for picture, step, slow, fast in sizes.values():
+        assert picture * 1.152 == pytest.approx(step, abs=1)
+        assert step / 118 == pytest.approx(slow, abs=0.05)
+        assert step / 1180 == pytest.approx(fast, abs=0.05)

@@ -1,20 +1,16 @@
 """docs/trainers/: what the pages have in common."""
 
-from scoregate.trainers.reward import Reward
+import inspect
+
+from scoregate.trainers import Reward, diffusers, verl_omni
+from scoregate.trainers.comfyui import nodes
 from tests.support.pages import page
 
 
-def test_every_page_for_training_asks_for_the_log_odds():
-    """As the guide says, since they are nobody's default."""
-    asked = {
-        "flow-grpo.md": '"vqascore_logit": t2i_score_logit',
-        "verl-omni.md": "vqascore.logit=true",
-        "flow-factory.md": "logit: true",
-        "trl.md": "logit=True",
-    }
-
-    assert not Reward().logit
-    assert "never the default" in page("guides/rl-reward.md")
-    assert "set `logit=True`" in page("guides/rl-reward.md")
-    for name, text in asked.items():
-        assert text in page(f"trainers/{name}")
+def test_log_odds_are_the_default_where_the_guide_recommends_them():
+    """In training, and not where a person sets a threshold."""
+    assert Reward().logit
+    assert inspect.signature(verl_omni.compute_score).parameters["logit"].default
+    assert "2. **Use log-odds**, the default of `Reward`" in page("guides/rl-reward.md")
+    assert not diffusers.INTERACTIVE.logit
+    assert not nodes.scorer("vqascore", "").logit

@@ -7,7 +7,8 @@ from typing import Any
 
 from scoregate.errors import ScoregateError
 from scoregate.trainers.choice import best_first, reaching
-from scoregate.trainers.reward import NoScore, Outcome, Reward
+from scoregate.trainers.outcomes import NoScore, Outcome, complete
+from scoregate.trainers.reward import Reward
 
 COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]
 TIMEOUT_S = 60.0
@@ -30,7 +31,7 @@ def inputs(**required: Any) -> dict[str, dict[str, Any]]:
 
 def scorer(metric: str, url: str) -> Reward:
     """Return the reward of a node, of interactive priority."""
-    return reward(metric, base_url=url or None, priority="interactive", timeout_s=TIMEOUT_S)
+    return reward(metric, logit=False, base_url=url or None, priority="interactive", timeout_s=TIMEOUT_S)
 
 
 def outcomes_of(images: Any, prompt: str, metric: str, url: str) -> list[Outcome]:
@@ -59,10 +60,7 @@ class ScoregateScore:
 
     def score(self, images: Any, prompt: str, metric: str, url: str = "") -> tuple[list[float], str]:
         outcomes = outcomes_of(images, prompt, metric, url)
-        scores = [one for one in outcomes if not isinstance(one, ScoregateError)]
-        if len(scores) < len(outcomes):
-            raise NoScore.among(outcomes)
-        return scores, table(outcomes)
+        return [float(score) for score in complete(outcomes)], table(outcomes)
 
 
 class ScoregateFilter:

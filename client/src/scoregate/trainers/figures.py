@@ -1,0 +1,73 @@
+"""Figures of scored pictures, for the log of a training run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Mapping, Sequence
+from statistics import fmean, pstdev
+from typing import Any
+
+from scoregate.trainers.outcomes import Outcome, Scored
+
+PREFIX = "scoregate/"
+
+
+def statistics(outcomes: Sequence[Outcome], groups: Sequence[Hashable]) -> dict[str, float]:
+    """
+    Return figures of *outcomes*, each named `scoregate/…`.
+
+    Args:
+        groups: the group of each outcome, such as its prompt.
+
+    Returns:
+        `masked`: the share of pictures without a score.  `warnings`: their number.  `cached`: the share of
+        scores from the service's cache.  `mean` of the rewards.  `spread`: the mean over groups of the
+        standard deviation.  `constant`: the share of groups of equal rewards, which have no gradient.
+        `METRIC/mean` and `METRIC/spread`: of each part.  What no score or no group of two has is not there.
+    """
+    placed = [(group, one) for group, one in zip(groups, outcomes, strict=True) if isinstance(one, Scored)]
+    figures: dict[str, float] = {}
+    if outcomes:
+        figures["masked"] = 1 - len(placed) / len(outcomes)
+        figures["warnings"] = float(sum(one.warned for _, one in placed))
+    if placed:
+        figures["cached"] = fmean(one.cached for _, one in placed)
+        rewards = [(group, float(one)) for group, one in placed]
+        figures |= spread_of(rewards)
+        if spreads := deviations(rewards):
+            figures["constant"] = fmean(spread == 0 for spread in spreads)
+        for metric in placed[0][1].parts:
+            part = spread_of([(group, one.parts[metric]) for group, one in placed])
+            figures |= {f"{metric}/{name}": value for name, value in part.items()}
+    return {PREFIX + name: value for name, value in figures.items()}
+
+
+def spread_of(values: Sequence[tuple[Hashable, float]]) -> dict[str, float]:
+    """Return the `mean` of values with their groups, and their mean `spread` in groups of two or more."""
+    mean, spreads = fmean(value for _, value in values), deviations(values)
+    return {"mean": mean, "spread": fmean(spreads)} if spreads else {"mean": mean}
+
+
+def deviations(values: Sequence[tuple[Hashable, float]]) -> list[float]:
+    """Return the standard deviation of each group of two or more values."""
+    groups: dict[Hashable, list[float]] = {}
+    for group, value in values:
+        groups.setdefault(group, []).append(value)
+    return [pstdev(group) for group in groups.values() if len(group) > 1]
+
+
+def log(figures: Mapping[str, float], step: int, to: Any) -> None:
+    """
+    Pass *figures* of a step to a log.
+
+    Args:
+        to: a W&B run, the module `wandb` or an `Accelerator` (all have `log`), TensorBoard's `SummaryWriter`,
+            or a `logging.Logger`, which gets one line.
+    """
+    if isinstance(to, logging.Logger):
+        to.info("step %d: %s", step, ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
+    elif hasattr(to, "add_scalar"):
+        for name, value in figures.items():
+            to.add_scalar(name, value, step)
+    else:
+        to.log(dict(figures), step=step)

@@ -1,0 +1,143 @@
+"""What became of a picture: its reward with the parts, or its error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any, TypeVar
+
+from scoregate.errors import ConnectionFailed, Invalid, ScoregateError, Timeout, TooLarge
+from scoregate.results import Result
+
+T = TypeVar("T")
+WHOLE = (ConnectionFailed, Timeout, ScoregateError)  # the last as itself: a response of an unknown form
+
+
+class Scored(float):
+    """
+    A reward: the weighted sum of the scores of one picture.
+
+    Attributes:
+        parts: each score by metric, without its weight.
+        cached: the share of the scores that the service had in its cache.
+        warned: the number of the service's warnings.
+    """
+
+    parts: Mapping[str, float] = {}
+    cached: float = 0.0
+    warned: int = 0
+
+    @classmethod
+    def of(cls, result: Result, weights: Mapping[str, float]) -> Outcome:
+        """Return the reward of a result, or the first error of its metrics."""
+        for metric in weights:
+            if error := result.errors.get(metric):
+                return error if len(weights) == 1 else error.at(metric)
+        scored = cls(sum(weight * result.scores[metric] for metric, weight in weights.items()))
+        if not isfinite(scored):
+            return ScoregateError("the weighted sum is not finite", request_id=result.request_id)
+        scored.parts = {metric: result.scores[metric] for metric in weights}
+        scored.cached = sum(result.cache.get(metric) == "hit" for metric in weights) / len(weights)
+        scored.warned = len(result.warnings)
+        return scored
+
+
+Outcome = Scored | ScoregateError
+
+
+class Rewards(list[float]):
+    """
+    The rewards of a call, in the order of its pictures.
+
+    Attributes:
+        parts: the scores of each metric, in the same order and without its weight.
+    """
+
+    def __init__(self, scored: Sequence[Scored], metrics: Iterator[str] | Sequence[str]) -> None:
+        super().__init__(map(float, scored))
+        self.parts = {metric: [one.parts[metric] for one in scored] for metric in metrics}
+
+
+class NoScore(ScoregateError):
+    """
+    Some pictures have no score.
+
+    Attributes:
+        missing: the error of each such picture, by its index.
+    """
+
+    code = "no_score"
+    missing: Mapping[int, ScoregateError] = {}
+
+    @classmethod
+    def among(cls, outcomes: Sequence[Any]) -> NoScore:
+        """Return the error for *outcomes* with errors; its text is the first one's."""
+        missing = {index: one for index, one in enumerate(outcomes) if isinstance(one, ScoregateError)}
+        index, first = next(iter(missing.items()))
+        count = f"{len(missing)} of {len(outcomes)} pictures have no score"
+        error = cls(f"{count}; picture {index}: {first.code}: {first.detail}", request_id=first.request_id)
+        error.missing, error.__cause__ = missing, first
+        return error
+
+
+def weights_of(
+    metrics: Sequence[str], weights: Mapping[str, float] | Sequence[float] | None
+) -> dict[str, float]:
+    """
+    Return the weight of each metric: 1 by default.
+
+    Raises:
+        ValueError: a metric is named twice, or *weights* are not a finite number for each.
+    """
+    if len(set(metrics)) < len(metrics):
+        raise ValueError(f"a metric is named twice: {', '.join(metrics)}")
+    if weights is None:
+        return dict.fromkeys(metrics, 1.0)
+    found = dict(weights) if isinstance(weights, Mapping) else dict(zip(metrics, weights, strict=False))
+    if found.keys() != set(metrics) or len(found) != len(weights):
+        raise ValueError(f"there must be a weight for each of {', '.join(metrics)}, and there is {weights!r}")
+    if wrong := [name for name, weight in found.items() if not isfinite(weight)]:
+        raise ValueError(f"the weight of {wrong[0]} is not finite")
+    return {metric: float(found[metric]) for metric in metrics}
+
+
+def filled(value: float, metrics: Sequence[str]) -> Scored:
+    """Return *value* as a reward, and as each of its parts."""
+    scored = Scored(value)
+    scored.parts = dict.fromkeys(metrics, value)
+    return scored
+
+
+def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:
+    """Return *outcomes* if all are scores.  Raises `NoScore`."""
+    found = [one for one in outcomes if not isinstance(one, ScoregateError)]
+    if len(found) < len(outcomes):
+        raise NoScore.among(outcomes)
+    return found
+
+
+def of_the_sample(outcome: Outcome) -> bool:
+    """Return True for an error that the picture or its prompt has caused."""
+    return isinstance(outcome, Invalid) and of_one(outcome)
+
+
+def of_one(error: ScoregateError) -> bool:
+    """
+    Return True if an error is that of one picture or its prompt, and not of the whole request.
+
+    These are errors of single items in a response, pictures that the client cannot read, and rejections that
+    name only items.
+    """
+    if error.status:
+        return names(error, "/items/")
+    return type(error) not in WHOLE
+
+
+def concerns_some(error: ScoregateError) -> bool:
+    """Return True if a request was rejected for its size, or for single items."""
+    return isinstance(error, TooLarge) or names(error, "/items")
+
+
+def names(error: ScoregateError, place: str) -> bool:
+    """Return True if an error names places, and all of them begin with *place*."""
+    return bool(error.errors) and all(each["pointer"].startswith(place) for each in error.errors)
