@@ -61,6 +61,7 @@ EXAMPLES: dict[str, Call] = {
     "detector": DetectCall(GREY, ("square",)),
     "reward": RewardCall(GREY, "grey"),
     "imagereward": RewardCall(GREY, "grey"),
+    "itm": RewardCall(GREY, "grey"),
     "aesthetic": RewardCall(GREY),
 }
 

@@ -41,6 +41,7 @@ BY_MODEL_TYPE = {
     "owlv2": ("detector", "owlv2"),
 }
 BY_ARCHITECTURE = {
+    "ForImageTextRetrieval": ("itm", "blip_itm"),
     "ForSequenceClassification": ("nli", "transformers_nli"),
     "ForCausalLM": ("questions", "transformers"),
 }

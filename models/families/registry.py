@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 from models.core.family import Family
 from models.families import (
     aesthetic,
+    blip_itm,
     clip,
     clip_flant5,
     detector,
@@ -34,6 +35,7 @@ OWN = (
     question_llm.FAMILY,
     openai.LLM,
     openai.REWARD,
+    blip_itm.FAMILY,
     imagereward.FAMILY,
     aesthetic.FAMILY,
     nli.FAMILY,

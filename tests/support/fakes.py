@@ -79,6 +79,12 @@ class FakeImageReward(FakeModel):
     role = "imagereward"
 
 
+class FakeItm(FakeImageReward):
+    """The same, as the logit of a match."""
+
+    role = "itm"
+
+
 class FakeReward(FakeImageReward):
     """The same, as a served reward model."""
 

@@ -2,7 +2,7 @@
 
 import { el, number, svg } from "./dom.js";
 
-const WIDTH = 560, HEIGHT = 150, LEFT = 42, RIGHT = 12, TOP = 10, BOTTOM = 26; // pixels of the plot and its margins
+const WIDTH = 560, HEIGHT = 150, LEFT = 54, RIGHT = 12, TOP = 10, BOTTOM = 26; // pixels of the plot and its margins
 
 /** The plot and the list of frames; *more* makes the details of one. */
 export function frames(list, range, more) {

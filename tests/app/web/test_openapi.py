@@ -9,7 +9,15 @@ import pytest
 from service.core.fields import CLEAN, FILLED, SLOTTED_ONCE_OR_NOT
 from service.metrics.common.registry import own
 from tests.app.web.test_bad_input import PLACES
-from tests.support.fakes import FakeAesthetic, FakeClip, FakeDetector, FakeImageReward, FakeOcr, FakeReward
+from tests.support.fakes import (
+    FakeAesthetic,
+    FakeClip,
+    FakeDetector,
+    FakeImageReward,
+    FakeItm,
+    FakeOcr,
+    FakeReward,
+)
 from tests.support.pictures import b64, item, png
 from tests.support.refusals import SECRET, request
 
@@ -154,6 +162,7 @@ async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     """Every field, and no other; with several images, in `frames`."""
     fakes |= {"picks": FakeClip(), "prefers": FakeClip(), "ocr": FakeOcr(), "detector": FakeDetector()}
     fakes |= {"imagereward": FakeImageReward(), "aesthetic": FakeAesthetic(), "reward": FakeReward()}
+    fakes |= {"itm": FakeItm()}
     tables = {"pickscore": {"model": "picks"}, "hpsv2": {"model": "prefers"}}
     tables |= {name: {"model": name} for name in ("imagereward", "aesthetic")}
     tables |= {"reward_model": {"model": "reward"}}

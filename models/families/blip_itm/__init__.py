@@ -1,0 +1,12 @@
+"""Image-text matching of BLIP (Li et al. 2022) and BLIP-2 (Li et al. 2023), in the role `itm`."""
+
+from models.core.family import Family
+from models.core.settings import LocalSettings
+
+FAMILY = Family(
+    "blip_itm",
+    role="itm",
+    settings=LocalSettings,
+    loader="models.families.blip_itm.model:load",
+    planner="models.families.blip_itm.plan:plan",
+)

@@ -1,0 +1,120 @@
+"""
+Image-text matching (ITM): the probability that a text describes an image, by BLIP (Li et al. 2022, arXiv
+2201.12086) or BLIP-2 (Li et al. 2023, arXiv 2301.12597).
+
+Networks and pixels are those of transformers, so logits are equal.  Texts are cut at the length of LAVIS.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import PIL.Image
+import torch
+from transformers import BlipImageProcessorPil
+
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.info import info_of
+from models.checkpoints.locate import model_arguments
+from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained, load_processor
+from models.checkpoints.weights import DTYPES
+from models.core.calls import RewardCall
+from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.known import grey
+from models.core.outcomes import Reward
+from models.core.reason import in_short
+from models.core.settings import LocalSettings
+from models.families.blip_itm import FAMILY
+from models.families.blip_itm.kinds import kind_of
+from models.families.padding import padded
+from models.families.upload import upload
+
+LENGTH = 35  # most tokens of a text, with [CLS] and [SEP]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One picture and one text; inputs with equal keys have equal pixels."""
+
+    key: str
+    pixels: torch.Tensor
+    ids: tuple[int, ...]
+    truncated: bool
+
+
+class BlipItm:
+    """
+    A loaded BLIP or BLIP-2; only the vision tower is in *dtype*, the rest is float32.
+
+    Args as in `ModelArguments`.  Raises `CheckpointError`.
+    """
+
+    def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
+        kind = kind_of(directory)
+        self.network, self._logits = load_pretrained(kind.network, directory, torch.float32), kind.logits
+        self.network.vision_model.to(DTYPES[dtype])
+        self.network.to(device).eval()
+        self._device, self._dtype = torch.device(device), DTYPES[dtype]
+        vision = self.network.config.vision_config
+        self._size, self._patches = vision.image_size, (vision.image_size // vision.patch_size) ** 2
+        self._tokenizer, _ = load_fast_tokenizer(directory)
+        self._tokenizer.enable_truncation(LENGTH)
+        whole = directory / PROCESSOR
+        self._processor = load_processor(
+            BlipImageProcessorPil, whole if whole.is_file() else directory / PREPROCESSOR
+        )
+        self._check(directory)
+        files = (CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG)
+        self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
+
+    def _check(self, directory: Path) -> None:
+        """Raise `CheckpointError` if the tokenizer or the image processor doesn't fit the network."""
+        words, rows = self._tokenizer.get_vocab_size(), self.network.get_input_embeddings().num_embeddings
+        if words > rows:
+            raise CheckpointError(f"{directory}: {words} words, and the embeddings have {rows} rows")
+        try:
+            shape = tuple(self._pixels(PIL.Image.new("RGB", (64, 48))).shape)
+        except Exception as exc:  # invalid values of the file fail only here
+            raise CheckpointError(f"{directory}: its image processor fails: {in_short(exc)}") from exc
+        if shape != (3, self._size, self._size):
+            raise CheckpointError(f"{directory}: pictures have the shape {shape}, not that of the network")
+
+    def prepare(self, call: RewardCall) -> Prepared:
+        """Preprocess the image and tokenise the prompt; the cost counts patches and tokens."""
+        encoded = self._tokenizer.encode(call.prompt)
+        pixels = call.image.once(self, self._pixels)
+        found = Input(call.image.digest, pixels, tuple(encoded.ids), bool(encoded.overflowing))
+        return Prepared(self._patches + len(found.ids), found)
+
+    def _pixels(self, rgb: PIL.Image.Image) -> torch.Tensor:
+        """Return the vision tower's input (3, side, side)."""
+        pixels: torch.Tensor = self._processor(images=rgb, return_tensors="pt")["pixel_values"][0]
+        return pixels
+
+    @torch.inference_mode()
+    def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
+        """
+        Run the vision tower once on the distinct pictures, and the rest once on all texts.
+
+        The reward is log P(match) - log P(no match).
+        """
+        inputs: list[Input] = [prepared.data for prepared in batch]
+        pictures = {input.key: input.pixels for input in inputs}
+        order = {key: place for place, key in enumerate(pictures)}
+        pixels = upload([*pictures.values()], self._device).to(self._dtype)
+        seen = self.network.vision_model(pixel_values=pixels).last_hidden_state.float()
+        places = torch.tensor([order[input.key] for input in inputs], device=self._device)
+        ids, mask = padded([input.ids for input in inputs], self._device)
+        none, match = self._logits(self.network, seen[places], ids, mask).double().unbind(1)
+        return [
+            Reward((logit,), truncated=input.truncated).checked()
+            for logit, input in zip((match - none).tolist(), inputs, strict=True)
+        ]
+
+    def example(self) -> RewardCall:
+        return RewardCall(grey(384, 256), "a red circle left of a blue square")
+
+
+def load(settings: LocalSettings) -> BlipItm:
+    """Load the model of a table.  Raises `CheckpointError`."""
+    return BlipItm(**model_arguments(settings))

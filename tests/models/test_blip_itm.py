@@ -1,0 +1,177 @@
+"""Image-text matching of BLIP and BLIP-2: transformers' logits, on small random checkpoints."""
+
+import json
+
+import pytest
+import torch
+from transformers import AutoTokenizer, BlipImageProcessorPil
+
+from models.core.calls import RewardCall
+from models.core.contract import CheckpointError, ModelError
+from models.core.family import Plan
+from models.core.outcomes import Reward
+from models.core.settings import Batch
+from models.families.blip_itm.kinds import KINDS
+from models.families.blip_itm.model import LENGTH, BlipItm
+from models.families.registry import families
+from models.images.image import Image
+from models.sizing.dry_run import dry_run
+from tests.support.blip_checkpoints import blip, blip_2
+from tests.support.pictures import png
+from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
+
+MAKERS = {"blip": blip, "blip-2": blip_2}
+PROMPTS = ["a red circle", "the blue square left of a green dog on the cat", "A DOG", "zebra"]
+PICTURES = [Image(png(colour, size=size)) for colour, size in (("red", (40, 30)), ("blue", (17, 50)))]
+CALLS = [RewardCall(picture, prompt) for picture in PICTURES for prompt in PROMPTS]
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def directory(kind, tmp_path_factory):
+    """A checkpoint, to be read only."""
+    return MAKERS[kind](tmp_path_factory.mktemp("blip"))
+
+
+@pytest.fixture(scope="module")
+def model(directory):
+    return BlipItm(directory, dtype="float32", device="cpu")
+
+
+def logits(model, *calls):
+    return [outcome.value for outcome in model.score([model.prepare(call) for call in calls])]
+
+
+def reference(kind, directory, call):
+    """Transformers' own forward pass of one pair."""
+    network = KINDS[kind].network.from_pretrained(directory).eval()
+    text = AutoTokenizer.from_pretrained(directory)(call.prompt, return_tensors="pt")
+    pixels = BlipImageProcessorPil.from_pretrained(directory)(images=call.image.rgb, return_tensors="pt")
+    inputs = {"pixel_values": pixels.pixel_values, "input_ids": text.input_ids}
+    inputs["attention_mask"] = text.attention_mask
+    with torch.inference_mode():
+        if kind == "blip":
+            return network(**inputs, use_itm_head=True).itm_score[0]
+        return network(**inputs, use_image_text_matching_head=True).logits_per_image[0]
+
+
+def test_every_logit_is_that_of_transformers(kind, directory, model):
+    """That of a match minus that of none; all pairs in one batch, within 1e-5."""
+    expected = [(pair := reference(kind, directory, call))[1].item() - pair[0].item() for call in CALLS]
+
+    assert expected == pytest.approx(logits(model, *CALLS), rel=1e-5, abs=1e-5)
+    assert len({round(logit, 3) for logit in expected}) == len(CALLS)
+
+
+def test_company_changes_nothing(model):
+    """Alone or beside longer prompts and other pictures: the same within 1e-5."""
+    alone = [logits(model, call)[0] for call in CALLS]
+
+    assert alone == pytest.approx(logits(model, *CALLS), rel=1e-5, abs=1e-5)
+    assert alone[::-1] == pytest.approx(logits(model, *CALLS[::-1]), rel=1e-5, abs=1e-5)
+
+
+def test_a_picture_of_several_prompts_is_looked_at_once(model, monkeypatch):
+    """Two pictures, eight calls."""
+    looked, look = [], model.network.vision_model.forward
+    monkeypatch.setattr(
+        model.network.vision_model, "forward", lambda **given: looked.append(given) or look(**given)
+    )
+    logits(model, *CALLS)
+
+    assert [2] == [len(each["pixel_values"]) for each in looked]
+
+
+def test_a_long_prompt_is_cut_and_special_tokens_in_it_are_text(model):
+    """At 35 tokens; nobody ends the prompt by typing what ends it."""
+    long, short, typed = (
+        model.prepare(RewardCall(PICTURES[0], prompt)).data
+        for prompt in ("red " * 34, "red " * 33, "a [SEP] dog")
+    )
+
+    assert (LENGTH, True) == (len(long.ids), long.truncated)
+    assert (LENGTH, False) == (len(short.ids), short.truncated)
+    assert 1 == typed.ids.count(typed.ids[-1])
+
+
+def test_in_bfloat16_only_the_vision_tower_is_rounded(directory, model):
+    """As transformers keeps the Q-Former; the logits are near those of float32."""
+    rough = BlipItm(directory, dtype="bfloat16", device="cpu")
+
+    assert {torch.bfloat16} == {weight.dtype for weight in rough.network.vision_model.parameters()}
+    assert {torch.float32} == {weight.dtype for weight in rough.network.itm_head.parameters()}
+    assert logits(model, *CALLS) == pytest.approx(logits(rough, *CALLS), abs=0.5)
+
+
+def test_an_output_that_is_not_finite_is_an_error(directory):
+    """Never a number, and never 0."""
+    model = BlipItm(directory, dtype="float32", device="cpu")
+    with torch.no_grad():
+        model.network.itm_head.bias.fill_(torch.nan)
+    [outcome] = model.score([model.prepare(model.example())])
+
+    assert isinstance(outcome, ModelError)
+
+
+def table(directory, **more):
+    family = families()["blip_itm"]
+    return family, family.settings(family="blip_itm", role="itm", checkpoint=str(directory), **more)
+
+
+def test_a_table_loads_the_checkpoint_with_its_label(directory):
+    """And the model answers its own example."""
+    family, settings = table(directory, id="ours", revision="7")
+    model = family.load("left", settings)
+    [outcome] = model.score([model.prepare(model.example())])
+
+    assert ("ours@7", "itm") == (model.info.label, model.info.role)
+    assert isinstance(outcome, Reward)
+
+
+def test_a_plan_counts_the_numbers_and_predicts_the_memory(directory, model):
+    """On a GPU that need not be there; more pictures in a batch take more."""
+    plans = []
+    for items in (1, 4):
+        family, settings = table(directory, device="cuda", batch=Batch(max_items=items))
+        plans.append(family.plan("ours", settings))
+
+    one, four = (plan.memory for plan in plans)
+    count = sum(weight.numel() for weight in model.network.parameters())
+    assert Plan(directory.name, str(directory), count, False, one) == plans[0]
+    assert one.weights == four.weights > 4 * count * 0.9
+    assert four.activations > 2 * one.activations
+
+
+def test_a_tensor_that_is_left_on_the_cpu_raises(directory):
+    """As on a GPU; without that the batch is answered."""
+    with dry_run():
+        model = BlipItm(directory, dtype="bfloat16", device="cuda", revision="-")
+        batch = [model.prepare(call) for call in CALLS]
+
+        assert [Reward] * len(CALLS) == [*map(type, model.score(batch))]
+        model.network.itm_head.to("cpu")
+        with pytest.raises(RuntimeError, match="device"):
+            model.score(batch)
+
+
+@pytest.mark.parametrize("spoil", [no_config, no_weights, cut_weights, pickled_weights])
+def test_a_spoiled_checkpoint_is_one_line(tmp_path, spoil):
+    """Which names the file."""
+    directory = blip_2(tmp_path / "blip")
+    spoil(directory)
+    with pytest.raises(CheckpointError, match="blip"):
+        BlipItm(directory, dtype="float32", device="cpu")
+
+
+def test_pictures_of_another_size_than_the_network_takes_are_refused(tmp_path):
+    """At the start, and not with the first picture."""
+    directory = blip(tmp_path / "blip")
+    path = directory / "preprocessor_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "size": {"height": 20, "width": 28}}))
+
+    with pytest.raises(CheckpointError, match=r"shape \(3, 20, 28\)"):
+        BlipItm(directory, dtype="float32", device="cpu")

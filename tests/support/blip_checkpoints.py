@@ -1,0 +1,71 @@
+"""Tiny checkpoints of BLIPs with random weights, as transformers saves them."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    BertTokenizerFast,
+    Blip2Config,
+    Blip2ForImageTextRetrieval,
+    BlipConfig,
+    BlipForImageTextRetrieval,
+    BlipImageProcessorPil,
+)
+
+SIDE, PATCH = 28, 14
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[DEC]")
+WORDS = ("a", "the", "red", "blue", "green", "circle", "square", "dog", "cat", "left", "of", "on")
+LAYERS: dict[str, Any] = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "initializer_range": 0.5,
+}
+TOWER = {**LAYERS, "image_size": SIDE, "patch_size": PATCH}
+TEXT = {
+    **LAYERS,
+    "vocab_size": 24,
+    "max_position_embeddings": 40,
+    "encoder_hidden_size": 16,
+    "pad_token_id": 0,
+}
+
+
+def blip(directory: Path) -> Path:
+    """BLIP with its matching head."""
+    torch.manual_seed(1)
+    config = BlipConfig(vision_config=TOWER, text_config={**TEXT, "bos_token_id": 5, "sep_token_id": 3})
+    return saved(directory, spread(BlipForImageTextRetrieval(config)))
+
+
+def blip_2(directory: Path) -> Path:
+    """BLIP-2 of the first stage: no language model."""
+    torch.manual_seed(2)
+    config = Blip2Config(
+        vision_config=TOWER,
+        qformer_config={**TEXT, "use_qformer_text_input": True, "cross_attention_frequency": 1},
+        num_query_tokens=4,
+        image_text_hidden_size=8,
+    )
+    return saved(directory, spread(Blip2ForImageTextRetrieval(config)))
+
+
+def spread(network: Any) -> Any:
+    """Make weights so large that every word and every pixel matters."""
+    with torch.no_grad():
+        for weight in network.parameters():
+            if weight.ndim > 1:
+                weight.normal_(std=0.5)
+    return network
+
+
+def saved(directory: Path, network: Any) -> Path:
+    """Save a network, its tokenizer and its image processor."""
+    network.save_pretrained(directory)
+    words = directory / "vocab.txt"
+    words.write_text("\n".join((*SPECIAL, *WORDS)))
+    BertTokenizerFast(str(words)).save_pretrained(directory)
+    BlipImageProcessorPil(size={"height": SIDE, "width": SIDE}).save_pretrained(directory)
+    return directory
