@@ -81,6 +81,17 @@ class ChoiceCall(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerCall(Call):
+    """Answer *question* about *image* in a few words.  Returns a `Text`."""
+
+    image: Image
+    question: str
+
+    def content(self) -> tuple[Any, ...]:
+        return ("answer", self.image.digest, self.question)
+
+
+@dataclass(frozen=True, slots=True)
 class FirstTokenCall(Call):
     """How likely does the answer to *question* begin as one of *answers*?  Returns a `FirstToken`."""
 

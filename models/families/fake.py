@@ -16,6 +16,7 @@ import PIL.Image
 from pydantic import Field
 
 from models.core.calls import (
+    AnswerCall,
     Call,
     ChoiceCall,
     DetectCall,
@@ -137,6 +138,8 @@ def answer(call: Call) -> CallResult:
         case LikelihoodCall(image, question):
             yes = chance(image.digest, question)
             return Likelihood((log(yes), log(0.9)), log(yes), log(1 - yes))
+        case AnswerCall(image, question):
+            return Text("Yes" if chance(image.digest, question) > 0.5 else "No")
         case ChoiceCall(image, question, choices):
             return Choices(tuple((log(chance(image.digest, question, choice)),) for choice in choices))
         case FirstTokenCall(image, question, answers):

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from models.images.image import Image
 from service.core.fields import Template
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.dependencies import Dependencies, moot
+from service.metrics.common.generated import said_yes
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
@@ -27,7 +29,7 @@ class DsgOptions(MetricOptions):
     """Options of `dsg`."""
 
     dependencies: Dependencies = "direct"
-    answers: Literal["hard", "soft"] = "hard"
+    answers: Literal["hard", "soft", "generated"] = "hard"
     generation: Literal["one_call", "three_calls"] = "one_call"
     question: Template = "{} Please answer yes or no."
     question_set: YesNoSet | None = None
@@ -38,13 +40,14 @@ class DsgAsked(QuestionDetail):
     One question with its answer.
 
     Attributes:
-        probability: of "yes" among "yes" and "no"; label_mass is the probability of both together.
+        probability: of "yes" among "yes" and "no"; label_mass is the probability of both together.  Null for
+            generated answers.
         zeroed_by: ids of the parents that made it count 0.
     """
 
     answer: Literal["yes", "no"]
-    probability: float
-    label_mass: float
+    probability: float | None
+    label_mass: float | None
     zeroed_by: list[int]
 
 
@@ -58,8 +61,9 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
     """
     Return the mean over the questions of [yes], with 0 for the children of a "no".
 
-    With `answers: "soft"` a question counts P("yes") among "yes" and "no"; it is still a "no" if
-    that is likelier.
+    By default the likelier of "yes" and "no" is the answer.  With `answers: "generated"` it is what the VQA
+    model writes, as in the released code.  With `answers: "soft"` a question counts P("yes") among "yes" and
+    "no"; it is still a "no" if that is likelier.
 
     The released code zeroes a question when a direct parent's own answer is "no"; the paper's
     pseudo-code carries the zero on to grandchildren (`dependencies: "transitive"`).
@@ -67,13 +71,13 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
     question_set, found = await questions_for(item, models, options.question_set)
     questions = yes_expected(question_set).questions
     asked = [options.question.replace("{}", question.text) for question in questions]
-    answers = await models.vqa.ask(item.image, asked, "Yes")
-    yes = {q.id: answer.logit > 0 for q, answer in zip(questions, answers, strict=True)}
-    counts = {q.id: answer.probability for q, answer in zip(questions, answers, strict=True)}
-    folded = fold(questions, yes, yes if options.answers == "hard" else counts, options.dependencies)
+    answers = await answered(item.image, models, asked, options)
+    yes = {q.id: answer.yes for q, answer in zip(questions, answers, strict=True)}
+    counts = {q.id: answer.counts for q, answer in zip(questions, answers, strict=True)}
+    folded = fold(questions, yes, counts if options.answers == "soft" else yes, options.dependencies)
     shown = {
         q.id: {
-            "answer": "yes" if answer.logit > 0 else "no",
+            "answer": "yes" if answer.yes else "no",
             "probability": answer.probability,
             "label_mass": answer.label_mass,
             "zeroed_by": folded.zeroed.get(q.id, []),
@@ -81,6 +85,32 @@ async def dsg(item: Item, models: Models, options: DsgOptions) -> Score:
         for q, answer in zip(questions, answers, strict=True)
     }
     return Score(folded.value, all_details(question_set, folded.scores, shown), found, cut(answers))
+
+
+class Answer(NamedTuple):
+    """The answer to one question; a generated one has no probability."""
+
+    yes: bool
+    probability: float | None = None
+    label_mass: float | None = None
+    truncated: bool = False
+
+    @property
+    def counts(self) -> float:
+        """P("yes"), or 1 or 0 without a probability."""
+        return float(self.yes) if self.probability is None else self.probability
+
+
+async def answered(
+    image: Image, models: Models, questions: Sequence[str], options: DsgOptions
+) -> list[Answer]:
+    """Return the VQA model's answers."""
+    if options.answers == "generated":
+        return [Answer(yes) for yes in await said_yes(models.vqa, image, questions)]
+    return [
+        Answer(found.logit > 0, found.probability, found.label_mass, found.truncated)
+        for found in await models.vqa.ask(image, questions, "Yes")
+    ]
 
 
 class Folded(NamedTuple):

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, StringConstraints
 from models.core.outcomes import Likelihood
 from service.core.fields import FILLED, MAX_PROMPT, filled, schema_keywords
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.generated import said_yes
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
@@ -49,6 +50,7 @@ PairTemplate = Annotated[
 class Vq2Options(MetricOptions):
     """Options of `vq2`."""
 
+    answers: Literal["likelihood", "generated"] = "likelihood"
     normalization: Normalization = "vocabulary"
     question: PairTemplate = 'is "{answer}" true for "{question}" in this image?'
     question_set: AnswerSet | None = None
@@ -56,13 +58,13 @@ class Vq2Options(MetricOptions):
 
 class Vq2Asked(QuestionDetail):
     """
-    One pair with its answer; `score` is P("yes").
+    One pair with its answer; `score` is P("yes"), or 1 or 0 for a generated answer.
 
     Attributes:
-        label_mass: the probability of "yes" and "no" together.
+        label_mass: the probability of "yes" and "no" together; null for a generated answer.
     """
 
-    label_mass: float
+    label_mass: float | None
 
 
 class Vq2Details(SetDetails):
@@ -76,11 +78,17 @@ async def vq2(item: Item, models: Models, options: Vq2Options) -> Score:
     Return the mean over the pairs of P("yes") to `is "<answer>" true for "<question>" in this image?`.
 
     P is over the whole vocabulary, as the paper defines it; with `normalization: "yes_no"` among "yes" and
-    "no".  The released code uses no probability: its model writes "yes" or "no".
+    "no".  The released code uses no probability: its model writes "yes" or "no", as here with
+    `answers: "generated"`.
     """
     question_set, found = await questions_for(item, models, options.question_set)
     questions = question_set.questions
     asked = [filled_in(options.question, question) for question in questions]
+    if options.answers == "generated":
+        said = await said_yes(models.vqa, item.image, asked)
+        scores = {question.id: float(yes) for question, yes in zip(questions, said, strict=True)}
+        unknown = {id: {"label_mass": None} for id in scores}
+        return Score(fold(scores), all_details(question_set, scores, unknown), found)
     answers = await models.vqa.ask(item.image, asked, "Yes")
     pairs = zip(questions, answers, strict=True)
     scores = {question.id: p_yes(answer, options.normalization) for question, answer in pairs}

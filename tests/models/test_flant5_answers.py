@@ -6,7 +6,7 @@ from functools import cache
 import PIL.Image
 import pytest
 
-from models.core.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import ModelError
 from models.families.clip_flant5.model import ClipFlanT5
 from models.images.image import Image
@@ -117,10 +117,12 @@ def test_a_label_that_is_no_token_of_its_own_is_refused(labels, told):
         model().prepare(LabelCall(PICTURE, QUESTION, labels))
 
 
-def test_several_images_are_refused():
-    """The network has a place for one."""
+def test_several_images_and_written_answers_are_refused():
+    """The network has a place for one image, and likelihoods only."""
     with pytest.raises(ModelError, match="takes one image"):
         model().prepare(LabelCall(PICTURE, QUESTION, ("A", "B"), ("Before:", PICTURE)))
+    with pytest.raises(ModelError, match="writes no answers"):
+        model().prepare(AnswerCall(PICTURE, QUESTION))
 
 
 @pytest.mark.parametrize("call", [ChoiceCall, FirstTokenCall])

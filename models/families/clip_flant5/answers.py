@@ -8,12 +8,12 @@ from math import isfinite
 
 import torch
 
-from models.core.calls import ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import ModelError
 from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood
 from models.families.clip_flant5.tokenizer import CONTEXT_LENGTH, Tokenizer
 
-VqaCall = LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
+VqaCall = AnswerCall | LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class AnswerEncoder:
             ModelError: an answer is empty, a label is not one token, or there are several images.
         """
         match call:
+            case AnswerCall():
+                raise ModelError("this model writes no answers; a VLM behind a server does")
             case LikelihoodCall():
                 labels = self._tokens(call.answer)
                 both = ((0, self._yes), (0, self._no))

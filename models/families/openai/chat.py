@@ -13,3 +13,12 @@ def first_choice(answer: Mapping[str, Any]) -> dict[str, Any]:
         raise UpstreamError("returned no choices")
     choice: dict[str, Any] = choices[0]
     return choice
+
+
+def written(answer: Mapping[str, Any], tokens: int) -> str:
+    """Return the text of a chat completion.  Raises `UpstreamError` if it is missing or cut at *tokens*."""
+    choice = first_choice(answer)
+    text = choice.get("message", {}).get("content")
+    if choice.get("finish_reason") != "stop" or not isinstance(text, str):
+        raise UpstreamError(f"wrote more than {tokens} tokens, or no text")
+    return text

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.core.calls import GenerateCall
-from models.core.contract import ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.core.contract import ModelInfo, Post, Prepared, RemoteModel
 from models.core.outcomes import Text
 from models.families.openai import LLM, LlmSettings
-from models.families.openai.chat import first_choice
+from models.families.openai.chat import written
 
 
 class OpenAiLLM(RemoteModel):
@@ -55,11 +55,7 @@ class OpenAiLLM(RemoteModel):
 
     async def answer(self, prepared: Prepared, post: Post) -> Text:
         """Return the text.  Raises `UpstreamError` if it was cut short or is missing."""
-        choice = first_choice(await post("chat/completions", prepared.data))
-        text = choice.get("message", {}).get("content")
-        if choice.get("finish_reason") != "stop" or not isinstance(text, str):
-            raise UpstreamError(f"wrote more than {prepared.cost} tokens, or no text")
-        return Text(text)
+        return Text(written(await post("chat/completions", prepared.data), prepared.cost))
 
 
 def load(settings: LlmSettings) -> OpenAiLLM:

@@ -9,7 +9,8 @@ images of a call, with their texts, are before both.
 vLLM returns the log-probabilities of requested tokens (`logprob_token_ids`); of a server without that, the
 twenty likeliest tokens must include every label.
 
-Choices are listed below the question as "A. red", and the letters are their labels.
+Choices are listed below the question as "A. red", and the letters are their labels.  An `AnswerCall` is
+answered by the text that the model writes, without a likelihood.
 """
 
 import base64
@@ -21,27 +22,33 @@ from typing import Any
 
 import PIL.Image
 
-from models.core.calls import LabelCall, LikelihoodCall
+from models.core.calls import AnswerCall, LabelCall, LikelihoodCall
 from models.core.contract import QUESTION, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
 from models.core.known import PICTURE, TEXTS
-from models.core.outcomes import CallResult
+from models.core.outcomes import CallResult, Text
 from models.families.openai import VLM, VlmSettings
 from models.families.openai.answers import Answers, VlmCall, answers_of
-from models.families.openai.chat import first_choice
+from models.families.openai.chat import first_choice, written
 from models.families.openai.tokens import ServerTokens
 from models.images.image import Image
 
 MAX_TOP_LOGPROBS = 20  # limit of an OpenAI-compatible server
 FLOOR = -9999.0  # vLLM's value for minus infinity
 IMAGE_COST = 1000  # tokens, for admission only
+MAX_WRITTEN = 64  # tokens of an answer that the model writes
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: its *parts* are texts and images in the API's format, with the question last."""
+    """
+    One message: its *parts* are texts and images in the API's format, with the question last.
+
+    Attributes:
+        answers: whose likelihoods are needed; None if the model writes one.
+    """
 
     parts: Sequence[dict[str, Any]]
-    answers: Answers
+    answers: Answers | None
 
 
 class OpenAiVlm(RemoteModel):
@@ -80,8 +87,10 @@ class OpenAiVlm(RemoteModel):
             choice_question="{}",  # the letters come with a sentence of their own
         )
 
-    def prepare(self, call: VlmCall) -> Prepared:
+    def prepare(self, call: VlmCall | AnswerCall) -> Prepared:
         """Build the message; each image is encoded once for all its questions.  Raises `ModelError`."""
+        if isinstance(call, AnswerCall):
+            return Prepared(IMAGE_COST, Message([part(call.image), part(call.question)], None))
         answers = answers_of(call)
         before = call.before if isinstance(call, LabelCall) else ()
         parts = [part(each) for each in (*before, call.image, answers.question)]
@@ -94,26 +103,34 @@ class OpenAiVlm(RemoteModel):
 
     async def answer(self, prepared: Prepared, post: Post) -> CallResult:
         """
-        Return the result from the log-probabilities of the labels, with one request.
+        Return the result from the log-probabilities of the labels, or the text, with one request.
 
         Raises:
             ModelError: an answer that must be one token is not.
-            UpstreamError: a label has no finite log-probability, or its token is unknown.
+            UpstreamError: a label has no finite log-probability, its token is unknown, or a text is too long.
         """
         message: Message = prepared.data
+        if message.answers is None:
+            body = {**self._message(message), "max_tokens": MAX_WRITTEN}
+            return Text(written(await post("chat/completions", body), MAX_WRITTEN))
         labels, whole = message.answers.labels, message.answers.whole
         tokens = [await self._tokens.of(label, whole, post) for label in labels]
         found = logprobs(await post("chat/completions", self._body(message, tokens)))
         picked = [pick(found, label, token, whole) for label, token in zip(labels, tokens, strict=True)]
         return message.answers.outcome(picked, tokens)
 
-    def _body(self, message: Message, tokens: Sequence[int | None]) -> dict[str, Any]:
-        named = {"logprob_token_ids": [*dict.fromkeys(tokens)], "return_tokens_as_token_ids": True}
+    def _message(self, message: Message) -> dict[str, Any]:
         return {
             **self._extra,
             "model": self._model,
             "messages": [{"role": "user", "content": [*message.parts]}],
             "temperature": 0,
+        }
+
+    def _body(self, message: Message, tokens: Sequence[int | None]) -> dict[str, Any]:
+        named = {"logprob_token_ids": [*dict.fromkeys(tokens)], "return_tokens_as_token_ids": True}
+        return {
+            **self._message(message),
             "max_tokens": 1,
             "logprobs": True,
             "top_logprobs": MAX_TOP_LOGPROBS,

@@ -47,6 +47,41 @@ async def test_a_server_without_token_ids_is_read_by_its_likeliest_tokens(with_v
     assert "logprob_token_ids" not in server.bodies[0]
 
 
+@pytest.mark.parametrize(("metric", "score"), [("dsg", 0.5), ("vq2", 0.5)])
+async def test_answers_may_be_written_by_the_model(with_vlm, server, metric, score):
+    """They begin with yes or no, as in the released code; there is no probability, and no label."""
+    server.chat = lambda body: (200, said("Yes, it is." if "dog" in str(body) else " no"))
+    questions = [{"id": n, "text": f"Is there a {noun}?"} for n, noun in enumerate(("dog", "cat"), 1)]
+    options = {"answers": "generated", "question_set": questions}
+    if metric == "vq2":
+        options["question_set"] = [{**each, "expected": "it"} for each in questions]
+    async with with_vlm() as client:
+        result = await vqa(client, metrics=[metric], options={metric: options})
+
+    assert score == result["scores"][metric]
+    assert [None, None] == [q["label_mass"] for q in result["details"][metric]["questions"]]
+    assert all("logprobs" not in body and body["max_tokens"] == 64 for body in server.bodies)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (said("Perhaps."), "unanswered"),
+        (said("None of it"), "unanswered"),
+        (said(None), "upstream_failed"),
+        (said("yes", "length"), "upstream_failed"),
+    ],
+)
+async def test_a_written_answer_that_is_neither_yes_nor_no_is_an_error(with_vlm, server, answer, code):
+    """Never 0."""
+    server.chat = lambda body: (200, answer)
+    options = {"answers": "generated", "question_set": [{"id": 1, "text": "Is there a dog?"}]}
+    async with with_vlm() as client:
+        result = await vqa(client, metrics=["dsg"], options={"dsg": options})
+
+    assert ({}, code) == (result["scores"], result["errors"]["dsg"]["code"])
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [

@@ -3,6 +3,7 @@
 import pytest
 
 from models.core.calls import (
+    AnswerCall,
     ChoiceCall,
     EntailmentCall,
     FirstTokenCall,
@@ -27,6 +28,7 @@ def calls():
         "likelihood": LikelihoodCall(Image(b"a"), "Is it a?"),
         "choice": ChoiceCall(Image(b"a"), "Is it a?", ("a", "b")),
         "first token": FirstTokenCall(Image(b"a"), "Is it a?", ("a", "b")),
+        "answer": AnswerCall(Image(b"a"), "Is it a?"),
         "label": LabelCall(Image(b"a"), "Is it a?", ("a", "b"), ("b:", Image(b"b"))),
         "entailment": EntailmentCall("a", "b"),
         "read": ReadCall(Image(b"a")),
