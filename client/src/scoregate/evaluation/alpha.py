@@ -113,6 +113,15 @@ def alpha(
     )
 
 
+def levels(unit: Names, rater: Names, rating: Any) -> Coefficients:
+    """Return alpha at the three levels; None if it is undefined, for example if all ratings are the same."""
+    try:
+        found = alpha(unit, rater, rating)
+    except BadColumn:
+        return dict.fromkeys(LEVELS)
+    return {level: getattr(found, level) for level in LEVELS}
+
+
 def paired(units: Codes, values: Floats) -> tuple[Codes, Floats]:
     """Return the ratings of units with two or more, and those units numbered anew."""
     kept = np.bincount(units)[units] > 1

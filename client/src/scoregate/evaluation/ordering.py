@@ -21,6 +21,16 @@ ALPHA = 0.001
 DIGITS = 1e-12  # of the largest difference: what is closer to another one is equal to it
 
 ZeroMethod = Literal["wilcox", "pratt"]
+Better = Literal["ranks", "means"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When two generators differ, and which of them is better."""
+
+    alpha: float
+    zero_method: ZeroMethod
+    better: Better
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,8 @@ class Pair:
     """
     The test of two generators, as in `SignedRank`.
 
-    *relation* is `>` if *a* is significantly better, `<` if *b* is, else `=`.
+    *relation* is `>` if *a* is significantly better, `<` if *b* is, else `=`: the one with the larger sum of
+    ranks, or with the larger mean over the items of both, as in Gecko.
     """
 
     a: str
@@ -91,6 +102,7 @@ def ordering(
     scale: Scale | None = None,
     alpha: float = ALPHA,
     zero_method: ZeroMethod = "wilcox",
+    better: Better = "ranks",
     human: Any = None,
 ) -> Ordering:
     """
@@ -98,15 +110,17 @@ def ordering(
 
     Args:
         scale: of the ratings: those of *human* if it is given, else of *value*.
+        better: how the better of two significantly different generators is found.
         human: people's ratings of the same rows; *agreement* is the share of pairs with their relation.
 
     Raises:
         BadColumn: there is one generator, or two of them share no item.
     """
+    rule = Rule(alpha, zero_method, better)
     if human is None:
-        return ordered(floats(value, "value"), model, item, scale, alpha, zero_method, "value")
-    found = ordered(floats(value, "value"), model, item, None, alpha, zero_method, "value")
-    people = ordered(floats(human, "human"), model, item, scale, alpha, zero_method, "human")
+        return ordered(floats(value, "value"), model, item, scale, rule, "value")
+    found = ordered(floats(value, "value"), model, item, None, rule, "value")
+    people = ordered(floats(human, "human"), model, item, scale, rule, "human")
     if set(people.order) != set(found.order):
         raise BadColumn("human", "a generator has no rating inside the scale")
     same = sum(a.relation == b.relation for a, b in zip(found.pairs, people.pairs, strict=True))
@@ -124,8 +138,7 @@ def ordered(
     model: Names,
     item: Names,
     scale: Scale | None,
-    alpha: float,
-    zero_method: ZeroMethod,
+    rule: Rule,
     role: str,
 ) -> Ordering:
     kept = inside(values, scale, role)
@@ -141,9 +154,7 @@ def ordered(
     if np.nanmin(cells) == np.nanmax(cells):
         raise BadColumn(role, f"all values are {np.nanmin(cells):g}")
     cells, means = exact_cells(cells), np.nanmean(cells, axis=1)
-    pairs = [
-        compared(cells, models, a, b, alpha, zero_method) for a, b in combinations(range(len(models)), 2)
-    ]
+    pairs = [compared(cells, models, a, b, rule) for a, b in combinations(range(len(models)), 2)]
     order = sorted(range(len(models)), key=lambda place: -means[place])
     return Ordering(
         pairs,
@@ -165,12 +176,14 @@ def exact_cells(cells: Floats) -> Floats:
     return found
 
 
-def compared(cells: Floats, models: list[str], a: int, b: int, alpha: float, zero_method: ZeroMethod) -> Pair:
+def compared(cells: Floats, models: list[str], a: int, b: int, rule: Rule) -> Pair:
     both = ~np.isnan(cells[a]) & ~np.isnan(cells[b])
     if not both.any():
         raise BadColumn("item", f"{models[a]} and {models[b]} share no item")
-    found = signed_rank(cells[a][both] - cells[b][both], zero_method)
-    relation = "=" if found.p >= alpha else ">" if found.w_plus > found.w_minus else "<"
+    differences = cells[a][both] - cells[b][both]
+    found = signed_rank(differences, rule.zero_method)
+    more = found.w_plus - found.w_minus if rule.better == "ranks" else float(differences.sum())
+    relation = "=" if found.p >= rule.alpha or not more else ">" if more > 0 else "<"
     return Pair(models[a], models[b], **vars(found), relation=relation)
 
 

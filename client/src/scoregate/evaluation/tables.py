@@ -1,7 +1,7 @@
 """Tables from CSV, JSON Lines and Parquet files, also with `.gz`, read by column."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan, nan
 from pathlib import Path
@@ -18,6 +18,7 @@ LABELS = {"1": 1.0, "1.0": 1.0, "true": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0}
 NESTED = ("scores", "columns")  # of a line that `scoregate batch` wrote
 
 Cell = TypeVar("Cell")
+Found = TypeVar("Found")
 
 
 @dataclass
@@ -76,6 +77,13 @@ class Table:
             column[whole] if isinstance(column, np.ndarray) else [column[place] for place in whole]
             for column in columns
         ]
+
+    def parsed(self, column: str, cells: Sequence[Cell], read: Callable[[Cell], Found]) -> list[Found]:
+        """Apply *read* to the *cells* of *column* that `complete` returned."""
+        try:
+            return [read(cell) for cell in cells]
+        except ValueError as exc:
+            raise BadInput(f"{self.path}, column {column}: {exc}") from exc
 
     def each(self, column: str, read: Callable[[Any], Cell]) -> list[Cell]:
         """Apply *read* to every cell of *column*."""

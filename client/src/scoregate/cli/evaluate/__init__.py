@@ -16,6 +16,8 @@ from scoregate.cli.evaluate import (
     ordering,
     preference,
     reliable,
+    sxs,
+    templates,
     ts2,
     winoground,
 )
@@ -38,6 +40,8 @@ FIGURES = {
     "convergence": convergence,
     "reliable": reliable,
     "geneval": geneval,
+    "sxs": sxs,
+    "templates": templates,
 }
 
 

@@ -35,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--alpha", type=share, default=0.001, metavar="A", help="significant below it (default 0.001)")
     add("--zero-method", choices=["wilcox", "pratt"], default="wilcox", help="for equal values")
+    what = "of two that differ, the one with the larger sum of ranks (default), or mean, as in Gecko"
+    add("--better", choices=["ranks", "means"], default="ranks", help=what)
     add(
         "--human",
         metavar="COLUMN",
@@ -57,6 +59,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         scale=scale_of(arguments),
         alpha=arguments.alpha,
         zero_method=arguments.zero_method,
+        better=arguments.better,
         human=human[0] if human else None,
     )
 

@@ -1,0 +1,96 @@
+"""`scoregate evaluate sxs`: which generator do raters prefer side by side, and does a metric agree?"""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scoregate.cli.evaluate.outcome import Outcome, add_table, share
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import Table
+
+HELP = "side-by-side votes (Gecko): generators by majority, and the accuracy of metrics"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_table(parser, "--votes")
+    add = parser.add_argument
+    for name, what in (("item", "the prompt"), ("a", "a generator"), ("b", "the other generator")):
+        add(f"--{name}", default=name, metavar="COLUMN", help=f"{what} (default {name})")
+    add("--vote", default="vote", metavar="COLUMN", help="1 or a, -1 or b, 0 or unsure (default vote)")
+    add("--rater", metavar="COLUMN", help="who voted: adds Krippendorff's alpha")
+    add("--alpha", type=share, default=0.001, metavar="A", help="significant below it (default 0.001)")
+    add("--scores", type=Path, metavar="FILE", help="scores of the pictures, with item, model and metrics")
+    what = "a column of scores; may be given several times"
+    add("--metric", dest="judged", action="append", metavar="COLUMN", help=what)
+    add("--model", default="model", metavar="COLUMN", help="the generator in --scores (default model)")
+    add("--lower-is-better", action="store_true", help="of all these metrics")
+
+
+def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
+    """Return the relation of each two generators, and the accuracy of each metric."""
+    from scoregate.evaluation.alpha import levels
+    from scoregate.evaluation.sxs import choices, majorities, side_by_side, voted
+
+    names = (arguments.item, arguments.a, arguments.b, arguments.rater)
+    texts = [table.texts(name) for name in (arguments.vote, *names) if name]
+    answers, item, a, b, *rater = table.complete(*texts)
+    votes = table.parsed(arguments.vote, answers, voted)
+    found = majorities(item, a, b, votes)
+    pairs = side_by_side(found, arguments.alpha)
+    content: dict[str, Any] = {
+        "comparisons": len(found),
+        "preferences": sum(map(bool, found.values())),
+        "votes": len(votes),
+        "unsure": votes.count(0) / len(votes),
+        "pairs": [asdict(pair) for pair in pairs],
+    }
+    if rater:
+        units = ["\0".join(place) for place in zip(item, a, b, strict=True)]
+        content["alpha"] = levels(units, rater[0], votes)
+    if arguments.judged:
+        content["accuracy"] = [
+            {"metric": metric, **asdict(choices(found, scores))}
+            for metric, scores in judged(arguments).items()
+        ]
+    content["dropped"] = table.dropped
+
+    def draw(axes: Any) -> None:
+        labels = [f"{pair.a} : {pair.b}" for pair in pairs]
+        left = [0.0] * len(pairs)
+        for name in ("wins_a", "unsure", "wins_b"):
+            shares = [getattr(pair, name) / pair.items for pair in pairs]
+            axes.barh(labels, shares, left=left, label=name)
+            left = [one + other for one, other in zip(left, shares, strict=True)]
+        axes.set_xlabel("share of items")
+        axes.legend()
+
+    return Outcome(content, draw)
+
+
+def judged(arguments: argparse.Namespace) -> dict[str, dict[tuple[str, str], float]]:
+    """Return the scores of each metric by item and generator, the mean of several.  Raises `BadInput`."""
+    from scoregate.evaluation import BadInput, read
+
+    if not arguments.scores:
+        raise BadInput("--metric needs --scores, the file with its scores")
+    scores = read(arguments.scores)
+    places = zip(scores.texts(arguments.item), scores.texts(arguments.model), strict=True)
+    keys = list(places)
+    return {
+        metric: means(keys, scores.worth(metric, lower=arguments.lower_is_better))
+        for metric in dict.fromkeys(arguments.judged)
+    }
+
+
+def means(keys: Any, values: Any) -> dict[tuple[str, str], float]:
+    """Return the mean of the values of each key; those without a value are left out."""
+    from statistics import fmean
+
+    found: dict[tuple[str, str], list[float]] = {}
+    for (item, model), value in zip(keys, values, strict=True):
+        if item is not None and model is not None and value == value:
+            found.setdefault((item, model), []).append(float(value))
+    return {key: fmean(each) for key, each in found.items()}

@@ -1,0 +1,138 @@
+"""
+Side by side: which of two generators' pictures of a prompt do raters prefer, and does a metric agree?
+
+As in Gecko (Wiles et al. 2024, section 4.3 and appendix D.1): the majority of the raters decides, and a tie
+is "unsure".
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scoregate.evaluation.arrays import Names, exact, floats
+from scoregate.evaluation.errors import BadColumn
+from scoregate.evaluation.ordering import ALPHA, signed_rank
+
+Majorities = Mapping[tuple[str, str, str], int]  # 1 if a is preferred, -1 if b, 0 if unsure; by item, a, b
+VOTES = {"a": 1.0, "1": 1.0, "b": -1.0, "-1": -1.0, "unsure": 0.0, "0": 0.0}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """
+    The choices between two generators.
+
+    Attributes:
+        wins_a, wins_b, unsure: items by the raters' majority.
+        p: of the signed-rank test of the majorities 1, 0 and -1.
+        relation: `>` if p is below alpha and *a* is preferred more often than *b* and than unsure, `<` if *b*
+            is, else `=`.
+    """
+
+    a: str
+    b: str
+    items: int
+    wins_a: int
+    wins_b: int
+    unsure: int
+    z: float
+    p: float
+    relation: str
+
+
+@dataclass(frozen=True)
+class Choices:
+    """
+    How often a metric prefers the picture that the majority prefers.
+
+    Attributes:
+        accuracy: of the comparisons with a preference; equal scores are wrong.
+        accuracy_ties_half: the same with half a point for equal scores.
+        missing: comparisons with a preference that lack a score; not counted.
+    """
+
+    accuracy: float
+    accuracy_ties_half: float
+    comparisons: int
+    correct: int
+    ties_metric: int
+    missing: int
+
+
+def voted(answer: str) -> float:
+    """Return the vote of an answer, which is a number or a word.  Raises `ValueError`."""
+    text = answer.strip().lower().removesuffix(".0").removeprefix("+")
+    if text not in VOTES:
+        raise ValueError(f"{answer!r} is no vote: {', '.join(VOTES)}")
+    return VOTES[text]
+
+
+def majorities(item: Names, a: Names, b: Names, vote: Any) -> Majorities:
+    """
+    Return the most frequent vote of each comparison, 0 if two are; the names of a and b are in order.
+
+    Args:
+        vote: 1 for *a*, -1 for *b*, 0 for unsure; one row for each rater.
+
+    Raises:
+        BadColumn: another vote, or a generator that is compared with itself.
+    """
+    votes = floats(vote, "vote")
+    if not np.isin(votes, (-1, 0, 1)).all():
+        raise BadColumn("vote", "a vote is -1, 0 or 1")
+    cast: dict[tuple[str, str, str], Counter[int]] = defaultdict(Counter)
+    for name, left, right, each in zip(item, a, b, votes, strict=True):
+        if left == right:
+            raise BadColumn("b", f"{left} is compared with itself, for {name}")
+        turned = left > right
+        cast[(name, right, left) if turned else (name, left, right)][int(-each if turned else each)] += 1
+    return {place: most_frequent(counts) for place, counts in cast.items()}
+
+
+def most_frequent(votes: Counter[int]) -> int:
+    (first, count), *others = votes.most_common()
+    return 0 if others and others[0][1] == count else first
+
+
+def side_by_side(found: Majorities, alpha: float = ALPHA) -> list[Pair]:
+    """Return the relation of each two generators that were compared."""
+    by_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for (_, a, b), vote in found.items():
+        by_pair[a, b].append(vote)
+    return [of_pair(a, b, votes, alpha) for (a, b), votes in sorted(by_pair.items())]
+
+
+def of_pair(a: str, b: str, votes: Sequence[int], alpha: float) -> Pair:
+    test, counts = signed_rank(votes), Counter(votes)
+    relation = "="
+    if test.p < alpha:
+        more = 1 if counts[1] > counts[-1] else -1
+        relation = {1: ">", -1: "<"}[more] if counts[more] > counts[0] else "="
+    return Pair(a, b, len(votes), counts[1], counts[-1], counts[0], test.z, test.p, relation)
+
+
+def choices(found: Majorities, scores: Mapping[tuple[str, str], float]) -> Choices:
+    """
+    Return how often the better score is that of the preferred picture.
+
+    Args:
+        scores: by item and generator; higher is better.
+
+    Raises:
+        BadColumn: no comparison has a preference and both scores.
+    """
+    preferred = {place: vote for place, vote in found.items() if vote}
+    both = [(item, a, b) for item, a, b in preferred if (item, a) in scores and (item, b) in scores]
+    if not both:
+        raise BadColumn("metric", "no comparison with a preference has both scores")
+    names = sorted({(item, name) for item, *two in both for name in two})
+    whole, _ = exact(floats([scores[name] for name in names], "metric"))
+    of = dict(zip(names, whole.tolist(), strict=True))
+    signs = [(of[item, a] > of[item, b]) - (of[item, a] < of[item, b]) for item, a, b in both]
+    right = sum(sign == preferred[place] for sign, place in zip(signs, both, strict=True))
+    tied = signs.count(0)
+    count = len(both)
+    return Choices(right / count, (right + tied / 2) / count, count, right, tied, len(preferred) - count)

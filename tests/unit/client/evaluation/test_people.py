@@ -1,0 +1,193 @@
+"""Side-by-side votes, and answers of raters in Gecko's templates."""
+
+import csv
+from statistics import fmean
+
+import pytest
+
+from scoregate.evaluation.sxs import choices, majorities, side_by_side
+
+
+def votes(*items):
+    """Rows of votes between x and y: a text for each item, a character for each rater."""
+    cast = {"x": 1, "y": -1, "-": 0}
+    return [
+        {"item": item, "a": "x", "b": "y", "rater": rater, "vote": cast[vote]}
+        for item, of_item in enumerate(items)
+        for rater, vote in enumerate(of_item)
+    ]
+
+
+def found(*items):
+    return majorities(
+        *([str(row[name]) for row in votes(*items)] for name in ["item", "a", "b"]),
+        [row["vote"] for row in votes(*items)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("raters", "majority"),
+    [("xxy", 1), ("yy-", -1), ("x--", 0), ("xy-", 0), ("xy", 0), ("xxyy-", 0), ("x", 1)],
+)
+def test_the_most_frequent_vote_counts_and_a_tie_is_unsure(raters, majority):
+    """As in Gecko's appendix D.1."""
+    assert {("0", "x", "y"): majority} == found(raters)
+
+
+def test_the_order_of_two_generators_in_a_row_does_not_matter():
+    """A vote for b in (a, b) is one for a in (b, a)."""
+    assert {("1", "x", "y"): 1} == majorities(["1", "1"], ["x", "y"], ["y", "x"], [1, -1])
+
+
+def test_a_generator_is_better_if_it_is_preferred_more_often_than_the_other_and_than_unsure():
+    """Both, and significantly; as in section 4.3."""
+    [clear] = side_by_side(found(*["x"] * 20, *["y"] * 2))
+    [turned] = side_by_side(found(*["y"] * 15, *["x"] * 2), 0.05)
+    [unsure] = side_by_side(found(*["x"] * 15, *["-"] * 16))
+    [few] = side_by_side(found(*["x"] * 3))
+
+    assert (">", 20, 2, 0) == (clear.relation, clear.wins_a, clear.wins_b, clear.unsure)
+    assert "<" == turned.relation
+    assert ("=", 16) == (unsure.relation, unsure.unsure)
+    assert unsure.p < 0.001
+    assert "=" == few.relation
+
+
+def test_a_metrics_accuracy_is_over_the_preferences():
+    """A tie is wrong, and a comparison without a score is counted apart."""
+    scores = {
+        ("0", "x"): 0.3,
+        ("0", "y"): 0.1 + 0.2 - 1,
+        ("1", "x"): 0.3,
+        ("1", "y"): 0.1 + 0.2,
+        ("2", "x"): 1,
+    }
+    result = choices(found("x", "x", "x", "-"), scores)
+
+    assert (0.5, 0.75, 2, 1, 1, 1) == (
+        result.accuracy,
+        result.accuracy_ties_half,
+        result.comparisons,
+        result.correct,
+        result.ties_metric,
+        result.missing,
+    )
+
+
+def test_the_command_compares_several_metrics_with_the_votes(written, evaluate):
+    """By the scores of a second file."""
+    pictures = [
+        {"item": item, "model": model, "m": (model == "x") + item, "n": (model == "y") + item}
+        for item in range(2)
+        for model in "xy"
+    ]
+    file = written(pictures, "pictures.csv")
+    result = evaluate(
+        *("sxs", "--votes", written(votes("xx", "xx"), "votes.csv"), "--rater", "rater"),
+        *("--scores", file, "--metric", "m", "--metric", "n"),
+    )
+
+    assert {"m": 1.0, "n": 0.0} == {row["metric"]: row["accuracy"] for row in result["accuracy"]}
+    assert dict.fromkeys(["nominal", "ordinal", "interval"]) == result["alpha"]
+    assert (2, 2, 4, 0) == tuple(result[name] for name in ("comparisons", "preferences", "votes", "unsure"))
+
+
+def answer(template, model, unit, rater, text):
+    return {"template": template, "item": "i", "model": model, "unit": unit, "rater": rater, "answer": text}
+
+
+ANSWERS = [
+    answer("wl", "x", "0", "r", "Aligned"),
+    answer("wl", "x", "1", "r", "not aligned"),
+    answer("wl", "x", "0", "s", "1"),
+    answer("wl", "x", "1", "s", "unsure"),
+    answer("dsg", "x", "0", "r", "no"),
+    answer("dsg", "x", "1", "r", "invalid"),
+    answer("dsg", "x", "2", "r", "Subjective"),
+    answer("dsg", "x", "3", "r", "yes"),
+    answer("dsg", "y", "0", "r", "yes"),
+    answer("likert", "x", "", "r", "2"),
+    answer("likert", "x", "", "s", "4"),
+    answer("likert", "y", "", "s", "6"),
+]
+
+
+def test_answers_become_scores_by_template(written, evaluate, tmp_path):
+    """The mean over raters of their means; a picture that nobody is sure about has none."""
+    out = tmp_path / "scores.csv"
+    found = evaluate("templates", "--answers", written(ANSWERS), "--out", out)
+
+    with out.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [
+        {"item": "i", "model": "x", "wl": str(fmean([0.5, 1])), "dsg": "0.5", "likert": "0.5"},
+        {"item": "i", "model": "y", "wl": "", "dsg": "1.0", "likert": ""},
+    ] == rows
+    assert {"wl": 1, "dsg": 2, "likert": 1} == found["pictures"]
+
+
+def test_each_template_has_its_unsure_and_invalid_answers(written, evaluate):
+    """Invalid questions are in no share."""
+    rows = evaluate("templates", "--answers", written(ANSWERS))["templates"]
+
+    whole = {row["template"]: row for row in rows if row["model"] == "all"}
+    shares = {name: (row["answers"], row["invalid"], row["unsure"]) for name, row in whole.items()}
+    assert {"wl": (4, 0, 0.25), "dsg": (4, 1, 0.25), "likert": (3, 0, pytest.approx(1 / 3))} == shares
+    assert (2 / 3, 0.5) == pytest.approx((whole["wl"]["mean"], whole["likert"]["mean"]))
+    assert ["all", "x", "y"] == [row["model"] for row in rows if row["template"] == "dsg"]
+
+
+def test_templates_are_correlated_over_the_pictures_of_both(written, evaluate):
+    """A template and its opposite: -1."""
+    rows = [
+        answer(template, model, "", "r", str(rating))
+        for template, ratings in (("likert", (1, 2, 5)), ("dsg", (1, 1, 0)))
+        for model, rating in zip("xyz", ratings, strict=True)
+    ]
+    [row] = evaluate("templates", "--answers", written(rows))["correlations"]
+
+    assert ("likert", "dsg", 3) == (row["a"], row["b"], row["pictures"])
+    assert row["pearson"] < -0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"answer": "maybe"}, "column answer: 'maybe' is no answer of wl"),
+        ({"template": "sxs"}, "'sxs' is no template: wl, dsg, likert"),
+        ({"unit": "1"}, "column unit: r answered 2 times: wl, i, x, 1"),
+    ],
+)
+def test_answers_that_no_template_has_are_refused(refused, written, change, line):
+    """With file and column."""
+    assert line in refused("evaluate", "templates", "--answers", written([ANSWERS[0] | change, *ANSWERS[1:]]))
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "line"),
+    [
+        ({"vote": 2}, (), "column vote: '2' is no vote"),
+        ({"b": "x"}, (), "column b: x is compared with itself"),
+        ({}, ("--metric", "m"), "--metric needs --scores"),
+    ],
+)
+def test_votes_that_compare_nothing_are_refused(refused, written, change, more, line):
+    """With file and column."""
+    rows = [row | change for row in votes("xx")]
+
+    assert line in refused("evaluate", "sxs", "--votes", written(rows), *more)
+
+
+def test_the_better_of_two_is_found_by_ranks_or_by_means(written, evaluate):
+    """Small differences in favour of x are many, and those of y few and large."""
+    rows = [
+        {"item": item, "model": model, "m": value}
+        for item in range(20)
+        for model, value in (("x", 0.1 * item / 20), ("y", 100.0 if item < 3 else 0.0))
+    ]
+    call = ("ordering", "--scores", written(rows), "--value", "m", "--model", "model", "--item", "item")
+    by_ranks, by_means = (
+        evaluate(*call, "--alpha", "0.5", "--better", better)["pairs"][0] for better in ("ranks", "means")
+    )
+
+    assert (">", "<") == (by_ranks["relation"], by_means["relation"])
