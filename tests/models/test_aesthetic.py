@@ -6,6 +6,7 @@ import numpy as np
 import open_clip
 import pytest
 import torch
+from huggingface_hub import constants
 from safetensors.torch import save_file
 
 from models.core.calls import RewardCall
@@ -20,6 +21,7 @@ from tests.support.clip_checkpoints import noise, save_own
 
 PICTURES = [noise(97, 41), noise(40, 123), noise(64, 64)]
 CALLS = [RewardCall(Image.of(picture)) for picture in PICTURES]
+COMMIT = "1" * 40
 WIDTH = 24  # of the small CLIP's embeddings
 SECOND = {0: (40, WIDTH), 2: (20, 40), 4: (10, 20), 6: (5, 10), 7: (1, 5)}
 
@@ -188,6 +190,22 @@ def test_a_plan_counts_both_and_predicts_the_memory_of_the_clip(clip, head):
     assert "clip and head.pth" == plan.loads
     assert plan.num_parameters == alone.num_parameters + sum(tensor.numel() for tensor in second().values())
     assert plan.memory == alone.memory
+
+
+def test_a_head_of_the_hub_is_planned_before_it_is_downloaded(clip, tmp_path, monkeypatch):
+    """And counted once it is there."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    family, settings = table(clip, f"hf-hub:owner/name@{COMMIT}/head.pth")
+    before = family.plan("left", settings)
+    file = tmp_path / "hub" / "models--owner--name" / "snapshots" / COMMIT / "head.pth"
+    file.parent.mkdir(parents=True)
+    torch.save(second(), file)
+    after = family.plan("left", settings)
+
+    assert before.loads.endswith(f" and head.pth of owner/name@{COMMIT}")
+    assert after.loads.endswith(" and head.pth")
+    assert sum(tensor.numel() for tensor in second().values()) == after.num_parameters - before.num_parameters
+    assert "+" in family.load("left", settings).info.revision
 
 
 def test_a_batch_is_rated_on_a_device_that_is_not_there(clip, head):

@@ -9,10 +9,12 @@ import numpy as np
 import open_clip
 import pytest
 import torch
+from huggingface_hub import constants
 from safetensors.torch import load_file
 
 from models.core.calls import ImageCall, TextCall
 from models.core.contract import CheckpointError
+from models.families.registry import families
 from models.images.image import Image
 from tests.support.clip_checkpoints import (
     OWN_WORDS,
@@ -64,6 +66,32 @@ def test_a_name_with_a_file_of_weights_is_loaded_without_a_request(tmp_path, kno
 
     assert float(expected[0, 0]) == pytest.approx(cosine(model), abs=2e-5)
     assert (known, 12) == (model.info.id, len(model.info.revision))
+
+
+def test_a_name_with_a_file_of_the_hub_is_downloaded(tmp_path, known, hub):
+    """That file alone; its contents are the revision, as for a file on the disk."""
+    repository = save_own(tmp_path / "repository")
+    (repository / "other.pt").write_text("not looked at")
+    model = clip(known, pretrained="hf-hub:owner/name/open_clip_model.safetensors")
+    here = clip(known, pretrained=str(repository / "open_clip_model.safetensors"))
+
+    assert cosine(here) == cosine(model)
+    assert (here.info.id, here.info.revision) == (model.info.id, model.info.revision)
+    assert {"open_clip_model.safetensors"} == hub.files()
+
+
+def test_memory_is_predicted_before_a_file_of_the_hub_is_downloaded(known, offline, monkeypatch, tmp_path):
+    """By the architecture, which is known by its name."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    commit = "1" * 40
+    family = families()["open_clip"]
+    where = {"model": known, "pretrained": f"hf-hub:owner/name@{commit}/a.pt", "device": "cuda:0"}
+    planned = family.plan("clip", family.settings(role="clip", family="open_clip", **where))
+
+    assert f"the hub's owner/name@{commit} (not in the cache)" == planned.where
+    assert f"{known}, a.pt" == planned.loads
+    assert planned.memory is not None
+    assert planned.memory.weights > 0
 
 
 @pytest.mark.parametrize("prefix", ["", "local-dir:"])

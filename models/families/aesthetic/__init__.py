@@ -15,7 +15,8 @@ class AestheticSettings(ClipSettings):
 
     head: str = Field(
         "",
-        description="The file of the head, of version 2 (five layers) or 1 (one), `.pth` or `.safetensors`.",
+        description="The file of the head, of version 2 (five layers) or 1 (one), `.pth` or `.safetensors`;"
+        " also `hf-hub:OWNER/NAME@COMMIT/FILE`.",
     )
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from torch import nn
 
+from models.checkpoints.hub_file import path_of
 from models.checkpoints.weights import read_file
 from models.core.contract import CheckpointError
 from models.families.linear_head import linear_head
@@ -12,7 +13,7 @@ from models.sizing.dry_run import is_dry
 
 def head_file(head: str) -> Path:
     """Return the path of the setting `head`.  Raises `CheckpointError` if there is no such file."""
-    path = Path(head).expanduser()
+    path = path_of(head)
     if not head or not path.is_file():
         raise CheckpointError(f"{head or '(no head)'}: no such file; `head` names the predictor's weights")
     return path

@@ -14,7 +14,9 @@ class ClipSettings(LocalSettings):
     model: str = Field(
         "", description="A name of open_clip, a directory or a hub id; overrides `checkpoint`."
     )
-    pretrained: str | None = Field(None, description="With such a name: the weights' tag or file.")
+    pretrained: str | None = Field(
+        None, description="With such a name: the weights' tag, a file, or `hf-hub:OWNER/NAME@COMMIT/FILE`."
+    )
     resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
         None, description="How a picture becomes a square; the checkpoint's way by default."
     )

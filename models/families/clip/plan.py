@@ -8,6 +8,7 @@ import torch
 from huggingface_hub import try_to_load_from_cache
 
 from models.checkpoints.files import CLIP_HUB_WEIGHTS, open_clip_weights, weight_files
+from models.checkpoints.hub_file import hub_file
 from models.checkpoints.plan import in_cache, plan_checkpoint
 from models.checkpoints.weights import num_parameters
 from models.core.contract import CheckpointError
@@ -22,6 +23,8 @@ from models.sizing.memory import predicted
 PUBLISHED = {
     "timm/vit_large_patch14_clip_224.openai": 427_616_513,
     "timm/vit_large_patch14_clip_336.openai": 427_944_193,
+    "xswu/HPSv2": 986_109_441,
+    "yuvalkirstain/PickScore_v1": 986_109_441,
 }
 
 
@@ -55,6 +58,11 @@ def plan_named(model: str, pretrained: str) -> Plan:
     loads, name, weights = f"{model}, {pretrained}", model.replace("/", "-"), Path(pretrained).expanduser()
     if name not in open_clip.list_models():
         raise CheckpointError(f"{loads}: open_clip has no architecture of that name")
+    if file := hub_file(pretrained):
+        if held := file.cached():
+            return Plan(f"{model}, {file.name}", in_cache(held), num_parameters([held]))
+        where = f"the hub's {file.shown} (not in the cache)"
+        return Plan(f"{model}, {file.name}", where, PUBLISHED.get(file.repository))
     known = open_clip.get_pretrained_cfg(name, pretrained)
     if not known and weights.is_file():
         return Plan(model, str(weights), num_parameters([weights]))

@@ -16,6 +16,7 @@ from models.checkpoints.files import (
     OPEN_CLIP_CONFIG,
     open_clip_weights,
 )
+from models.checkpoints.hub_file import hub_file, path_of
 from models.checkpoints.info import digest_of
 from models.checkpoints.locate import HUB_ID, download, locate
 from models.core.contract import CheckpointError
@@ -93,11 +94,13 @@ def find(model: str, pretrained: str | None, revision: str) -> Found:
 
 def find_name(name: str, pretrained: str, revision: str) -> Found:
     """Find a model of open_clip by name.  Raises `CheckpointError` unless *pretrained* is a tag or a file."""
-    file = Path(pretrained).expanduser()
+    if (file := hub_file(pretrained)) and is_dry():
+        return Found(name, revision or file.commit, name=name, pretrained=file.name)
+    path = path_of(pretrained)
     if pretrained and open_clip.is_pretrained_cfg(name, pretrained):
         return Found(name, revision or pretrained, name=name, pretrained=pretrained, online=not is_dry())
-    if pretrained and file.is_file():
-        return Found(name, revision or digest_of([file]), name=name, pretrained=str(file))
+    if pretrained and path.is_file():
+        return Found(name, revision or digest_of([path]), name=name, pretrained=str(path))
     tags = ", ".join(open_clip.list_pretrained_tags_by_model(name)) or "none"
     reason = f"{pretrained} is neither a tag nor a file" if pretrained else "`pretrained` is not set"
     raise CheckpointError(f"{name}: {reason}; open_clip's tags for it: {tags}")
