@@ -122,7 +122,9 @@ image: ## Build the container image without Docker, and score the demo's picture
 # What setuptools left of an earlier build would go into the wheels, too.
 dist: $(VENV)/server helm ## Build the wheels of the server and the client, and the chart's package, to build/dist
 	rm -rf build/dist build/lib client/build
+	git rev-parse HEAD > service/COMMIT || true # for the provenance of scores
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/dist . ./client
+	rm -rf service/COMMIT build/lib client/build
 	PATH="$(CURDIR)/build/bin:$$PATH" helm package helm --destination build/dist
 
 train-demo: $(VENV)/dev ## Train the demo models anew (resumable; hours on two cores)
