@@ -37,6 +37,7 @@ BY_MODEL_TYPE = {
     "siglip2": ("clip", "transformers_clip"),
     "align": ("clip", "transformers_clip"),
     "clip_t5": ("vqa", "clip_flant5"),
+    "instructblip": ("vqa", "instructblip"),
     "mask2former": ("detector", "mask2former"),
     "owlv2": ("detector", "owlv2"),
 }

@@ -1,5 +1,6 @@
 """Tiny checkpoints of BLIPs with random weights, as transformers saves them."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,16 @@ import torch
 from transformers import (
     BertTokenizerFast,
     Blip2Config,
+    Blip2ForConditionalGeneration,
     Blip2ForImageTextRetrieval,
     BlipConfig,
     BlipForImageTextRetrieval,
     BlipImageProcessorPil,
+    InstructBlipConfig,
+    InstructBlipForConditionalGeneration,
 )
+
+from tests.support.paths import GOLDEN
 
 SIDE, PATCH = 28, 14
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[DEC]")
@@ -33,6 +39,29 @@ TEXT = {
 }
 
 
+QFORMER = {**TEXT, "cross_attention_frequency": 1}
+PIECES = GOLDEN / "clip_flant5" / "spiece.model"
+T5: dict[str, Any] = {
+    "model_type": "t5",
+    "vocab_size": 1008,
+    "d_model": 16,
+    "d_kv": 8,
+    "d_ff": 32,
+    "num_layers": 2,
+    "num_heads": 2,
+    "feed_forward_proj": "gated-gelu",
+    "tie_word_embeddings": False,
+    "decoder_start_token_id": 0,
+}
+WITH_T5: dict[str, Any] = {
+    "vision_config": TOWER,
+    "qformer_config": QFORMER,
+    "text_config": T5,
+    "num_query_tokens": 4,
+    "image_token_index": 1000,
+}
+
+
 def blip(directory: Path) -> Path:
     """BLIP with its matching head."""
     torch.manual_seed(1)
@@ -45,11 +74,30 @@ def blip_2(directory: Path) -> Path:
     torch.manual_seed(2)
     config = Blip2Config(
         vision_config=TOWER,
-        qformer_config={**TEXT, "use_qformer_text_input": True, "cross_attention_frequency": 1},
+        qformer_config={**QFORMER, "use_qformer_text_input": True},
         num_query_tokens=4,
         image_text_hidden_size=8,
     )
     return saved(directory, spread(Blip2ForImageTextRetrieval(config)))
+
+
+def instructblip(directory: Path) -> Path:
+    """InstructBLIP with a FlanT5."""
+    torch.manual_seed(3)
+    network = InstructBlipForConditionalGeneration(InstructBlipConfig(**WITH_T5))
+    saved(directory, spread(network))
+    words = BertTokenizerFast(str(directory / "vocab.txt"))
+    words.save_pretrained(directory / "qformer_tokenizer")
+    shutil.copy(PIECES, directory)
+    return directory
+
+
+def blip_2_t5(directory: Path) -> Path:
+    """BLIP-2 with a FlanT5, whose Q-Former reads no text."""
+    torch.manual_seed(4)
+    saved(directory, spread(Blip2ForConditionalGeneration(Blip2Config(**WITH_T5))))
+    shutil.copy(PIECES, directory)
+    return directory
 
 
 def spread(network: Any) -> Any:

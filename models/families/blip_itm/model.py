@@ -9,23 +9,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import PIL.Image
 import torch
-from transformers import BlipImageProcessorPil
 
 from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained, load_processor
+from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
 from models.checkpoints.weights import DTYPES
 from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.known import grey
 from models.core.outcomes import Reward
-from models.core.reason import in_short
 from models.core.settings import LocalSettings
 from models.families.blip_itm import FAMILY
 from models.families.blip_itm.kinds import kind_of
+from models.families.blip_pixels import BlipPixels
 from models.families.padding import padded
 from models.families.upload import upload
 
@@ -56,40 +54,22 @@ class BlipItm:
         self.network.to(device).eval()
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         vision = self.network.config.vision_config
-        self._size, self._patches = vision.image_size, (vision.image_size // vision.patch_size) ** 2
+        self._patches = (vision.image_size // vision.patch_size) ** 2
         self._tokenizer, _ = load_fast_tokenizer(directory)
         self._tokenizer.enable_truncation(LENGTH)
-        whole = directory / PROCESSOR
-        self._processor = load_processor(
-            BlipImageProcessorPil, whole if whole.is_file() else directory / PREPROCESSOR
-        )
-        self._check(directory)
-        files = (CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG)
-        self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
-
-    def _check(self, directory: Path) -> None:
-        """Raise `CheckpointError` if the tokenizer or the image processor doesn't fit the network."""
         words, rows = self._tokenizer.get_vocab_size(), self.network.get_input_embeddings().num_embeddings
         if words > rows:
             raise CheckpointError(f"{directory}: {words} words, and the embeddings have {rows} rows")
-        try:
-            shape = tuple(self._pixels(PIL.Image.new("RGB", (64, 48))).shape)
-        except Exception as exc:  # invalid values of the file fail only here
-            raise CheckpointError(f"{directory}: its image processor fails: {in_short(exc)}") from exc
-        if shape != (3, self._size, self._size):
-            raise CheckpointError(f"{directory}: pictures have the shape {shape}, not that of the network")
+        self._pixels = BlipPixels(directory, vision.image_size)
+        files = (CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG)
+        self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
 
     def prepare(self, call: RewardCall) -> Prepared:
         """Preprocess the image and tokenise the prompt; the cost counts patches and tokens."""
         encoded = self._tokenizer.encode(call.prompt)
-        pixels = call.image.once(self, self._pixels)
+        pixels = call.image.once(self._pixels, self._pixels)
         found = Input(call.image.digest, pixels, tuple(encoded.ids), bool(encoded.overflowing))
         return Prepared(self._patches + len(found.ids), found)
-
-    def _pixels(self, rgb: PIL.Image.Image) -> torch.Tensor:
-        """Return the vision tower's input (3, side, side)."""
-        pixels: torch.Tensor = self._processor(images=rgb, return_tensors="pt")["pixel_values"][0]
-        return pixels
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:

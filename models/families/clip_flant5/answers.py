@@ -39,11 +39,11 @@ class AnswerQuery:
 
 
 class AnswerEncoder:
-    """Translates calls into tokens of a *tokenizer*."""
+    """Translates calls into tokens of a *tokenizer*; *words* are the model's own for yes and no."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, words: tuple[str, str] = ("Yes", "No")) -> None:
         self._tokenizer = tokenizer
-        self._yes, self._no = (tokenizer.encode(word)[0] for word in ("Yes", "No"))
+        self._yes, self._no = (tokenizer.encode(word)[0] for word in words)
 
     def encode(self, call: VqaCall, *, truncated: bool) -> AnswerQuery:
         """

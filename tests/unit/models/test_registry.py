@@ -52,6 +52,7 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "openai": "questions",
         "transformers_nli": "nli",
         "blip_itm": "itm",
+        "instructblip": "vqa",
         "imagereward": "imagereward",
         "aesthetic": "aesthetic",
         "openai_reward": "reward",
