@@ -57,6 +57,7 @@ EXAMPLES: dict[str, Call] = {
     "clip": TextCall("grey"),
     "vqa": LikelihoodCall(GREY, "Is it grey?"),
     "questions": GenerateCall("", "style: example\nprompt: a grey square"),
+    "embedding": TextCall("grey"),
     "nli": EntailmentCall("a grey square", "Is it grey? yes"),
     "ocr": ReadCall(GREY),
     "detector": DetectCall(GREY, ("square",)),

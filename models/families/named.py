@@ -22,7 +22,12 @@ Table = dict[str, Any]
 
 DEMO = "demo:"
 SERVED = "openai:"
-SERVED_FAMILIES = {"questions": "openai", "vqa": "openai_vlm", "reward": "openai_reward"}
+SERVED_FAMILIES = {
+    "questions": "openai",
+    "vqa": "openai_vlm",
+    "reward": "openai_reward",
+    "embedding": "openai_embedding",
+}
 SEES = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
 
 KNOWN: Mapping[str, Table] = {

@@ -1,8 +1,9 @@
-"""Sequences of token ids as one padded batch."""
+"""Sequences of token ids as one padded batch, and the longest that a network takes."""
 
 from collections.abc import Sequence
 
 import torch
+from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 
@@ -14,3 +15,18 @@ def padded(
     ids = pad_sequence(tensors, batch_first=True, padding_value=pad)
     mask = pad_sequence([torch.ones_like(row) for row in tensors], batch_first=True)
     return ids.to(device), mask.to(device)
+
+
+def positions(network: nn.Module, default: int) -> int:
+    """
+    Return the highest number of tokens with a position; RoBERTa's first few positions are for padding.
+
+    Args:
+        default: for a network without embeddings of positions.
+    """
+    found = [
+        module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+        for name, module in network.named_modules()
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
+    ]
+    return min(found, default=default)

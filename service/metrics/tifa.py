@@ -1,11 +1,18 @@
 """TIFA (Hu et al. 2023, "TIFA: Accurate and Interpretable Text-to-Image Faithfulness Evaluation with QA")."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Literal
 
+import numpy as np
+
+from models.core.calls import TextCall
+from models.images.image import Image
 from service.core.fields import Template
-from service.metrics.common.choices import answered
+from service.metrics.common.choices import answered, with_choices
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
+from service.metrics.common.generated import written
 from service.metrics.common.model_calls import Models
 from service.metrics.common.question_sets import (
     GIVEN_SETS,
@@ -21,10 +28,13 @@ from service.questions.sets import Question
 from service.questions.style import Style
 from service.questions.styles.tifa import TIFA, TIFA_VERIFIED
 
+FREE_FORM = "{} Answer the question using a single word or phrase."
+
 
 class TifaOptions(MetricOptions):
     """Options of `tifa`."""
 
+    answers: Literal["choices", "free_form"] = "choices"
     question: Template | None = None
     question_set: ChoiceSet | None = None
     verify: bool = False
@@ -35,12 +45,14 @@ class TifaAsked(QuestionDetail):
     One question with its answer.
 
     Attributes:
-        answer: the likeliest choice.
-        probabilities: of each choice among all of them.
+        answer: the likeliest choice, or the nearest to the model's text.
+        probabilities: of each choice among all of them; empty for a text of the model's.
+        written: that text; null without one.
     """
 
     answer: str
     probabilities: Mapping[str, float]
+    written: str | None
 
 
 class TifaDetails(SetDetails):
@@ -53,18 +65,71 @@ async def tifa(item: Item, models: Models, options: TifaOptions) -> Score:
     """
     Return the mean over the questions of [answer = expected answer].
 
-    Here the answer is the likeliest choice, by the mean log-probability of its tokens.  In the released code
-    the model writes freely, and the nearest choice by SBERT is the answer.
+    By default the answer is the likeliest choice, by the mean log-probability of its tokens.  With
+    `answers: "free_form"` the model writes freely as in the released code: its text is the answer if it is a
+    choice, and otherwise the choice with the nearest embedding is.
 
     With `verify` a question counts only if the question LLM, without the image, answers it from the prompt
     as expected: the paper's filter.  The released code uses UnifiedQA, with and without the choices.
     """
     question_set, found = await questions_for(item, models, options.question_set)
     questions = question_set.questions
-    answers = await answered(models.vqa, item.image, questions, options.question)
-    value, scores = fold(questions, {a.question.id: a.answer for a in answers})
-    shown = {a.question.id: {"answer": a.answer, "probabilities": a.probabilities} for a in answers}
-    return Score(value, all_details(question_set, scores, shown), found, cut(answers))
+    by = free_form if options.answers == "free_form" else by_likelihood
+    said = await by(item.image, models, questions, options.question)
+    value, scores = fold(questions, {id: each.answer for id, each in said.items()})
+    shown = {
+        id: {"answer": each.answer, "probabilities": each.probabilities, "written": each.written}
+        for id, each in said.items()
+    }
+    return Score(value, all_details(question_set, scores, shown), found, cut(said.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The answer to a question: the likeliest choice, or the one that the *written* text is or is near to."""
+
+    answer: str
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    written: str | None = None
+    truncated: bool = False
+
+
+async def by_likelihood(
+    image: Image, models: Models, questions: Sequence[Question], template: str | None
+) -> dict[int, Said]:
+    """Return the likeliest choice of each question."""
+    return {
+        each.question.id: Said(each.answer, each.probabilities, truncated=each.truncated)
+        for each in await answered(models.vqa, image, questions, template)
+    }
+
+
+async def free_form(
+    image: Image, models: Models, questions: Sequence[Question], template: str | None
+) -> dict[int, Said]:
+    """
+    Return for each question the choice that the model's text is, or whose embedding is nearest to it.
+
+    Case and a full stop do not matter.  Raises `NotReady` without a model for sentences.
+    """
+    with_choices(questions)
+    asked = [(template or FREE_FORM).replace("{}", question.text) for question in questions]
+    pairs = list(zip(questions, await written(models.vqa, image, asked), strict=True))
+    texts = sorted({each for question, text in pairs for each in (text, *question.choices)})
+    found = await models.ask("embedding", [TextCall(text) for text in texts])
+    vectors = {text: each.vector.astype(float) for text, each in zip(texts, found, strict=True)}
+    return {question.id: Said(choice_of(question, text, vectors), written=text) for question, text in pairs}
+
+
+def choice_of(question: Question, text: str, vectors: Mapping[str, np.ndarray]) -> str:
+    """Return the choice that *text* is, or the nearest one by the *vectors*' cosines; the first of equals."""
+    same = [choice for choice in question.choices if plain(choice) == plain(text)]
+    return same[0] if same else max(question.choices, key=lambda choice: vectors[choice] @ vectors[text])
+
+
+def plain(text: str) -> str:
+    """Return a text without case, surrounding spaces and a full stop at its end."""
+    return text.strip().rstrip(".").casefold()
 
 
 def fold(questions: Sequence[Question], answers: Mapping[int, str]) -> tuple[float, dict[int, float]]:
@@ -85,11 +150,11 @@ metric = Metric(
     details=TifaDetails,
     roles=("vqa",),
     demand_of=vqa_demand,
-    may_use=("questions",),
+    may_use=("questions", "embedding"),
     range=(0, 1),
     formula="mean over the questions of [the likeliest choice is the expected answer]",
     paper="Hu et al. 2023, arXiv 2303.11897",
-    without={"questions": GIVEN_SETS},
+    without={"questions": GIVEN_SETS, "embedding": 'answers "choices", and not "free_form"'},
     style=TIFA,
     style_of=style_of,
 )

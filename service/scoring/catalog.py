@@ -13,6 +13,7 @@ IN_WORDS = {
     "vqa": "the VQA model",
     "clip": "the CLIP model",
     "nli": "the NLI model",
+    "embedding": "the model for sentences",
     "ocr": "the OCR model",
     "detector": "the detector",
 }

@@ -67,6 +67,12 @@ class FakeOcr(FakeModel):
     role = "ocr"
 
 
+class FakeEmbedding(FakeModel):
+    """A unit vector from the text."""
+
+    role = "embedding"
+
+
 class FakeDetector(FakeModel):
     """Finds each of its labels or not, by the image's digest."""
 

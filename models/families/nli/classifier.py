@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 from transformers import AutoModelForSequenceClassification
 
 from models.checkpoints.files import CONFIG
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
 from models.core.contract import CheckpointError
 from models.families.nli.text import LENGTH, Text
-from models.families.padding import padded
+from models.families.padding import padded, positions
 
 ENTAILMENT = "entailment"
 
@@ -30,7 +29,7 @@ class Classifier:
         self._device, self._pad = device, self._network.config.pad_token_id or 0
         # Set once and read by all threads from then on.
         self._tokenizer.enable_truncation(
-            min(LENGTH, longest, positions(self._network)), strategy="longest_first"
+            min(LENGTH, longest, positions(self._network, LENGTH)), strategy="longest_first"
         )
 
     def encode(self, premise: str, hypothesis: str) -> Text:
@@ -55,13 +54,3 @@ def entailment(path: Path, labels: Any) -> int:
         named = ", ".join(map(str, dict(labels).values()))
         raise CheckpointError(f'{path}: id2label must name "{ENTAILMENT}" once, and names {named}')
     return int(found[0])
-
-
-def positions(network: Any) -> int:
-    """Return the highest number of tokens with a position; RoBERTa's first few positions are for padding."""
-    found = [
-        module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
-        for name, module in network.named_modules()
-        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
-    ]
-    return min(found, default=LENGTH)

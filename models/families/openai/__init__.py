@@ -1,4 +1,4 @@
-"""Models behind an OpenAI-compatible HTTP API, such as vLLM's: question LLMs, decoder VLMs, reward models."""
+"""Models behind an OpenAI-compatible HTTP API, such as vLLM's, a family for each role."""
 
 from pydantic import Field
 
@@ -60,5 +60,12 @@ REWARD = Family(
     role="reward",
     settings=RewardSettings,
     loader="models.families.openai.reward:load",
+    planner="models.families.openai.plan:plan",
+)
+EMBEDDING = Family(
+    "openai_embedding",
+    role="embedding",
+    settings=RemoteSettings,
+    loader="models.families.openai.embedding:load",
     planner="models.families.openai.plan:plan",
 )

@@ -71,15 +71,20 @@ async def answered(
     Raises:
         Invalid: a question has no choices, as in sets that were imported for another metric of their style.
     """
-    for question in questions:
-        if not question.choices:
-            raise Invalid(f"question_set: question {question.id} has no choices")
+    with_choices(questions)
     template = template or vqa.choice_question
     results = await vqa.answer([call(image, question, template) for question in questions])
     return [
         Answered(question, log_likelihoods(question, result, pooling), result.truncated)
         for question, result in zip(questions, results, strict=True)
     ]
+
+
+def with_choices(questions: Sequence[Question]) -> None:
+    """Raise `Invalid` if a question has no choices, as in sets that were imported for another metric."""
+    for question in questions:
+        if not question.choices:
+            raise Invalid(f"question_set: question {question.id} has no choices")
 
 
 def call(image: Image, question: Question, template: str) -> Call:

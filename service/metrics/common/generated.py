@@ -13,9 +13,12 @@ MOST = 100  # characters of an answer in an error
 
 
 async def written(vqa: Vqa, image: Image, questions: Sequence[str]) -> list[str]:
-    """Return the VQA model's text for each question, without surrounding spaces."""
-    texts = await vqa.answer([AnswerCall(image, question) for question in questions])
-    return [text.text.strip() for text in texts]
+    """Return the VQA model's text for each question, without spaces around it.  Raises `Unanswered`."""
+    answers = await vqa.answer([AnswerCall(image, question) for question in questions])
+    texts = [answer.text.strip() for answer in answers]
+    if not all(texts):
+        raise Unanswered(f"the answer to question {texts.index('') + 1} is empty")
+    return texts
 
 
 async def said_yes(vqa: Vqa, image: Image, questions: Sequence[str]) -> list[bool]:

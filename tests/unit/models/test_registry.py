@@ -51,6 +51,8 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "transformers": "questions",
         "openai": "questions",
         "transformers_nli": "nli",
+        "sentence_transformer": "embedding",
+        "openai_embedding": "embedding",
         "blip_itm": "itm",
         "instructblip": "vqa",
         "imagereward": "imagereward",

@@ -1,0 +1,13 @@
+"""Models that embed sentences, in the role `embedding`."""
+
+from models.core.family import Family
+from models.core.settings import LocalSettings
+
+FAMILY = Family(
+    "sentence_transformer",
+    role="embedding",
+    settings=LocalSettings,
+    loader="models.families.embedding.model:load",
+    planner="models.families.embedding.plan:plan",
+)
+LENGTH = 512  # most tokens of a text

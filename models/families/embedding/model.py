@@ -1,0 +1,80 @@
+"""
+Sentence embeddings (Reimers and Gurevych 2019, "Sentence-BERT", arXiv 1908.10084): the mean of a text's last
+hidden states, at length 1.
+
+Padding is masked, so an embedding does not depend on its batch beyond rounding.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+from transformers import AutoModel
+
+from models.checkpoints.configuration import read_json
+from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.info import info_of
+from models.checkpoints.locate import model_arguments
+from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
+from models.checkpoints.weights import DTYPES
+from models.core.calls import TextCall
+from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.outcomes import Embedding
+from models.core.settings import LocalSettings
+from models.families.embedding import FAMILY, LENGTH
+from models.families.padding import padded, positions
+
+POOLING = "1_Pooling/config.json"  # of the package sentence-transformers
+MEAN = "pooling_mode_mean_tokens"
+
+
+class SentenceTransformer:
+    """A loaded model for sentences.  Args as in `ModelArguments`; raises `CheckpointError`."""
+
+    def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
+        check_pooling(directory / POOLING)
+        self._tokenizer, longest = load_fast_tokenizer(directory)
+        self._network = load_pretrained(AutoModel, directory, DTYPES[dtype]).to(device).eval()
+        self._tokenizer.enable_truncation(min(LENGTH, longest, positions(self._network, LENGTH)))
+        self._device, self._pad = device, self._network.config.pad_token_id or 0
+        files = (CONFIG, POOLING, TOKENIZER, TOKENIZER_CONFIG)
+        self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
+
+    def prepare(self, call: TextCall) -> Prepared:
+        """Tokenise the text; the cost is its number of tokens."""
+        encoded = self._tokenizer.encode(call.text)
+        return Prepared(len(encoded.ids), (tuple(encoded.ids), bool(encoded.overflowing)))
+
+    @torch.inference_mode()
+    def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
+        """Run all texts in one pass."""
+        texts = [prepared.data for prepared in batch]
+        ids, mask = padded([ids for ids, _ in texts], self._device, self._pad)
+        states = self._network(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+        sums = (states * mask[..., None]).sum(1)
+        vectors = F.normalize(sums / mask.sum(1, keepdim=True), dim=1).cpu().numpy()
+        return [
+            Embedding(np.ascontiguousarray(vector), truncated).checked()
+            for vector, (_, truncated) in zip(vectors, texts, strict=True)
+        ]
+
+    def example(self) -> TextCall:
+        return TextCall("a red circle left of a blue square")
+
+
+def check_pooling(path: Path) -> None:
+    """Raise `CheckpointError` if the checkpoint has another pooling than the mean."""
+    if not path.is_file():
+        return
+    modes = {name for name, on in read_json(path).items() if name.startswith("pooling_mode_") and on is True}
+    if modes != {MEAN}:
+        raise CheckpointError(
+            f"{path}: only {MEAN} is implemented, and the file has {', '.join(sorted(modes))}"
+        )
+
+
+def load(settings: LocalSettings) -> SentenceTransformer:
+    """Load the model of a table.  Raises `CheckpointError`."""
+    return SentenceTransformer(**model_arguments(settings))

@@ -1,0 +1,69 @@
+"""Models for sentences: the mean of the last hidden states, at length 1."""
+
+import json
+
+import pytest
+import torch
+from transformers import AutoModel, MPNetConfig, MPNetModel
+
+from models.core.calls import TextCall
+from models.core.contract import CheckpointError
+from models.families.embedding.model import SentenceTransformer
+from tests.support.nli_checkpoints import SMALL, save_words
+
+TEXTS = ["a red circle", "the blue square is there ? yes", "dog"]
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """A tiny MPNet with random weights, whose first positions are for padding."""
+    torch.manual_seed(4)
+    sizes = {name: value for name, value in SMALL.items() if "label" not in name}
+    network = MPNetModel(MPNetConfig(**sizes, max_position_embeddings=18))
+    network.save_pretrained(tmp_path / "sentences")
+    return save_words(tmp_path / "sentences")
+
+
+def loaded(directory):
+    return SentenceTransformer(directory, dtype="float32", device="cpu")
+
+
+def embedded(model, *texts):
+    return model.score([model.prepare(TextCall(text)) for text in texts])
+
+
+def test_embeddings_are_those_of_transformers(directory):
+    """Of each text on its own, though the batch is padded."""
+    model, network = loaded(directory), AutoModel.from_pretrained(directory).eval()
+    for text, found in zip(TEXTS, embedded(model, *TEXTS), strict=True):
+        ids, _ = model.prepare(TextCall(text)).data
+        with torch.inference_mode():
+            mean = network(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(0)
+
+        assert (mean / mean.norm()).tolist() == pytest.approx(found.vector.tolist(), abs=1e-6)
+        assert not found.truncated
+
+
+def test_a_text_is_cut_at_the_models_positions(directory):
+    """16 of 18, since the first two are for padding; the result says so."""
+    [found] = embedded(loaded(directory), "red " * 40)
+
+    assert found.truncated
+    assert 16 == loaded(directory).prepare(TextCall("red " * 40)).cost
+
+
+@pytest.mark.parametrize(
+    ("modes", "refused"),
+    [(["mean_tokens"], False), (["cls_token"], True), (["mean_tokens", "max_tokens"], True), ([], True)],
+)
+def test_another_pooling_is_refused(directory, modes, refused):
+    """Its embeddings would be other numbers."""
+    (directory / "1_Pooling").mkdir()
+    config = {"word_embedding_dimension": 16, "pooling_mode_lasttoken": False}
+    config |= {f"pooling_mode_{mode}": True for mode in modes}
+    (directory / "1_Pooling" / "config.json").write_text(json.dumps(config))
+    if not refused:
+        assert loaded(directory)
+        return
+    with pytest.raises(CheckpointError, match="only pooling_mode_mean_tokens"):
+        loaded(directory)
