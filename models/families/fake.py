@@ -65,6 +65,7 @@ EXAMPLES: dict[str, Call] = {
     "imagereward": RewardCall(GREY, "grey"),
     "itm": RewardCall(GREY, "grey"),
     "aesthetic": RewardCall(GREY),
+    "artifact": RewardCall(GREY),
 }
 
 

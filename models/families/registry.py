@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 from models.core.family import Family
 from models.families import (
     aesthetic,
+    artifact,
     blip_itm,
     clip,
     clip_flant5,
@@ -41,6 +42,7 @@ OWN = (
     blip_itm.FAMILY,
     imagereward.FAMILY,
     aesthetic.FAMILY,
+    artifact.FAMILY,
     nli.FAMILY,
     embedding.FAMILY,
     openai.EMBEDDING,

@@ -16,6 +16,7 @@ IN_WORDS = {
     "embedding": "the model for sentences",
     "ocr": "the OCR model",
     "detector": "the detector",
+    "artifact": "the model for artifacts",
 }
 
 

@@ -4,24 +4,19 @@ import json
 
 import pytest
 import torch
-from transformers import AutoModel, MPNetConfig, MPNetModel
+from transformers import AutoModel
 
 from models.core.calls import TextCall
 from models.core.contract import CheckpointError
 from models.families.embedding.model import SentenceTransformer
-from tests.support.nli_checkpoints import SMALL, save_words
+from tests.support.nli_checkpoints import sentences
 
 TEXTS = ["a red circle", "the blue square is there ? yes", "dog"]
 
 
 @pytest.fixture
 def directory(tmp_path):
-    """A tiny MPNet with random weights, whose first positions are for padding."""
-    torch.manual_seed(4)
-    sizes = {name: value for name, value in SMALL.items() if "label" not in name}
-    network = MPNetModel(MPNetConfig(**sizes, max_position_embeddings=18))
-    network.save_pretrained(tmp_path / "sentences")
-    return save_words(tmp_path / "sentences")
+    return sentences(tmp_path / "sentences")
 
 
 def loaded(directory):

@@ -4,10 +4,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from models.core.calls import GenerateCall
+from models.core.calls import GenerateCall, RewardCall
 from models.core.contract import Prepared
-from models.core.outcomes import Text
+from models.core.outcomes import Reward, Text
 from models.families import fake
+from models.families.fake import chance
 
 HELD_S = 100  # at most, so that a test that fails ends
 
@@ -71,6 +72,15 @@ class FakeEmbedding(FakeModel):
     """A unit vector from the text."""
 
     role = "embedding"
+
+
+class FakeArtifact(FakeModel):
+    """An artifact ratio from the image's digest."""
+
+    role = "artifact"
+
+    def answer(self, call: RewardCall) -> Reward:
+        return Reward((chance(call.image.digest),))
 
 
 class FakeDetector(FakeModel):

@@ -49,7 +49,13 @@ from models.images.grid import Grid
 from models.images.image import Image
 from models.images.pixels import Pixels
 from service.metrics.objects.cutout import Cutout
-from tests.support import detector_checkpoints, nli_checkpoints, transformers_clips
+from tests.support import (
+    artifact_checkpoints,
+    blip_checkpoints,
+    detector_checkpoints,
+    nli_checkpoints,
+    transformers_clips,
+)
 from tests.support.films import film
 from tests.support.imagereward_checkpoints import imagereward
 from tests.support.paths import GOLDEN
@@ -85,8 +91,10 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
             for mode in ("shortest", "longest", "squash")
         },
         "aesthetic": aesthetic,
+        "blip_itm": made("blip_itm", blip_checkpoints.blip, [RewardCall(PICTURE, PROMPT)]),
         "clip_flant5": family("clip_flant5", VQA_CALLS, checkpoint=str(FLANT5)),
         "imagereward": made("imagereward", imagereward, [RewardCall(PHOTO, PROMPT)]),
+        "instructblip": made("instructblip", blip_checkpoints.instructblip, [LikelihoodCall(PICTURE, DOG)]),
         "mask2former": family("mask2former", [DetectCall(SQUARES, (), 0.3)], checkpoint="demo:detector"),
         "owlv2": made("owlv2", detector_checkpoints.owlv2, [DetectCall(PICTURE, ("dog", "red cat"), 0.1)]),
         "transformers_nli": family("transformers_nli", NLI_CALLS, checkpoint="demo:nli"),
@@ -99,11 +107,20 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
             )
             for kind in ("siglip", "siglip2", "align")
         },
+        "pal4vst": made(
+            "pal4vst",
+            lambda folder: artifact_checkpoints.save(artifact_checkpoints.network(), folder / "pal.pth"),
+            [RewardCall(PHOTO)],
+        ),
         "rapidocr": family("rapidocr", None),
+        "sentence_transformer": made(
+            "sentence_transformer", nli_checkpoints.sentences, [TextCall(PROMPT), TextCall(DOG)]
+        ),
         "openai_vlm": family("openai_vlm", VLM_CALLS, base_url="http://m/v1", model="m"),
         "openai_reward": family(
             "openai_reward", [RewardCall(PICTURE, PROMPT)], base_url="http://m/v1", model="m"
         ),
+        "openai_embedding": family("openai_embedding", [TextCall(PROMPT)], base_url="http://m/v1", model="m"),
     }
 
 
@@ -174,6 +191,8 @@ async def server(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """What an OpenAI-compatible server says: numbers that depend on the texts of the request."""
     if path == "../tokenize":
         return {"tokens": [crc32(body["prompt"].encode()) % 997], "token_strs": [body["prompt"]]}
+    if path == "embeddings":
+        return {"data": [{"embedding": [crc32(body["input"][0].encode()) % 997 - 500, 100, -200]}]}
     asked = crc32("".join(each.get("text", "|") for each in body["messages"][0]["content"]).encode())
     if path == "../classify":
         return {"data": [{"probs": [asked % 997 / 100, 0.5]}]}

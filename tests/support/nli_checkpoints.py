@@ -9,6 +9,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
+    MPNetConfig,
+    MPNetModel,
     RobertaConfig,
     RobertaForSequenceClassification,
     T5Config,
@@ -64,6 +66,13 @@ def true(directory: Path) -> Path:
         initializer_factor=1.0,
     )
     return saved(directory, T5ForConditionalGeneration(config))
+
+
+def sentences(directory: Path) -> Path:
+    """A MPNet without a head, whose first positions are for padding."""
+    torch.manual_seed(4)
+    sizes = {name: value for name, value in SMALL.items() if "label" not in name}
+    return saved(directory, MPNetModel(MPNetConfig(**sizes, max_position_embeddings=18)))
 
 
 def saved(directory: Path, network: Any) -> Path:

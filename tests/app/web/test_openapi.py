@@ -11,6 +11,7 @@ from service.metrics.common.registry import own
 from tests.app.web.test_bad_input import PLACES
 from tests.support.fakes import (
     FakeAesthetic,
+    FakeArtifact,
     FakeClip,
     FakeDetector,
     FakeImageReward,
@@ -162,7 +163,7 @@ async def test_details_hold_what_their_metric_declares(serve, fakes, image):
     """Every field, and no other; with several images, in `frames`."""
     fakes |= {"picks": FakeClip(), "prefers": FakeClip(), "ocr": FakeOcr(), "detector": FakeDetector()}
     fakes |= {"imagereward": FakeImageReward(), "aesthetic": FakeAesthetic(), "reward": FakeReward()}
-    fakes |= {"itm": FakeItm()}
+    fakes |= {"itm": FakeItm(), "artifact": FakeArtifact()}
     tables = {"pickscore": {"model": "picks"}, "hpsv2": {"model": "prefers"}}
     tables |= {name: {"model": name} for name in ("imagereward", "aesthetic")}
     tables |= {"reward_model": {"model": "reward"}}

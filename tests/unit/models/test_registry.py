@@ -57,6 +57,7 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "instructblip": "vqa",
         "imagereward": "imagereward",
         "aesthetic": "aesthetic",
+        "pal4vst": "artifact",
         "openai_reward": "reward",
         "rapidocr": "ocr",
         "mask2former": "detector",
