@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from models.images.formats.contract import Header
+from models.images.formats.mp4 import MP4
 from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
 from service.core.errors import BadImage, ImageTooLarge, ImageUndecodable
@@ -41,7 +42,8 @@ def check(header: Header, limits: Images, kind: type[Image]) -> None:
         if not issubclass(kind, FrameStack):
             raise ImageUndecodable("a video in place of a still picture; fps or start makes it one of frames")
         size = f"{len(header.kept)} frames of {size}"
-        most = limits.max_film_pixels // (width * height)
+        passed = limits.max_video_pixels if header.format == MP4.name else limits.max_pixels
+        most = passed // (width * height)
         if header.kept and header.kept[-1] >= most:
             raise ImageTooLarge(
                 f"frame {header.kept[-1]} of {width}x{height} pixels is decoded with all before it; "

@@ -13,6 +13,7 @@ import PIL.Image
 
 from models.images.formats.contract import Header, ImageError
 from models.images.formats.film import decoder, kept_frames
+from models.images.formats.mp4 import MP4
 from models.images.formats.pillow import rgb
 from models.images.formats.registry import read_film, read_header
 
@@ -27,7 +28,7 @@ SLACK_BYTES, FILES = 16 * 2**20, 2
 
 # CPU time: four times that of the slowest decoder on a slow core.
 FIXED_S, PIXEL_S, BYTE_S = 0.5, 100e-9, 200e-9
-PASSED_PIXEL_S = 30e-9  # of a frame up to the last one that is kept
+PASSED_PIXEL_S = 30e-9  # of a video's frame up to the last one that is kept; it is not converted to RGB
 
 STATM = Path("/proc/self/statm")  # Linux; elsewhere memory has no bound
 
@@ -60,8 +61,10 @@ def answer(encoded: bytes, kept: Sequence[int]) -> Iterator[bytes]:
 
 def seconds(header: Header, size: int) -> float:
     """Return the CPU time for a file of that header and *size* in bytes."""
-    pixels, passed = max(1, len(header.kept)), header.kept[-1] + 1 if header.kept else 0
-    frame_s = PIXEL_S * pixels + PASSED_PIXEL_S * passed
+    passed_pixel_s = PASSED_PIXEL_S if header.format == MP4.name else PIXEL_S
+    frame_s = PIXEL_S * max(1, len(header.kept))
+    if header.kept:
+        frame_s += passed_pixel_s * (header.kept[-1] + 1)
     return FIXED_S + frame_s * header.width * header.height + BYTE_S * size
 
 

@@ -94,7 +94,7 @@ async def test_samples_are_the_middles_of_equal_parts(serve, fakes, samples, exp
 
 async def test_what_is_too_large_as_an_animation_is_scored_as_a_picture(serve):
     """Another metric of the request counts all frames, and has the error."""
-    async with serve(images={"max_film_pixels": 300}) as client:
+    async with serve(images={"max_pixels": 300}) as client:
         asked = body(b64(film()), metrics=("vqascore", "clipscore"), frames="mean")
         [result] = (await client.post("/score", json=asked)).json()["results"]
 
@@ -108,6 +108,7 @@ async def test_what_is_too_large_as_an_animation_is_scored_as_a_picture(serve):
         pytest.param(many_frames(60, (9000, 9000)), 0, "9000x9000", id="a frame with too many pixels"),
         pytest.param(declared_mp4(1920, 1080, 1000), 0, None, id="many frames of which one is sampled"),
         pytest.param(declared_mp4(1920, 1080, 1000), 41, "at most 964 frames", id="many frames before it"),
+        pytest.param(many_frames(60, (2000, 1000)), 5, "at most 25 frames", id="many frames of an animation"),
         pytest.param(many_frames(60), 7, "no frame is between start and end; it lasts 6 s", id="no frame"),
     ],
 )

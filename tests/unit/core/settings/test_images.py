@@ -7,9 +7,18 @@ from service.core.settings.sections import Images
 
 
 def test_formats_are_named_in_any_case():
-    """And without a list all are read that generators write."""
+    """As they are written otherwise."""
     assert ["JPEG", "TIFF"] == Images(formats=["jpeg", "Tiff"]).formats
-    assert ["JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF"] == Images().formats
+
+
+@pytest.mark.parametrize("videos", [["MP4"], []])
+def test_without_a_list_all_are_read_that_generators_write(monkeypatch, videos):
+    """Videos if their decoder is installed."""
+    monkeypatch.setattr(
+        "service.core.settings.sections.find_spec", lambda package: package if videos else None
+    )
+
+    assert ["JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF", *videos] == Images().formats
 
 
 @pytest.mark.parametrize(
