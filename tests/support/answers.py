@@ -1,6 +1,8 @@
 """What a service answers, for clients whose service is a function."""
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -14,11 +16,13 @@ def request_of(request: httpx.Request) -> dict[str, Any]:
     return found
 
 
-def scored(request: httpx.Request, **more: Any) -> httpx.Response:
-    """A score of 0.5 under every metric for every item that is asked about."""
+def scored(
+    request: httpx.Request, score: float = 0.5, entry: Mapping[str, Any] = MappingProxyType({}), **more: Any
+) -> httpx.Response:
+    """One score under every metric for every item that is asked about; *entry* is in each result."""
     asked = request_of(request)
     results = [
-        {"index": index, "id": item.get("id"), "scores": dict.fromkeys(asked["metrics"], 0.5)}
+        {"index": index, "id": item.get("id"), "scores": dict.fromkeys(asked["metrics"], score), **entry}
         for index, item in enumerate(asked["items"])
     ]
     content = {"request_id": "r", "results": results, "partial": False, "models": {}, "timings_ms": {}}

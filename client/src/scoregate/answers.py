@@ -64,6 +64,7 @@ def result_of(
         request_id,
         dict(raw.get("models") or {}),
         tuple(notice.of_item() for notice in notices if notice.about(index)),
+        dict(entry.get("question_sets") or {}),
     )
 
 
@@ -162,4 +163,5 @@ def score_of(report: Report, metric: str) -> Score:
         result.cache.get(metric, ""),
         picture,
         tuple(notice for notice in result.warnings if notice.about(0, metric)),
+        report.provenance,
     )

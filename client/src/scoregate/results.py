@@ -27,6 +27,7 @@ class Score:
         cache: `hit`, `miss` or `coalesced`; empty if the service says nothing.
         picture: the file that was sent, for notebooks; None if the picture was a URL.
         warnings: of the service, such as a truncated prompt.
+        provenance: what the score was computed with; empty if the service says nothing.
     """
 
     value: float
@@ -38,6 +39,7 @@ class Score:
     cache: str
     picture: bytes | None = field(default=None, repr=False, compare=False)
     warnings: Sequence[Notice] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __float__(self) -> float:
         return self.value
@@ -57,6 +59,7 @@ class Result:
         cache: `hit`, `miss` or `coalesced`, by metric, if the service says so.
         models: the `id@revision` of each model that answered, by its configured name.
         warnings: of the service, such as a truncated prompt.
+        question_sets: the ids of the sets of questions, by metric.
     """
 
     index: int
@@ -68,6 +71,7 @@ class Result:
     request_id: str
     models: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[Notice] = ()
+    question_sets: Mapping[str, str] = field(default_factory=dict)
 
     def score(self, metric: str) -> float:
         """Return the score of *metric*.  Raises its error, or `KeyError` for a metric not requested."""
@@ -83,6 +87,7 @@ class Entries(Sequence[T]):
     Attributes:
         models: the `id@revision` of each model in use, by its configured name.
         warnings: of the service, such as a truncated prompt.
+        provenance: what the scores were computed with; empty if the service says nothing.
         raw: the service's answer.
     """
 
@@ -90,6 +95,7 @@ class Entries(Sequence[T]):
         self._entries = tuple(entries)
         self.raw = raw
         self.models: Mapping[str, str] = dict(raw.get("models") or {})
+        self.provenance: Mapping[str, Any] = dict(raw.get("provenance") or {})
         self.timings_ms: Mapping[str, float] = dict(raw.get("timings_ms") or {})
         self.warnings: Sequence[Notice] = notices_of(raw)
         self.request_id = str(raw.get("request_id", ""))

@@ -114,6 +114,7 @@ def result_in(entry: Mapping[str, Any]) -> Result:
         request_id,
         dict(entry.get("models", {})),  # older runs noted neither these nor warnings
         tuple(map(Notice.of_json, entry.get("warnings", ()))),
+        dict(entry.get("question_sets", {})),
     )
 
 
@@ -154,5 +155,6 @@ def line_of(result: Result, key: str) -> bytes:
         "models": dict(result.models),
         "warnings": [notice.as_json() for notice in result.warnings],
         "request_id": result.request_id,
+        "question_sets": dict(result.question_sets),
     }
     return json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"

@@ -78,6 +78,8 @@ def described(metric: Metric, service: Service) -> MetricEntry:
         "models": list(handles),
         "ready": not (degraded or service.missing(metric)),
     }
+    if metric.style:
+        entry["style"] = metric.style.name
     if degraded:
         entry["degraded"] = degraded
     absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]

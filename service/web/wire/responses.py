@@ -272,6 +272,7 @@ class MetricEntry(TypedDict):
         range: the smallest and the largest score; null where there is no bound.
         models: the configured names of the models that it may use.
         ready: whether all models that it needs are ready, and none that it may use failed.
+        style: of its question sets, if it has some.
         degraded: which model failed, and how, if one did; the metric is tried all the same.
         only: what it can score, if a model that it may use is not configured.
         parts: those of a composite, by metric.
@@ -286,6 +287,7 @@ class MetricEntry(TypedDict):
     uses: list[str]
     models: list[str]
     ready: bool
+    style: NotRequired[str]
     degraded: NotRequired[str]
     only: NotRequired[str]
     parts: NotRequired[dict[str, PartEntry]]

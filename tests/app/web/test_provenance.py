@@ -62,3 +62,13 @@ async def test_the_parts_of_a_composite_have_sets_under_their_own_names():
     assert {"dsg": "b"} == question_sets({"dsg": Score(0.5, framed)})
     assert {"tifa": "c"} == question_sets({"tifa": Score(0.5, {"grid": {"question_set": "c"}, "side": 2})})
     assert {} == question_sets({"mine": Score(0.5, None)})
+
+
+@pytest.mark.shared
+async def test_a_metric_with_question_sets_has_their_style(serve):
+    """In `GET /models`; a client that pins sets finds the metrics that take them."""
+    async with serve() as client:
+        listed = (await client.get("/models")).json()["metrics"]
+
+    assert ("dsg", "tifa") == (listed["dsg"]["style"], listed["soft_tifa"]["style"])
+    assert "style" not in listed["vqascore"]

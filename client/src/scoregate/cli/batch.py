@@ -2,29 +2,24 @@
 
 import argparse
 import sys
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import scoregate
 from scoregate.cli import sheet
-from scoregate.cli.arguments import add_metrics, connected, metrics_of, options_of, whole
-from scoregate.cli.datasets import Dataset, Row, captions_alone, digest
+from scoregate.cli.arguments import add_metrics, connected, metrics_of, whole
+from scoregate.cli.datasets import Dataset, captions_alone
 from scoregate.cli.exits import NO_SCORE, OK, UsageFault
-from scoregate.cli.lines import ANY_MODELS, Plan, line, unreadable
+from scoregate.cli.expansion import sweep_of
+from scoregate.cli.lines import ANY_MODELS
+from scoregate.cli.manifest import Manifest
+from scoregate.cli.planning import plan_of, with_question_sets
 from scoregate.cli.results import KINDS, Results
-from scoregate.cli.signatures import kind_of
+from scoregate.cli.scoring import score
 from scoregate.cli.text import shown
 from scoregate.cli.warned import kinds_of
-from scoregate.direction import lower_is_better
-from scoregate.many import change_of
-from scoregate.progress import Progress
 
 HELP = "score a data set; run it again to continue, and to retry rows with errors"
 TIMEOUT_S = 600.0  # of a request
-ITEMS = 16  # of a request; the pictures of several requests are in memory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +51,26 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     )
     add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
     add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
+    add("--frames-column", metavar="NAME", help="lists of frames or views, in place of one picture")
+    add(
+        "--option-column",
+        action="append",
+        default=[],
+        metavar="METRIC.OPTION=COLUMN",
+        help="a column with an option of each row, such as ocr.text=wanted",
+    )
+    add(
+        "--matrix",
+        action="store_true",
+        help="score each picture of a row with each of its texts; columns may be lists, or named with commas",
+    )
+    add(
+        "--sweep",
+        action="append",
+        default=[],
+        metavar="METRIC.OPTION=FILE",
+        help="score each row with each value of an option, a line of FILE each",
+    )
     add("--any-path", action="store_true", help="read pictures outside the data set's folder, too")
     add(
         "--concurrency",
@@ -72,9 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
     check(dataset, arguments.out, arguments.html)
     with connected(arguments, TIMEOUT_S) as client:
         served = client.models()
-        plan = plan_of(arguments, served)
-        with Results(arguments.out, plan) as results:
-            asked = score(client, dataset, results, arguments.concurrency)
+        plan, dataset = plan_of(arguments, served), with_question_sets(dataset, served)
+        with Results(arguments.out, plan) as results, Manifest(arguments, results, served) as run:
+            asked = score(client, dataset, results, arguments.concurrency, run.answered)
             complete = tell(results, asked, arguments.out)
             if arguments.html:
                 sheet.write(arguments.html, dataset, results, arguments.html_pictures)
@@ -82,9 +97,31 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def dataset_of(arguments: argparse.Namespace) -> Dataset:
-    """Return the data set that was named."""
-    named = arguments.dataset, arguments.image_column, arguments.prompt_column
-    return Dataset(*named, any_path=arguments.any_path)
+    """Return the data set that was named.  Raises `UsageFault`."""
+    if arguments.matrix and arguments.frames_column:
+        raise UsageFault("--matrix and --frames-column: give one of them")
+    metrics, renamed = metrics_of(arguments), dict[str, str]()
+    for text in arguments.option_column:
+        name, _, column = text.partition("=")
+        if not column or not all(name.partition(".")):
+            raise UsageFault(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
+        renamed[name] = column
+    sweeps = [sweep_of(text) for text in arguments.sweep]
+    if wrong := [
+        each for each in (*renamed, *(s.name for s in sweeps)) if each.partition(".")[0] not in metrics
+    ]:
+        raise UsageFault(f"{shown(wrong[0])}: this metric is not scored, see --metric")
+    return Dataset(
+        arguments.dataset,
+        arguments.image_column,
+        arguments.prompt_column,
+        arguments.any_path,
+        arguments.frames_column,
+        renamed,
+        arguments.matrix,
+        sweeps,
+        metrics,
+    )
 
 
 def check(dataset: Dataset, out: Path, page: Path | None) -> None:
@@ -102,143 +139,6 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
         print(
             shown(f"text files without a picture of the same name: {len(alone)} ({named})"), file=sys.stderr
         )
-
-
-def plan_of(arguments: argparse.Namespace, served: dict[str, Any]) -> Plan:
-    """Return the plan: options and models.  Raises `UsageFault` for an unknown metric."""
-    metrics = metrics_of(arguments)
-    if unknown := [metric for metric in metrics if metric not in served["metrics"]]:
-        raise UsageFault(f"no metric {', '.join(unknown)}; the service has {', '.join(served['metrics'])}")
-    ids = {model["name"]: label_of(model) for model in served["models"]}
-    used = chain.from_iterable(served["metrics"][metric]["models"] for metric in metrics)
-    models = {name: ids[name] for name in sorted(set(used))}
-    uses = chain.from_iterable(served["metrics"][metric].get("uses", ()) for metric in metrics)
-    return Plan(
-        metrics,
-        models,
-        options_of(arguments),
-        arguments.explain,
-        sorted(set(uses)),
-        [name for name in metrics if lower_is_better(served["metrics"][name])],
-        arguments.any_models,
-        arguments.strict,
-    )
-
-
-def label_of(model: Mapping[str, str]) -> str:
-    """Return the name that answers give a model of `GET /models`."""
-    plain = f"{model['id']}@{model['revision']}" if model["revision"] else model["id"]
-    return model.get("label") or plain
-
-
-def score(
-    client: scoregate.Client,
-    dataset: Dataset,
-    results: Results,
-    concurrency: int,
-    seen: Callable[[scoregate.Result], object] = id,
-) -> int:
-    """
-    Score the rows without a complete line, and call *seen* with each result.
-
-    Raises:
-        UsageFault: a score is from other models than those of the plan, which does not allow for it.
-    """
-    sent: deque[tuple[Row, str]] = deque()
-    asked = 0
-    progress = Progress(len(dataset), leave=False)
-    answers = client.score_many(
-        unscored(dataset, results, sent, progress),
-        results.plan.metrics,
-        options=results.plan.options,
-        explain=results.plan.explain,
-        concurrency=concurrency,
-        batch=ITEMS,
-        allow_model_change=True,  # `keep` compares with the plan
-    )
-    try:
-        for answer in answers:
-            row, sha256 = sent.popleft()
-            keep(results, row, sha256, answer)
-            asked += 1
-            seen(answer)
-            progress.step(failed=bool(answer.errors))
-    finally:
-        progress.close()
-    return asked
-
-
-def unscored(
-    dataset: Dataset, results: Results, sent: deque[tuple[Row, str]], progress: Progress
-) -> Iterator[scoregate.Item]:
-    """Yield the rows to send, noted in *sent*.  All others get their lines here."""
-    for row in dataset:
-        why, related = row.fault, dict[str, list[bytes]]()
-        try:
-            data = b"" if why else row.read()
-            if not why:
-                related = {column: row.read_related(column) for column in results.plan.uses}
-        except OSError as exc:
-            why = f"row {row.number}, {row.image}: {exc.strerror or exc}"
-        except ValueError as exc:
-            why = f"row {row.number}, {row.image}: {exc}"
-        if not why and (other := no_picture(data, related)):
-            why = f"row {row.number}, {row.image}: {other}"
-        if why or row.prompt is None:
-            results.add(row, unreadable(results.plan, row, why))
-            progress.step(failed=True, resumed=True)
-            continue
-        references, source = related.get("references", []), related.get("source", [])
-        sha256 = digest(data, *references, *source)
-        known = results.earlier(row, sha256)
-        if known and results.plan.covers(known):
-            results.keep(row, known)
-            progress.step(resumed=True)
-            continue
-        sent.append((row, sha256))
-        yield scoregate.Item(row.prompt, data, references=references, source=next(iter(source), None))
-
-
-def no_picture(data: bytes, related: Mapping[str, list[bytes]]) -> str:
-    """Return why a row's files are not sent; "" if all are pictures by their first bytes."""
-    if not data:
-        return "the picture is empty"
-    if not kind_of(data):
-        return "the file is no picture by its first bytes"
-    wrong = [column for column, files in related.items() if not all(map(kind_of, files))]
-    return f"column {wrong[0]}: a file is no picture by its first bytes" if wrong else ""
-
-
-def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> None:
-    """
-    Write the answer's line, with the models and the warnings of the answer.
-
-    A score of an earlier run stays if there is no new one and it is from the same models.
-
-    Raises:
-        UsageFault: the models are not those of the plan, which does not allow for others.
-    """
-    plan, models = results.plan, dict(answer.models)
-    if answer.scores and models != plan.models and not plan.any_models:
-        raise UsageFault(
-            f"the service has other models now: {change_of(plan.models, models)}. Name another file and"
-            f" start anew, or give {ANY_MODELS}: each line then says which models gave its scores"
-        )
-    known = results.earlier(row, sha256) or {}
-    if plan.refuses(known) or (answer.scores and known.get("models", {}) != models):
-        known = {}
-    scores = known.get("scores", {}) | dict(answer.scores)
-    errors = {
-        metric: {"code": error.code, "detail": error.detail}
-        for metric, error in answer.errors.items()
-        if metric not in scores
-    }
-    details = known.get("details", {}) | dict(answer.details)
-    noted = [notice.as_json() for notice in answer.warnings]
-    earlier = [each for each in known.get("warnings", []) if each not in noted]
-    if known.get("scores") and not answer.scores:
-        models = known.get("models", {})
-    results.add(row, line(plan, row, sha256, scores, errors, details, models, [*earlier, *noted]))
 
 
 def tell(results: Results, asked: int, out: Path) -> bool:

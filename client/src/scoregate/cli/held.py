@@ -8,11 +8,13 @@ from itertools import chain, combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scoregate.cli.datasets import RELATED, Dataset, Row, digest
+from scoregate.cli.cells import QUESTION_SET
+from scoregate.cli.datasets import Dataset
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Line, Plan, line, loaded, unreadable
 from scoregate.cli.parquet import read_lines
 from scoregate.cli.results import KINDS, Results
+from scoregate.cli.rows import RELATED, Row, digest
 
 NOT_SCORED, CHANGED = "not_scored", "picture_changed"
 
@@ -30,6 +32,7 @@ def held(
     """
     plan = plan_of(file)
     plan = replace(plan, metrics=metrics or plan.metrics, any_models=any_models)
+    dataset = replace(dataset, metrics=plan.metrics, asking=pinned(file))
     with TemporaryDirectory() as folder, Results(Path(shutil.copy(file, folder)), plan, file) as results:
         for row in dataset:
             take(results, row)
@@ -56,6 +59,12 @@ def plan_of(file: Path) -> Plan:
     )
 
 
+def pinned(file: Path) -> list[str]:
+    """Return the metrics whose question set is pinned in a row of *file*."""
+    own = chain.from_iterable(line.get("own_options", {}).items() for line in lines_of(file))
+    return sorted({metric for metric, options in own if QUESTION_SET in options})
+
+
 def lines_of(file: Path) -> Iterator[Line]:
     """Yield the lines of *file*.  Raises `UsageFault` for an invalid one."""
     if file.suffix.lower() == ".parquet":
@@ -68,7 +77,7 @@ def lines_of(file: Path) -> Iterator[Line]:
 
 def take(results: Results, row: Row) -> None:
     """Add the row's line to *results*; a picture that is no longer readable keeps its scores."""
-    start = results.held.get((row.image, row.prompt))
+    start = results.held.get(row.key)
     known = None if start is None or row.prompt is None else results.line(start)
     if row.fault:
         results.add(row, unreadable(results.plan, row, row.fault))
@@ -87,11 +96,12 @@ def digests(row: Row) -> set[str]:
     The results do not say which of the related pictures the metrics used.
     """
     try:
-        data, related = row.read(), {column: row.read_related(column) for column in RELATED}
+        data, *frames = row.read_frames()
+        related = {column: row.read_related(column) for column in RELATED}
     except (OSError, ValueError):
         return set()
     uses = chain.from_iterable(combinations(RELATED, count) for count in range(len(RELATED) + 1))
-    return {digest(data, *chain.from_iterable(related[column] for column in used)) for used in uses}
+    return {digest(data, *frames, *chain.from_iterable(related[column] for column in used)) for used in uses}
 
 
 def without(plan: Plan, row: Row, code: str, detail: str) -> Line:

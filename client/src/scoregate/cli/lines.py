@@ -7,14 +7,14 @@ from math import isfinite
 from typing import Any
 
 from scoregate.answers import is_number
-from scoregate.cli.datasets import Row
 from scoregate.cli.exits import UsageFault
+from scoregate.cli.rows import Row, dumped_options
 from scoregate.notices import Notice
 
 Line = dict[str, Any]
-Key = tuple[str | None, str | None]
+Key = tuple[str | None, str | None, str]
 FIELDS = {"row", "image", "prompt", "sha256", "scores", "errors"}
-OBJECTS = ("scores", "errors", "models", "options", "columns", "details")
+OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
 LISTS = ("warnings", "lower_is_better")
 UNREADABLE = "unreadable_row"
 ANY_MODELS = "--allow-model-change"
@@ -73,6 +73,7 @@ def line(
     details: Line | None = None,
     models: Mapping[str, str] | None = None,
     warnings: Iterable[Line] = (),
+    question_sets: Mapping[str, str] | None = None,
 ) -> Line:
     """Return the line of a row; *models* are those that gave the scores."""
     content = {
@@ -86,6 +87,8 @@ def line(
     }
     more = {
         "options": dict(plan.options),
+        "own_options": dict(row.options),
+        "question_sets": dict(question_sets or {}),
         "columns": finite(row.columns),
         "details": dict(details or {}),
         "warnings": list(warnings),
@@ -106,8 +109,8 @@ def unreadable(plan: Plan, row: Row, why: str) -> Line:
 
 
 def key(line: Line) -> Key:
-    """Return the key of a row, which does not depend on its position in the data set."""
-    return line["image"], line["prompt"]
+    """Return the key of the line's row, as `Row.key`."""
+    return line["image"], line["prompt"], dumped_options(line.get("own_options", {}))
 
 
 def dumped(line: Line) -> bytes:
@@ -149,7 +152,11 @@ def is_line(content: Any) -> bool:
         type(content["row"]) is int
         and all(isinstance(content[name], str | None) for name in ("image", "prompt", "sha256"))
         and all(map(is_error, content["errors"].values()))
-        and all(isinstance(label, str) for label in content.get("models", {}).values())
+        and all(
+            isinstance(text, str)
+            for name in ("models", "question_sets")
+            for text in content.get(name, {}).values()
+        )
         and all(isinstance(cell, str | int | float | None) for cell in content.get("columns", {}).values())
         and all(isinstance(name, str) for name in content.get("lower_is_better", []))
         and all(map(is_warning, content.get("warnings", [])))

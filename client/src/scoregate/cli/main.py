@@ -17,6 +17,7 @@ from scoregate.cli import (
     rank,
     replay,
     report,
+    reproduce,
     score,
     verify,
 )
@@ -35,6 +36,7 @@ COMMANDS = {
     "bench": bench,
     "replay": replay,
     "report": report,
+    "reproduce": reproduce,
     "health": health,
     "models": models,
     "verify": verify,

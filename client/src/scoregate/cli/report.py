@@ -15,8 +15,11 @@ from scoregate.cli.exits import NO_SCORE, OK, UsageFault
 from scoregate.cli.facts import facts
 from scoregate.cli.held import held
 from scoregate.cli.lines import ANY_MODELS
+from scoregate.cli.manifest import Manifest
+from scoregate.cli.planning import plan_of, with_question_sets
 from scoregate.cli.results import Results
 from scoregate.cli.runs import noted, runs
+from scoregate.cli.scoring import score
 from scoregate.cli.text import shown
 
 HELP = (
@@ -99,10 +102,18 @@ def online(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Itera
     """Score the rows without results, and yield the results in *file*."""
     with connected(arguments, batch.TIMEOUT_S) as client:
         served = client.models()
-        plan = batch.plan_of(arguments, served)
+        plan, dataset = plan_of(arguments, served), with_question_sets(dataset, served)
         with Results(file, plan) as results:
-            with noted(file, version_of(client), served["metrics"]) as run:
-                asked = batch.score(client, dataset, results, arguments.concurrency, run.answered)
+            with (
+                Manifest(arguments, results, served) as made,
+                noted(file, version_of(client), served["metrics"]) as run,
+            ):
+
+                def answered(result: scoregate.Result) -> None:
+                    made.answered(result)
+                    run.answered(result)
+
+                asked = score(client, dataset, results, arguments.concurrency, answered)
             yield results, asked
 
 

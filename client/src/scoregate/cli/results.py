@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from scoregate.cli.datasets import Row
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Key, Line, Plan, dumped, finite, key, loaded
 from scoregate.cli.parquet import read_lines, write_lines
+from scoregate.cli.rows import Row
 
 KINDS = (".jsonl", ".parquet")
 
@@ -64,8 +64,8 @@ class Results:
         self.file.truncate(self.end)
 
     def earlier(self, row: Row, sha256: str) -> Line | None:
-        """Return the line of the same picture and prompt, if any."""
-        start = self.held.get((row.image, row.prompt))
+        """Return the line of the same picture, prompt and options, if any."""
+        start = self.held.get(row.key)
         if start is None:
             return None
         known = self.line(start)

@@ -5,9 +5,10 @@ from heapq import nsmallest
 from html import escape
 from pathlib import Path
 
-from scoregate.cli.datasets import Dataset, Row
+from scoregate.cli.datasets import Dataset
 from scoregate.cli.lines import Line
 from scoregate.cli.results import Results
+from scoregate.cli.rows import Row
 from scoregate.cli.text import number, shown
 from scoregate.cli.thumbnails import data_uri
 from scoregate.cli.warned import Kind, kinds_of

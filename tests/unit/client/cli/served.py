@@ -14,17 +14,21 @@ ROWS = 40  # of a data set: three requests of `batch`
 
 class Service:
     """
-    Scores everything with 0.5, by a model that may be replaced and with warnings.
+    Scores everything alike, by a model that may be replaced and with warnings.
 
     Attributes:
         labels: of each answer; the last one stays.
         more: of each answer.
         metrics: what `GET /models` says of each.
+        facts: what `GET /models` says besides.
+        score, entry: of each result.
         sent: the requests for scores.
     """
 
     def __init__(self, *labels: str, metrics: Mapping[str, Any], **more: Any) -> None:
         self.labels, self.metrics, self.more = list(labels), metrics, more
+        self.facts: dict[str, Any] = {}
+        self.score, self.entry = 0.5, dict[str, Any]()
         self.sent: list[dict[str, Any]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -38,7 +42,7 @@ class Service:
                 "revision": revision,
                 "ready": True,
             }
-            return httpx.Response(200, json={"models": [model], "metrics": self.metrics})
+            return httpx.Response(200, json={"models": [model], "metrics": self.metrics} | self.facts)
         if request.url.path in ("/readyz", "/openapi.json"):
             return httpx.Response(200, json={"info": {"version": "1"}})
         self.sent.append(request_of(request))
@@ -46,7 +50,7 @@ class Service:
         answer = {"models": {"vqa": label}, **self.more}
         if request.url.path == "/rank":
             return httpx.Response(200, json=ranked(self.sent[-1]) | answer)
-        return scored(request, **answer)
+        return scored(request, self.score, self.entry, **answer)
 
 
 def ranked(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scoregate.cli.datasets import Dataset, captions_alone, digest
+from scoregate.cli.datasets import Dataset, captions_alone
 from scoregate.cli.exits import UsageFault
+from scoregate.cli.rows import digest
 
 PICTURE = b"picture"
 

@@ -1,0 +1,137 @@
+"""The manifest of results: the command, the data set, and the provenance of each run's scores."""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime, timezone
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import scoregate
+from scoregate.cli.arguments import VERSION
+from scoregate.cli.exits import UsageFault
+from scoregate.cli.results import Results
+
+FORM = 1
+NAMES = ("image_column", "prompt_column", "frames_column", "option_column", "matrix", "any_path")
+BLOCK = 2**20
+FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
+OF_A_MODEL = ("recipe", "dtype", "device", "hardware")
+
+
+def beside(results: Path) -> Path:
+    """Return the path of the manifest of *results*."""
+    return results.with_name(f"{results.name}.manifest.json")
+
+
+class Manifest(AbstractContextManager["Manifest"]):
+    """
+    The manifest of one run; its exit adds the run to those of the file, also after an exception.
+
+    Attributes:
+        asked: scored rows; *cached* is the number of them without a model call.
+
+    Raises:
+        UsageFault: another file has its name.
+    """
+
+    def __init__(self, arguments: argparse.Namespace, results: Results, served: Mapping[str, Any]) -> None:
+        self._path, self._plan = beside(results.out), results.plan
+        self._runs = list(read(self._path)["runs"]) if self._path.exists() else []
+        self._began = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        self._head = head_of(arguments, results)
+        self._used = used(served, results.plan.models)
+        self.asked = self.cached = 0
+
+    def answered(self, result: scoregate.Result) -> None:
+        """Count a result."""
+        self.asked += 1
+        self.cached += bool(result.scores) and all(
+            result.cache.get(metric) == "hit" for metric in result.scores
+        )
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.asked or not self._runs:
+            run = {"began": self._began, "requested": self.asked, "cached": self.cached, "client": VERSION}
+            self._runs.append({**run, **self._used})
+        written = self._path.with_name(f"{self._path.name}.new")
+        content = json.dumps({**self._head, "runs": self._runs}, indent=2, ensure_ascii=False)
+        written.write_text(f"{content}\n", "utf-8", errors="backslashreplace")
+        os.replace(written, self._path)
+
+
+def head_of(arguments: argparse.Namespace, results: Results) -> dict[str, Any]:
+    """Return what all runs of a file of results have in common; paths are relative to its folder."""
+    given, folder = vars(arguments), results.out.resolve().parent
+    dataset = arguments.dataset.resolve()
+    return {
+        "manifest": FORM,
+        "dataset": {
+            "path": os.path.relpath(dataset, folder),
+            **({"sha256": digest_of(dataset)} if dataset.is_file() else {}),
+            **{name: given[name] for name in NAMES if given.get(name)},
+            "sweep": [
+                f"{name}={os.path.relpath(file, folder)}" for name, _, file in map(parted, given["sweep"])
+            ],
+        },
+        "results": results.out.name,
+        "metrics": list(results.plan.metrics),
+        "options": dict(results.plan.options),
+    }
+
+
+def parted(sweep: str) -> tuple[str, str, str]:
+    """Split the argument of a sweep into the option, the sign and the file."""
+    return sweep.partition("=")
+
+
+def digest_of(file: Path) -> str:
+    """Return the SHA-256 of a file."""
+    digest = sha256()
+    with file.open("rb") as opened:
+        while block := opened.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def used(served: Mapping[str, Any], models: Mapping[str, str]) -> dict[str, Any]:
+    """Return the provenance in an answer of `GET /models`, with those *models* by their labels."""
+    facts = {name: served[name] for name in FACTS if name in served}
+    known = {model["name"]: model for model in served["models"]}
+    described = {
+        name: {"model": label, **{fact: known[name][fact] for fact in OF_A_MODEL if known[name].get(fact)}}
+        for name, label in models.items()
+    }
+    return {**facts, "models": described}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return a manifest.  Raises `UsageFault` if the file is none."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        content = None
+    if not (isinstance(content, dict) and content.get("manifest") == FORM and is_manifest(content)):
+        raise UsageFault(f"{path}: this is no manifest of `scoregate batch` or `report`")
+    return content
+
+
+def is_manifest(content: Mapping[str, Any]) -> bool:
+    """Return True if *content* has the parts that the command reads, with their types."""
+    dataset, runs = content.get("dataset"), content.get("runs")
+    return (
+        isinstance(dataset, dict)
+        and isinstance(dataset.get("path"), str)
+        and isinstance(content.get("results"), str)
+        and isinstance(content.get("metrics"), list)
+        and all(isinstance(metric, str) for metric in content["metrics"])
+        and isinstance(content.get("options"), dict)
+        and isinstance(runs, list)
+        and all(isinstance(run, dict) for run in runs)
+    )

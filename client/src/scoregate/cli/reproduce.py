@@ -1,0 +1,228 @@
+"""`scoregate reproduce`: score a data set again, and compare with what a manifest belongs to."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from scoregate.cli import manifest
+from scoregate.cli.arguments import connected, finite, whole
+from scoregate.cli.batch import TIMEOUT_S, dataset_of
+from scoregate.cli.cells import QUESTION_SET
+from scoregate.cli.datasets import Dataset
+from scoregate.cli.exits import NO_SCORE, OK, NoResult
+from scoregate.cli.held import CHANGED, lines_of, pinned
+from scoregate.cli.lines import Line, key
+from scoregate.cli.planning import plan_of
+from scoregate.cli.results import Results
+from scoregate.cli.rows import Row
+from scoregate.cli.scoring import score
+from scoregate.cli.text import shown, table
+
+HELP = "score a data set again as its manifest says, and show what differs"
+TOLERANCE = 1e-4
+SHOWN = 10  # rows that differ
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
+    add(
+        "manifest",
+        type=Path,
+        metavar="MANIFEST",
+        help="beside the results of batch and report: *.manifest.json",
+    )
+    add(
+        "--tolerance",
+        type=finite,
+        default=TOLERANCE,
+        metavar="X",
+        help="scores within X are equal (default %(default)s)",
+    )
+    add(
+        "--concurrency",
+        type=whole,
+        default=8,
+        metavar="N",
+        help="requests at the same time (default %(default)s)",
+    )
+    add("--json", action="store_true", help="print everything for programs")
+
+
+@dataclass
+class Comparison:
+    """
+    The scores of one metric, then and now.
+
+    Attributes:
+        different: those that differ by more than the tolerance, or are missing on one side.
+        largest: the largest difference of two scores.
+    """
+
+    compared: int = 0
+    different: int = 0
+    largest: float = 0.0
+
+
+@dataclass
+class Outcome:
+    """The comparisons by metric, and the rows that differ, each with its metric and both scores."""
+
+    metrics: dict[str, Comparison]
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def compare(self, then: Line, now: Line, tolerance: float) -> None:
+        """Add the scores of one row."""
+        for metric, comparison in self.metrics.items():
+            a, b = then["scores"].get(metric), now["scores"].get(metric)
+            if a is None and b is None:
+                continue
+            comparison.compared += 1
+            if a is not None and b is not None:
+                comparison.largest = max(comparison.largest, abs(a - b))
+                if abs(a - b) <= tolerance:
+                    continue
+            comparison.different += 1
+            codes = [line["errors"][metric]["code"] for line in (then, now) if metric in line["errors"]]
+            if now["sha256"] and then["sha256"] != now["sha256"]:
+                codes.append(CHANGED)
+            why = "; ".join(codes)
+            row = {"row": then["row"], "image": then["image"], "metric": metric, "then": a, "now": b}
+            self.rows.append(row | ({"error": why} if why else {}))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Return 0 if every score is reproduced, otherwise 1."""
+    content = manifest.read(arguments.manifest)
+    folder = arguments.manifest.resolve().parent
+    given = arguments_of(content, folder, arguments)
+    dataset, file = dataset_of(given), folder / content["results"]
+    then = {key(line): line for line in lines_of(file)}
+    again = Again(replace(dataset, asking=pinned(file)), then)
+    with ExitStack() as stack:
+        client = stack.enter_context(connected(arguments, TIMEOUT_S))
+        served = client.models()
+        plan = plan_of(given, served)
+        out = Path(stack.enter_context(TemporaryDirectory())) / "again.jsonl"
+        results = stack.enter_context(Results(out, plan))
+        score(client, again, results, arguments.concurrency)
+        outcome = Outcome({metric: Comparison() for metric in plan.metrics})
+        for now in results.lines():
+            if known := again.known.get(now["row"]):
+                outcome.compare(known, now, arguments.tolerance)
+    changes = list(changed(content, manifest.used(served, plan.models), given.dataset))
+    lost = len(then) - len(again.known)
+    (print_json if arguments.json else print_text)(outcome, changes, lost)
+    if not any(each.compared for each in outcome.metrics.values()):
+        raise NoResult("nothing was compared: the results have no score of a row of the data set")
+    return NO_SCORE if lost or any(each.different for each in outcome.metrics.values()) else OK
+
+
+def arguments_of(
+    content: Mapping[str, Any], folder: Path, arguments: argparse.Namespace
+) -> argparse.Namespace:
+    """Return the arguments of the command that the manifest is of."""
+    said = content["dataset"]
+    return argparse.Namespace(
+        dataset=folder / said["path"],
+        image_column=said.get("image_column"),
+        prompt_column=said.get("prompt_column", "prompt"),
+        frames_column=said.get("frames_column"),
+        option_column=said.get("option_column", []),
+        matrix=said.get("matrix", False),
+        sweep=[f"{name}={folder / file}" for name, _, file in map(manifest.parted, said.get("sweep", []))],
+        any_path=said.get("any_path", False),
+        metrics=content["metrics"],
+        options=content["options"],
+        option=[],
+        explain=False,
+        strict=False,
+        any_models=True,  # a change of models is one of the differences
+    )
+
+
+class Again:
+    """
+    The rows of a data set that have results, each with the question sets of these.
+
+    Attributes:
+        known: the line of the results, by the number of the row.
+    """
+
+    def __init__(self, dataset: Dataset, then: Mapping[Any, Line]) -> None:
+        self._dataset, self._then = dataset, then
+        self.known: dict[int, Line] = {}
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._dataset:
+            if line := self._then.get(row.key):
+                self.known[row.number] = line
+                yield replace(row, options=with_sets(row, line))
+
+
+def with_sets(row: Row, line: Line) -> dict[str, dict[str, Any]]:
+    """Return the row's options, with the question sets of its scores; a composite takes none."""
+    options = {metric: dict(own) for metric, own in row.options.items()}
+    for metric, id in line.get("question_sets", {}).items():
+        if "." not in metric:
+            options.setdefault(metric, {}).setdefault(QUESTION_SET, id)
+    return options
+
+
+def changed(
+    content: Mapping[str, Any], now: Mapping[str, Any], dataset: Path
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what differs in the provenance: its name, then and now."""
+    then = content["runs"][-1] if content["runs"] else {}
+    before, after = flat({name: then.get(name, {}) for name in now}), flat(now)
+    if (known := content["dataset"].get("sha256")) and known != (found := manifest.digest_of(dataset)):
+        yield "dataset", known[:12], found[:12]
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            yield name, before.get(name, "–"), after.get(name, "–")
+
+
+def flat(facts: Mapping[str, Any], place: str = "") -> dict[str, str]:
+    """Return nested facts by their dotted names."""
+    found: dict[str, str] = {}
+    for name, fact in facts.items():
+        if isinstance(fact, Mapping):
+            found |= flat(fact, f"{place}{name}.")
+        else:
+            found[f"{place}{name}"] = str(fact)
+    return found
+
+
+def print_json(outcome: Outcome, changes: list[tuple[str, str, str]], lost: int) -> None:
+    """Print one object."""
+    provenance = {name: {"then": before, "now": after} for name, before, after in changes}
+    metrics = {name: vars(each) for name, each in outcome.metrics.items()}
+    print(json.dumps({"metrics": metrics, "provenance": provenance, "rows": outcome.rows, "lost": lost}))
+
+
+def print_text(outcome: Outcome, changes: list[tuple[str, str, str]], lost: int) -> None:
+    """Print tables: what differs in the provenance, the metrics, and the first rows that differ."""
+    if changes:
+        print(table(["PROVENANCE", "THEN", "NOW"], changes) + "\n")
+    rows = [
+        [name, each.compared, each.different, f"{each.largest:.6f}"] for name, each in outcome.metrics.items()
+    ]
+    heads = ["METRIC", "SCORES", "DIFFERENT", "LARGEST DIFFERENCE"]
+    print(table(heads, rows, right=heads[1:]))
+    for row in outcome.rows[:SHOWN]:
+        then, now = (f"{row[when]:.6g}" if row[when] is not None else "no score" for when in ("then", "now"))
+        why = f" ({row['error']})" if "error" in row else ""
+        print(shown(f"row {row['row']}, {row['image']}: {row['metric']} was {then} and is {now}{why}"))
+    if (more := len(outcome.rows) - SHOWN) > 0:
+        print(f"and {more} more")
+    if lost:
+        print(f"{lost} lines of the results are of no row of the data set", file=sys.stderr)

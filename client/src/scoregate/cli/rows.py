@@ -1,0 +1,138 @@
+"""A row of a data set: its pictures, its prompt, its options and its other columns."""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from errno import ENOENT
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+RELATED = ("references", "source")  # columns of pictures for metrics that use them
+MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
+OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
+UNUSABLE = re.compile("\0|[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Row:
+    """
+    One picture and its prompt.  With a *fault*, which names the row and the column, it can't be scored.
+
+    Attributes:
+        number: counts from 1; in JSON Lines the line.
+        image: the picture's name, for people and for finding the row again.
+        picture: its file or its bytes; with *frames* the first of these.
+        columns: further columns that hold a text, a number or a truth value.
+        related: the non-empty cells of the columns `references` and `source`.
+        folder: the base of relative paths in these cells, and the only folder that files are read from.
+        any_path: also read files elsewhere.
+        frames: the views of one scene, if the data set has lists of them.
+        options: of this row alone, by metric.
+    """
+
+    number: int
+    image: str | None = None
+    prompt: str | None = None
+    picture: Path | bytes = b""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+    related: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path = Path()
+    any_path: bool = False
+    frames: Sequence[Path | bytes] = ()
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str | None, str | None, str]:
+        """The key of a row, which does not depend on its position in the data set."""
+        return self.image, self.prompt, dumped_options(self.options)
+
+    def read(self) -> bytes:
+        """
+        Return the picture's bytes.
+
+        Raises:
+            OSError: there is no such file.
+            ValueError: it is outside the folder.
+        """
+        return self.bytes_of(self.picture)
+
+    def read_frames(self) -> list[bytes]:
+        """Return the bytes of the picture, or of all frames.  Raises as `read`."""
+        return [self.bytes_of(picture) for picture in self.frames or [self.picture]]
+
+    def read_related(self, column: str) -> list[bytes]:
+        """
+        Return the bytes of the pictures in `references` or `source`, if the row has any.
+
+        Raises:
+            ValueError: one of them is missing or no picture; the error names the column.
+        """
+        cell = self.related.get(column, [])
+        try:
+            cells = cell if isinstance(cell, list) else [cell]
+            return [self.bytes_of(picture_of(each, self.folder)[1]) for each in cells]
+        except OSError as exc:
+            raise ValueError(f"column {column}: {exc.filename or cell}: {exc.strerror or exc}") from exc
+        except ValueError as exc:
+            raise ValueError(f"column {column} {exc}") from exc
+
+    def bytes_of(self, picture: Path | bytes) -> bytes:
+        """Return the bytes of a picture.  Raises as `read`."""
+        if isinstance(picture, bytes):
+            return picture
+        if not picture.is_file():  # a device or a pipe may never end
+            raise FileNotFoundError(ENOENT, "no such file", picture)
+        if not (self.any_path or is_below(picture, self.folder)):
+            raise ValueError(OUTSIDE)
+        return picture.read_bytes()
+
+
+def dumped_options(options: Mapping[str, Any]) -> str:
+    """Return options as text that is equal for equal ones."""
+    return json.dumps(options, sort_keys=True) if options else ""
+
+
+def is_below(file: Path, folder: Path) -> bool:
+    """Return True if a file is below *folder*; links are followed."""
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+
+
+def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
+    """Return a picture's name and, if given, its bytes.  Raises `ValueError`."""
+    if isinstance(cell, Mapping) and cell.keys() & {"bytes", "path"}:  # Hugging Face's Image
+        data, path = cell.get("bytes"), cell.get("path")
+        if isinstance(data, bytes):
+            return (path if isinstance(path, str) and path else digest(data)), data
+        cell = path
+    if isinstance(cell, bytes):
+        return digest(cell), cell
+    if cell is None or cell == "":
+        raise ValueError("is missing")
+    if not isinstance(cell, str) or UNUSABLE.search(cell):
+        raise ValueError("is no path of a file")
+    return cell, folder / cell
+
+
+def digest(data: bytes, *related: bytes) -> str:
+    """Return a hash that identifies a row's pictures."""
+    name = sha256(data).hexdigest()
+    if related:
+        name = sha256("".join([name, *(sha256(each).hexdigest() for each in related)]).encode()).hexdigest()
+    return f"sha256:{name}"
+
+
+def prompt_fault(prompt: Any) -> str:
+    """Return why the service would reject this prompt; empty if it would not."""
+    if prompt is None:
+        return "is missing"
+    if not isinstance(prompt, str):
+        return "is not a text"
+    if not prompt.strip():
+        return "is empty"
+    if len(prompt) > MAX_PROMPT:
+        return f"has {len(prompt)} characters, and {MAX_PROMPT} are allowed"
+    return "has a character that is not text" if UNUSABLE.search(prompt) else ""

@@ -1,0 +1,185 @@
+"""`scoregate batch`: options, lists of frames, matrices and sweeps, from the columns of a data set."""
+
+import json
+
+import pytest
+
+from tests.support.pictures import png
+from tests.unit.client.cli.served import Service, lines, metric
+
+DSG = metric() | {"style": "dsg"}
+METADATA = {"tag": "single_object", "include": [{"class": "bench", "count": 1}]}
+ROW = {"image": "p.png", "prompt": "a sign"}
+
+
+@pytest.fixture
+def service():
+    """A service with a metric that has question sets, and three without."""
+    return Service(
+        "clip@1", metrics={"dsg": DSG} | {name: metric() for name in ("vqascore", "ocr", "geneval")}
+    )
+
+
+@pytest.fixture
+def batch(command, service, written, tmp_path):
+    """The status, stderr, and the lines of OUT."""
+
+    def batch(rows, *arguments, name="table.jsonl"):
+        status, out, err = command(service, "batch", written(rows, name), "-o", "out.jsonl", *arguments)
+        assert not out
+        return status, err, lines(tmp_path / "out.jsonl") if status != 2 else []
+
+    return batch
+
+
+def items(service):
+    return [item for sent in service.sent for item in sent["items"]]
+
+
+@pytest.mark.parametrize(
+    ("metric", "columns", "options"),
+    [
+        ("ocr", {"ocr.text": "open"}, {"ocr": {"text": "open"}}),
+        ("ocr", {"ocr": {"text": "open"}}, {"ocr": {"text": "open"}}),
+        ("ocr", {"options": {"ocr": {"text": "open"}}}, {"ocr": {"text": "open"}}),
+        ("ocr", {"options": {"ocr": {"text": "shut"}}, "ocr.text": "open"}, {"ocr": {"text": "open"}}),
+        ("geneval", {"geneval": METADATA}, {"geneval": METADATA}),
+        ("dsg", {"question_set": "sha256:1"}, {"dsg": {"question_set": "sha256:1"}}),
+        ("ocr", {"question_set": "sha256:1", "dsg.x": 1, "options": {"dsg": {"x": 1}}, "ocr": 0.5}, None),
+    ],
+    ids=["one", "of a metric", "all", "the narrower", "metadata", "question set", "of other metrics"],
+)
+@pytest.mark.parametrize("name", ["table.jsonl", "table.csv"])
+def test_columns_have_the_options_of_a_row(batch, service, metric, columns, options, name):
+    """In CSV a cell is JSON; columns of metrics that are not scored, and scores, are none."""
+    cells = {key: json.dumps(cell) if isinstance(cell, dict) else cell for key, cell in columns.items()}
+    status, _, [line] = batch([ROW | (cells if name.endswith("csv") else columns)], "-m", metric, name=name)
+    [item] = items(service)
+
+    assert 0 == status
+    assert options == item.get("options") == line.get("own_options")
+
+
+def test_a_column_of_another_name_has_an_option(batch, service):
+    """`--option-column`; an empty cell leaves the option out."""
+    rows = [ROW | {"wanted": "open"}, ROW | {"wanted": ""}]
+    batch(rows, "-m", "ocr", "--option-column", "ocr.text=wanted")
+
+    assert [{"ocr": {"text": "open"}}, None] == [item.get("options") for item in items(service)]
+
+
+def test_the_same_picture_and_prompt_with_other_options_is_another_row(batch, service):
+    """The next run requests what changed."""
+    rows = [ROW | {"ocr.text": text} for text in ("open", "shut")]
+    batch(rows, "-m", "ocr")
+    _, said, found = batch([*rows[:1], ROW | {"ocr.text": "ajar"}], "-m", "ocr")
+
+    assert ["open", "shut", "ajar"] == [item["options"]["ocr"]["text"] for item in items(service)]
+    assert ["open", "ajar", "shut"] == [line["own_options"]["ocr"]["text"] for line in found]
+    assert "2 of 2 rows have all scores; 1 were requested" in said
+
+
+def test_a_list_of_frames_is_one_item(batch, service, tmp_path):
+    """The frames are named in OUT, and one that changed is another picture."""
+    (tmp_path / "q.png").write_bytes(png("green"))
+    row = {"views": ["p.png", "q.png"], "prompt": "a chair"}
+    _, _, [first] = batch([row], "--frames-column", "views")
+    (tmp_path / "q.png").write_bytes(png("blue"))
+    _, _, [second] = batch([row], "--frames-column", "views")
+
+    assert [2, 2] == [len(item["image"]) for item in items(service)]
+    assert "p.png, q.png" == first["image"]
+    assert first["sha256"] != second["sha256"]
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        ({"image": ["p.png", "q.png"], "prompt": ["a sun", "a moon"]}, ()),
+        (
+            {"one": "p.png", "two": "q.png", "first": "a sun", "second": "a moon"},
+            ("--image-column", "one,two", "--prompt-column", "first,second"),
+        ),
+    ],
+    ids=["lists", "columns"],
+)
+def test_a_matrix_scores_each_picture_with_each_text(batch, tmp_path, row, columns):
+    """Each line has its place in the matrix, and the row's other columns."""
+    (tmp_path / "q.png").write_bytes(png("green"))
+    status, _, found = batch([row | {"tag": "sky"}], "--matrix", *columns)
+
+    assert 0 == status
+    pairs = [(line["image"], line["prompt"]) for line in found]
+    assert [(p, t) for p in ("p.png", "q.png") for t in ("a sun", "a moon")] == pairs
+    assert [(0, 0), (0, 1), (1, 0), (1, 1)] == [
+        (line["columns"]["picture"], line["columns"]["caption"]) for line in found
+    ]
+    assert {("sky", 1)} == {(line["columns"]["tag"], line["columns"]["item"]) for line in found}
+
+
+def test_a_sweep_scores_each_row_with_each_value(batch, service, tmp_path):
+    """A column has the value's line; a value that is new in the file is requested alone."""
+    values = tmp_path / "values.txt"
+    values.write_text("Yes\n2\n", "utf-8")
+    rows = [ROW, ROW | {"prompt": "a door"}]
+    sweep = ("--sweep", "vqascore.answer=values.txt")
+    _, _, found = batch(rows, *sweep)
+    values.write_text("Yes\n2\nNo\n", "utf-8")
+    _, said, again = batch(rows, *sweep)
+
+    assert [1, 2, 3, 4] == [line["row"] for line in found]
+    assert ["Yes", "2", "Yes", "2"] == [line["columns"]["vqascore.answer"] for line in found]
+    assert ["Yes", 2] * 2 + ["No"] * 2 == [item["options"]["vqascore"]["answer"] for item in items(service)]
+    assert "6 of 6 rows have all scores; 2 were requested" in said
+    assert 6 == len(again)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"options": "none"}, "column options is no object of options by metric"),
+        ({"options": {"ocr": 1}}, "column options, ocr is no object of options"),
+        ({"ocr": "{open"}, "column ocr is no object of options"),
+        ({"ocr.text": float("nan")}, "its options are no JSON"),
+    ],
+)
+def test_a_row_whose_options_cannot_be_read_is_an_error(batch, service, columns, said):
+    """It names the column; the row beside it is scored."""
+    status, _, found = batch([ROW, ROW | columns], "-m", "ocr")
+
+    assert (1, 1) == (status, len(items(service)))
+    assert [{}, "unreadable_row"] == [found[0]["errors"], found[1]["errors"]["ocr"]["code"]]
+    assert said in found[1]["errors"]["ocr"]["detail"]
+
+
+def test_a_row_of_a_matrix_without_a_text_is_an_error(batch):
+    """It names the column."""
+    status, _, [line] = batch([ROW | {"prompt": []}], "--matrix")
+
+    assert (1, "row 1: column prompt is missing") == (status, line["errors"]["vqascore"]["detail"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--matrix", "--frames-column", "image"), "--matrix and --frames-column: give one of them"),
+        (("--frames-column", "views"), "no column 'views'"),
+        (("--option-column", "ocr.text=wanted"), "no column 'wanted'"),
+        (("--option-column", "ocr.text"), "it has the form METRIC.OPTION=COLUMN"),
+        (("--option-column", "clip.text=prompt"), "clip.text: this metric is not scored"),
+        (("--sweep", "ocr.text"), "it has the form METRIC.OPTION=FILE"),
+        (("--sweep", "ocr.text=nowhere"), "nowhere: No such file"),
+        (("--sweep", "ocr.text=empty"), "empty: there is no value"),
+        (("--sweep", "ocr.text=twice"), "twice: a value stands there twice"),
+        (("--sweep", "clip.text=twice"), "twice: a value stands there twice"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(batch, service, tmp_path, arguments, said):
+    """Status 2, and nothing is requested."""
+    (tmp_path / "empty").write_text("\n", "utf-8")
+    (tmp_path / "twice").write_text("a\na\n", "utf-8")
+    status, err, _ = batch([ROW], "-m", "ocr", *arguments)
+
+    assert (2, []) == (status, service.sent)
+    [line] = err.splitlines()
+    assert said in line
