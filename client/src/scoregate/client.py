@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from scoregate.aio import AsyncClient
+from scoregate.errors import ScoregateError
 from scoregate.items import Item
 from scoregate.portal import Portals
 from scoregate.requests import ScoreParams, names_of
@@ -26,7 +27,10 @@ def blocking(
 
     @wraps(method)
     def wrapped(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._portals.here().run(method(self._inner, *args, **kwargs))
+        try:
+            return self._portals.here().run(method(self._inner, *args, **kwargs))
+        except ScoregateError as exc:
+            raise exc.with_traceback(None) from exc.__cause__  # without the frames of the loop
 
     return wrapped
 

@@ -110,14 +110,14 @@ class Connection:
 
         try:
             return await asyncio.wait_for(exchanged(), left)
-        except httpx.ConnectTimeout as exc:
+        except httpx.ConnectTimeout:
             raise ConnectionFailed(
                 f"cannot connect to {self.base_url} within {timeout.connect:.0f} s"
-            ) from exc
-        except (asyncio.TimeoutError, httpx.TimeoutException) as exc:
-            raise Timeout(f"no answer from {self.base_url}{path} in time") from exc
+            ) from None
+        except (asyncio.TimeoutError, httpx.TimeoutException):
+            raise Timeout(f"no answer from {self.base_url}{path} in time") from None
         except httpx.RequestError as exc:
-            raise ConnectionFailed(f"{self.base_url}: {exc or type(exc).__name__}") from exc
+            raise ConnectionFailed(f"{self.base_url}: {exc or type(exc).__name__}") from None
 
     def _pool(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()

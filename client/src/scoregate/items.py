@@ -103,7 +103,7 @@ class Files:
             try:
                 self._frames_of[id(image)] = image, frames_of(image)
             except BadImage as exc:
-                raise located(exc, place) from exc
+                raise located(exc, place) from None
         return self._frames_of[id(image)][1]
 
     def _add(self, image: Any, place: str) -> Any:
@@ -114,7 +114,7 @@ class Files:
             try:
                 data = encoded(image)
             except BadImage as exc:
-                raise located(exc, place) from exc
+                raise located(exc, place) from None
             name = f"image{len(self._named)}"
             self._named[key] = name, image
             self.parts[name] = data

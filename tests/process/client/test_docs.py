@@ -1,7 +1,10 @@
 """docs/client.md: its code runs as it stands."""
 
+import shutil
+
 import pytest
 
+from demo.samples import FOLDER
 from tests.support.pages import fences
 from tests.support.pictures import png
 
@@ -10,9 +13,10 @@ EXAMPLES = [text for _, text in fences("client.md", "python")]
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=[f"{n}" for n in range(len(EXAMPLES))])
 def test_the_example_runs(code, service, tmp_path, monkeypatch, capsys):
-    """In a folder with the pictures that it names, and prints what it found."""
+    """In a checkout, or a folder with the pictures that it names, and prints what it found."""
     monkeypatch.setenv("SCOREGATE_BASE_URL", service)
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(FOLDER, tmp_path / "demo" / "samples")
     for name, colour in (("cat", "orange"), ("dog", "brown")):
         (tmp_path / f"{name}.png").write_bytes(png(colour))
     (tmp_path / "broken.png").write_bytes(png()[:40])

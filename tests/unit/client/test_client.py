@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import pickle
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -15,6 +16,7 @@ from scoregate import (
     Client,
     ConnectionFailed,
     Score,
+    ScoregateError,
 )
 from tests.support.answers import scored
 from tests.support.pictures import png
@@ -81,3 +83,17 @@ def test_results_travel_between_processes(answered):
     assert score == pickle.loads(pickle.dumps(score))
     assert isinstance(score, Score)
     assert list(report) == list(pickle.loads(pickle.dumps(report)))
+
+
+def test_an_error_has_a_short_traceback(answered):
+    """Without causes, and without the frames of the loop that it comes from."""
+
+    def unreachable(request):
+        raise httpx.ConnectError("no route")
+
+    client = answered(unreachable, retries=0)
+    for picture in (png(), "nowhere.png"):
+        with pytest.raises(ScoregateError) as raised:
+            client.score(picture, "a square")
+
+        assert len(traceback.format_exception(raised.value)) <= 4

@@ -2,10 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Mapping
 from importlib.metadata import version
 from math import isfinite
-from pathlib import Path
 from typing import Any, NoReturn
 
 import scoregate
@@ -165,12 +163,3 @@ def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **mor
         )
     except ValueError as exc:  # the address is not valid
         raise UsageFault(str(exc)) from exc
-
-
-def read_pictures(paths: list[Path]) -> Mapping[Path, bytes]:
-    """Return the files' bytes.  Raises `OSError`, and `UsageFault` for a file that holds none."""
-    pictures = {path: path.read_bytes() for path in paths}
-    for path in paths:
-        if not pictures[path]:
-            raise UsageFault(f"{path}: the file is empty")
-    return pictures

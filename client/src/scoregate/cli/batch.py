@@ -10,7 +10,7 @@ from scoregate.cli.arguments import add_metrics, connected, metrics_of, whole
 from scoregate.cli.datasets import Dataset, captions_alone
 from scoregate.cli.exits import NO_SCORE, OK, UsageFault
 from scoregate.cli.expansion import sweep_of
-from scoregate.cli.lines import ANY_MODELS
+from scoregate.cli.lines import ANY_MODELS, UNREADABLE
 from scoregate.cli.manifest import Manifest
 from scoregate.cli.planning import plan_of, with_question_sets
 from scoregate.cli.results import KINDS, Results
@@ -20,6 +20,7 @@ from scoregate.cli.warned import kinds_of
 
 HELP = "score a data set; run it again to continue, and to retry rows with errors"
 TIMEOUT_S = 600.0  # of a request
+REASONS = 5  # why rows cannot be read, on stderr
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -144,14 +145,19 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
 def tell(results: Results, asked: int, out: Path) -> bool:
     """Print a summary to stderr; return True if every row has all its scores."""
     codes: Counter[str] = Counter()
-    rows = incomplete = 0
+    rows, incomplete, unread = 0, 0, list[str]()
     for each in results.lines():
         rows += 1
         incomplete += bool(each["errors"])
         codes.update({error["code"] for error in each["errors"].values()})
+        unread += {error["detail"] for error in each["errors"].values() if error["code"] == UNREADABLE}
     text = f"{rows - incomplete} of {rows} rows have all scores; {asked} were requested in this run"
     if incomplete:
         text += "; without a score: " + ", ".join(f"{n} {shown(code)}" for code, n in codes.most_common())
+    for why in unread[:REASONS]:
+        print(shown(f"cannot read {why}"), file=sys.stderr)
+    if len(unread) > REASONS:
+        print(f"and {len(unread) - REASONS} more rows, see {UNREADABLE} in the results", file=sys.stderr)
     for kind in kinds_of(results.lines()):
         print(shown(f"warning: {kind}"), file=sys.stderr)
     print(f"{text}\n{shown(out)}", file=sys.stderr)

@@ -12,7 +12,8 @@ from scoregate.cli.expansion import Sweep, matrix, swept
 from scoregate.cli.records import Record, count, kind, records
 from scoregate.cli.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
 
-PICTURES = frozenset({".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+PICTURES = frozenset({".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 FIRST = 100  # rows in which a column has to be seen
 
@@ -164,7 +165,7 @@ def numbered(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def captioned(folder: Path, any_path: bool) -> Iterator[Row]:
-    """Yield the pictures below *folder*; the prompt is the text file of the same name."""
+    """Yield the pictures and videos below *folder*; the prompt is the text file of the same name."""
     files = sorted(pictures(folder))
     if not files:
         raise UsageFault(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
@@ -200,8 +201,8 @@ def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
 
 
 def pictures(folder: Path) -> Iterator[Path]:
-    """Yield the pictures below *folder*, by their suffixes."""
-    return (file for file in folder.rglob("*") if file.suffix.lower() in PICTURES)
+    """Yield the pictures and videos below *folder*, by their suffixes."""
+    return (file for file in folder.rglob("*") if file.suffix.lower() in PICTURES | VIDEOS)
 
 
 def captions_alone(folder: Path) -> list[str]:

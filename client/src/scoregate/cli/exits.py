@@ -1,5 +1,7 @@
 """How the command ends: the codes, and the errors that lead to them."""
 
+from http import HTTPStatus
+
 import scoregate
 from scoregate.cli.text import shown
 
@@ -30,4 +32,5 @@ def exit_code(error: scoregate.ScoregateError) -> int:
 def described(error: scoregate.ScoregateError) -> str:
     """Return *error* in one line: its code, what it says, and every place of the request that is wrong."""
     places = [f"{fault['pointer']}: {fault['detail']}" for fault in error.errors or ()]
-    return shown(f"{error.code}: " + ("; ".join(places) or error.detail))
+    hint = "; set SCOREGATE_API_KEY, or --api-key" if error.status == HTTPStatus.UNAUTHORIZED else ""
+    return shown(f"{error.code}: " + ("; ".join(places) or error.detail) + hint)

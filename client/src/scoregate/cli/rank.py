@@ -4,12 +4,12 @@ import argparse
 import json
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import scoregate
-from scoregate.cli.arguments import METRIC, add_options, connected, finite, options_of, read_pictures, whole
+from scoregate.cli.arguments import METRIC, add_options, connected, finite, options_of, whole
 from scoregate.cli.exits import NO_SCORE, OK, NoResult
+from scoregate.cli.pictures import read_pictures
 from scoregate.cli.text import number, shown, table
 from scoregate.cli.warned import warn
 
@@ -19,7 +19,7 @@ HELP = "order pictures of a prompt, the best first"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("images", type=Path, nargs="+", metavar="IMAGE")
+    parser.add_argument("images", nargs="+", metavar="IMAGE", help="a file, a folder or a URL")
     parser.add_argument("-p", "--prompt", required=True)
     parser.add_argument("-m", "--metric", default=METRIC, help="default %(default)s")
     parser.add_argument("--top-k", type=whole, metavar="N", help="accept the best N only")
@@ -51,11 +51,12 @@ def cascade(text: str) -> dict[str, Any]:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some picture has no score."""
     pictures = read_pictures(arguments.images)
+    names = [name for name, _ in pictures]
     with connected(arguments) as client:
         try:
             ranking = client.rank(
                 arguments.prompt,
-                [pictures[path] for path in arguments.images],
+                [picture for _, picture in pictures],
                 metric=arguments.metric,
                 top_k=arguments.top_k,
                 threshold=arguments.threshold,
@@ -64,30 +65,30 @@ def run(arguments: argparse.Namespace) -> int:
                 options=options_of(arguments),
             )
         except scoregate.ScoregateError as exc:
-            if named := complaints(exc, arguments.images):
+            if named := complaints(exc, names):
                 raise NoResult("; ".join(named)) from exc
             raise
     if arguments.json:
         print(json.dumps(ranking.raw))
     else:
-        print(as_text(ranking, arguments.images))
+        print(as_text(ranking, names))
         warn(ranking)
     return NO_SCORE if any(ranked.error for ranked in ranking) else OK
 
 
-def complaints(error: scoregate.ScoregateError, paths: list[Path]) -> list[str]:
+def complaints(error: scoregate.ScoregateError, names: list[str]) -> list[str]:
     """Return the faults of pictures in *error*, by name; empty if it is about something else."""
     places = [(OF_A_PICTURE.fullmatch(fault["pointer"]), fault["detail"]) for fault in error.errors]
-    return [f"{paths[int(found[1])]}: {detail}" for found, detail in places if found]
+    return [f"{names[int(found[1])]}: {detail}" for found, detail in places if found]
 
 
-def as_text(ranking: scoregate.Ranking, paths: list[Path]) -> str:
+def as_text(ranking: scoregate.Ranking, names: list[str]) -> str:
     """Return a table; why a picture has no score goes to stderr."""
     rows = []
     for place, ranked in enumerate(ranking, 1):
-        path = paths[ranked.index]
+        name = names[ranked.index]
         accepted = "yes" if ranked.accepted else "no"
-        rows.append([place, path, number(ranked.score), accepted, ranked.decided_by or "–"])
+        rows.append([place, name, number(ranked.score), accepted, ranked.decided_by or "–"])
         if ranked.error:
-            print(shown(f"{path}: {ranked.error.code}: {ranked.error.detail}"), file=sys.stderr)
+            print(shown(f"{name}: {ranked.error.code}: {ranked.error.detail}"), file=sys.stderr)
     return table(["PLACE", "PICTURE", "SCORE", "ACCEPTED", "DECIDED BY"], rows, right=["PLACE", "SCORE"])

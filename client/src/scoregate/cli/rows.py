@@ -10,6 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from scoregate.cli.heic import readable
+from scoregate.images import is_url
+
 RELATED = ("references", "source")  # columns of pictures for metrics that use them
 MAX_PROMPT = 4000  # characters; the service refuses the whole request for a longer one
 OUTSIDE = "lies outside the data set's folder, and --any-path is not given"
@@ -56,7 +59,7 @@ class Row:
 
         Raises:
             OSError: there is no such file.
-            ValueError: it is outside the folder.
+            ValueError: it is outside the folder, or HEIC that cannot be converted.
         """
         return self.bytes_of(self.picture)
 
@@ -83,12 +86,12 @@ class Row:
     def bytes_of(self, picture: Path | bytes) -> bytes:
         """Return the bytes of a picture.  Raises as `read`."""
         if isinstance(picture, bytes):
-            return picture
+            return readable(picture)
         if not picture.is_file():  # a device or a pipe may never end
             raise FileNotFoundError(ENOENT, "no such file", picture)
         if not (self.any_path or is_below(picture, self.folder)):
             raise ValueError(OUTSIDE)
-        return picture.read_bytes()
+        return readable(picture.read_bytes())
 
 
 def dumped_options(options: Mapping[str, Any]) -> str:
@@ -114,6 +117,8 @@ def picture_of(cell: Any, folder: Path) -> tuple[str, Path | bytes]:
         raise ValueError("is missing")
     if not isinstance(cell, str) or UNUSABLE.search(cell):
         raise ValueError("is no path of a file")
+    if is_url(cell):
+        raise ValueError("is a URL: download it, the command reads files of the data set only")
     return cell, folder / cell
 
 

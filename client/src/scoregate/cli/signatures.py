@@ -9,7 +9,11 @@ STARTS = {
     b"II+\0": "tiff",
     b"MM\0+": "tiff",
 }
-BRANDS = {"avif": (b"avif", b"avis", b"mif1", b"msf1"), "mp4": (b"iso", b"mp4", b"avc1", b"M4V ")}
+BRANDS = {
+    "avif": (b"avif", b"avis", b"mif1", b"msf1"),
+    "heic": (b"hei", b"hev"),
+    "mp4": (b"iso", b"mp4", b"avc1", b"M4V "),
+}
 
 
 def kind_of(picture: bytes) -> str:

@@ -135,7 +135,6 @@ def test_health_is_ready_with_its_models(scoregate):
     [
         (("score",), "required: IMAGE, -p/--prompt"),
         (("score", "none.png", *PROMPT), "scoregate: none.png: No such file or directory"),
-        (("score", "pictures", *PROMPT), "scoregate: pictures: Is a directory"),
         (("score", "empty.png", *PROMPT), "scoregate: empty.png: the file is empty"),
         (("score", "pictures/red.png", "-p", " "), "prompt: is empty"),
         (

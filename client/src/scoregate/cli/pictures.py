@@ -1,0 +1,65 @@
+"""Pictures that are named on the command line: files, folders and URLs."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import httpx
+
+from scoregate.cli.datasets import pictures
+from scoregate.cli.exits import UsageFault
+from scoregate.cli.heic import readable
+from scoregate.images import is_url
+
+FETCH_S = 60.0
+MAX_BYTES = 64 * 2**20  # of a URL; the default limit of a request
+
+
+def read_pictures(names: Iterable[str]) -> list[tuple[str, bytes]]:
+    """
+    Return the pictures with their names; a folder has those of all its files, in order.
+
+    Raises:
+        OSError: a file cannot be read.
+        UsageFault: a name leads to no picture.
+    """
+    return [(name, sendable(name)) for given in names for name in found(given)]
+
+
+def found(name: str) -> Iterator[str]:
+    """Yield the names of a folder's pictures, or *name*."""
+    folder = Path(name)
+    if is_url(name) or not folder.is_dir():
+        yield name
+        return
+    files = sorted(pictures(folder))
+    if not files:
+        raise UsageFault(f"{name}: there is no picture in this folder")
+    yield from map(str, files)
+
+
+def sendable(name: str) -> bytes:
+    """Return the bytes of one picture, in a format of the service.  Raises as `read_pictures`."""
+    data = fetched(name) if is_url(name) else Path(name).read_bytes()
+    if not data:
+        raise UsageFault(f"{name}: the file is empty")
+    try:
+        return readable(data)
+    except ValueError as exc:
+        raise UsageFault(f"{name}: {exc}") from None
+
+
+def fetched(url: str) -> bytes:
+    """GET a URL, through the environment's proxy, if any.  Raises `UsageFault`."""
+    data = bytearray()
+    try:
+        with httpx.stream("GET", url, timeout=FETCH_S, follow_redirects=True) as response:
+            response.raise_for_status()
+            for block in response.iter_bytes():
+                data += block
+                if len(data) > MAX_BYTES:
+                    raise UsageFault(f"{url}: has more than {MAX_BYTES} bytes")
+    except httpx.HTTPStatusError as exc:
+        raise UsageFault(f"{url}: HTTP status {exc.response.status_code}") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as exc:
+        raise UsageFault(f"{url}: {exc or type(exc).__name__}") from None
+    return bytes(data)

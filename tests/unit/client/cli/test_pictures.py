@@ -1,0 +1,176 @@
+"""Pictures on the command line: folders, URLs, HEIC; and those of data sets that cannot be read."""
+
+import sys
+from types import SimpleNamespace
+
+import httpx
+import PIL.Image
+import pytest
+
+from scoregate.cli import heic, pictures
+from scoregate.cli.signatures import kind_of
+from tests.support.answers import problem
+from tests.support.pictures import png
+from tests.unit.client.cli.served import Service, lines, metric
+
+URL = "http://pictures/p.png"
+HEIC = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"
+MP4 = b"\0\0\0\x18ftypisom\0\0\0\0isommp41"
+
+
+@pytest.fixture
+def service():
+    """A service of one metric."""
+    return Service("clip@1", metrics={"vqascore": metric()})
+
+
+@pytest.fixture
+def web(monkeypatch):
+    """Set the answer of the web."""
+
+    def web(answer):
+        client = httpx.Client(transport=httpx.MockTransport(answer))
+        monkeypatch.setattr(pictures.httpx, "stream", client.stream)
+
+    return web
+
+
+def folder_of(tmp_path, **files):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name.replace("_", ".")).write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["score", "rank"])
+def test_a_folder_is_all_its_pictures(command, service, tmp_path, name):
+    """In the order of their names; other files are left out."""
+    folder_of(tmp_path, b_png=png("blue"), a_png=png("red"), a_txt=b"a square", c_mp4=MP4)
+    status, out, _ = command(service, name, "folder", "p.png", "-p", "a square")
+    [sent] = service.sent
+
+    assert 0 == status
+    assert 4 == len(sent.get("items", sent.get("images")))
+    assert ["folder/a.png", "folder/b.png", "folder/c.mp4", "p.png"] == [
+        word for line in out.splitlines()[1:] for word in line.split() if word.endswith((".png", ".mp4"))
+    ]
+
+
+@pytest.mark.parametrize("name", ["score", "rank"])
+def test_a_url_is_downloaded_by_the_command(command, service, web, name):
+    """The service gets its bytes."""
+    web(lambda request: httpx.Response(200, content=png()))
+    status, out, _ = command(service, name, URL, "-p", "a square")
+
+    assert 0 == status
+    assert URL in out
+    assert URL not in str(service.sent)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (httpx.Response(404), f"{URL}: HTTP status 404"),
+        (httpx.Response(200), f"{URL}: the file is empty"),
+        (httpx.Response(200, content=bytes(11)), f"{URL}: has more than 10 bytes"),
+        (httpx.ConnectError("no route"), f"{URL}: no route"),
+    ],
+    ids=["status", "empty", "large", "unreachable"],
+)
+def test_a_url_without_a_picture_is_one_line(command, service, web, monkeypatch, answer, said):
+    """Status 2, and nothing is requested."""
+
+    def answered(request):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    web(answered)
+    monkeypatch.setattr(pictures, "MAX_BYTES", 10)
+    status, _, err = command(service, "score", URL, "-p", "a square")
+
+    assert (2, [], [f"scoregate: {said}"]) == (status, service.sent, err.splitlines())
+
+
+def test_a_folder_without_pictures_is_one_line(command, service, tmp_path):
+    """Status 2."""
+    folder_of(tmp_path, a_txt=b"a square")
+    status, _, err = command(service, "score", "folder", "-p", "a square")
+
+    assert (2, ["scoregate: folder: there is no picture in this folder"]) == (status, err.splitlines())
+
+
+def test_heic_without_its_package_names_it(command, service, tmp_path, monkeypatch):
+    """For a picture on the command line and for a row of a data set."""
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    folder_of(tmp_path, a_heic=HEIC, a_txt=b"a square")
+    status, _, err = command(service, "score", "folder/a.heic", "-p", "a square")
+
+    assert (2, []) == (status, service.sent)
+    assert "folder/a.heic: is HEIC: pip install pillow-heif" in err
+    status, _, err = command(service, "batch", "folder", "-o", "out.jsonl")
+
+    assert 1 == status
+    assert "cannot read row 1, a.heic: is HEIC: pip install pillow-heif" in err.splitlines()[0]
+
+
+def test_heic_is_sent_as_its_pixels(monkeypatch):
+    """Any other file is sent as it is."""
+    opened = SimpleNamespace(to_pillow=lambda: PIL.Image.new("RGB", (4, 4), "red"))
+    monkeypatch.setitem(sys.modules, "pillow_heif", SimpleNamespace(open_heif=lambda data: opened))
+
+    assert "bmp" == kind_of(heic.readable(HEIC))
+    assert png() == heic.readable(png())
+
+
+def test_broken_heic_is_an_error(monkeypatch):
+    """In one line, whatever its reader prints."""
+
+    def broken(data):
+        raise EOFError("the end\n")
+
+    monkeypatch.setitem(sys.modules, "pillow_heif", SimpleNamespace(open_heif=broken))
+    with pytest.raises(ValueError, match=r"^is HEIC that cannot be read: the end$"):
+        heic.readable(HEIC)
+
+
+def test_videos_of_a_folder_are_scored(command, service, tmp_path):
+    """As files, with their captions."""
+    folder_of(tmp_path, a_mp4=MP4, a_txt=b"a cat jumps")
+    status, _, _ = command(service, "batch", "folder", "-o", "out.jsonl")
+
+    assert 0 == status
+    assert ["a cat jumps"] == [item["prompt"] for item in service.sent[0]["items"]]
+
+
+def test_a_url_in_a_table_is_not_requested(command, service, written, tmp_path):
+    """A table of others could name any address; the error says what to do."""
+    status, _, err = command(
+        service, "batch", written([{"image": URL, "prompt": "a square"}]), "-o", "out.jsonl"
+    )
+    [line] = lines(tmp_path / "out.jsonl")
+
+    assert 1 == status
+    assert "column image is a URL: download it" in line["errors"]["vqascore"]["detail"]
+    assert "column image is a URL: download it" in err
+
+
+def test_the_first_rows_that_cannot_be_read_are_named(command, service, written):
+    """Five of them, and how many more there are."""
+    rows = [{"image": f"{n}.png", "prompt": "a square"} for n in range(7)]
+    _, _, err = command(service, "batch", written(rows), "-o", "out.jsonl", "-m", "vqascore")
+    said = err.splitlines()
+
+    assert [f"cannot read row {n + 1}, {n}.png: no such file" for n in range(5)] == said[:5]
+    assert said[5].startswith("and 2 more rows")
+
+
+def test_a_key_that_is_missing_is_named(command):
+    """With the variable for it."""
+    status, _, err = command(lambda request: problem(401, "unauthorized"), "score", "p.png", "-p", "a square")
+
+    assert 2 == status
+    assert ["scoregate: unauthorized: it is unauthorized; set SCOREGATE_API_KEY, or --api-key"] == (
+        err.splitlines()
+    )
