@@ -24,12 +24,13 @@ from scoregate.answers import (
 from scoregate.connection import Connection, api_key_of, base_url_of
 from scoregate.items import Files, Item
 from scoregate.many import Many
+from scoregate.models import Models
 from scoregate.multipart import form
 from scoregate.requests import ScoreParams, given, names_of
 from scoregate.results import QuestionSet, Ranking, Report, Result, Score
 
 
-class AsyncClient:
+class AsyncClient(Models):
     """
     Asynchronous version of `scoregate.Client`, with the same methods.
 
@@ -255,60 +256,6 @@ class AsyncClient:
         """Return a stored question set.  Raises `UnknownQuestionSet`."""
         raw = await self._get(f"/questions/{quote(id, safe='')}")
         return understood(lambda: question_set_of(raw))
-
-    async def models(self) -> dict[str, Any]:
-        """Return the JSON of `GET /models`: models, metrics and limits."""
-        return await self._get("/models")
-
-    async def load_model(self, name: str) -> dict[str, Any]:
-        """
-        Bring a model back that was offloaded or unloaded; needs a key with the right `models`.
-
-        Returns:
-            Name, state, and the bytes on its devices before and after.
-
-        Raises:
-            Forbidden, NotFound, Conflict: see the service's errors.
-            ModelFault: it gives other numbers than before, and does not serve.
-        """
-        return await self._change_model(name, "load")
-
-    async def offload_model(self, name: str) -> dict[str, Any]:
-        """Move the weights of a model to the host's memory; as `load_model`."""
-        return await self._change_model(name, "offload")
-
-    async def unload_model(self, name: str) -> dict[str, Any]:
-        """Drop the weights of a model; as `load_model`."""
-        return await self._change_model(name, "unload")
-
-    async def swap_model(self, name: str, revision: str) -> dict[str, Any]:
-        """Load another revision of a model, check it, and put it in its place; as `load_model`."""
-        return await self._change_model(name, "swap", {"revision": revision})
-
-    async def _change_model(
-        self, name: str, action: str, body: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        path = f"/models/{quote(name, safe='')}/{action}"
-        content = json.dumps(body).encode() if body else None
-        raw = await self._connection.call("POST", path, self.timeout_s, content)
-        return understood(lambda: dict(raw))
-
-    async def version(self) -> str:
-        """Return the service's version, from its OpenAPI document."""
-        raw = await self._get("/openapi.json")
-        return understood(lambda: str(raw["info"]["version"]))
-
-    async def health(self) -> dict[str, Any]:
-        """Return the JSON of `GET /health`: the metrics that are ready, and why others are not."""
-        return await self._get("/health")
-
-    async def ready(self) -> tuple[bool, dict[str, Any]]:
-        """Return whether every required model serves, and the JSON of `GET /readyz`; without retries."""
-        return await self._connection.probe("/readyz", self.timeout_s)
-
-    async def _get(self, path: str) -> dict[str, Any]:
-        raw = await self._connection.call("GET", path, self.timeout_s)
-        return understood(lambda: dict(raw))
 
     async def _report(
         self, items: Sequence[Item], params: ScoreParams, timeout_s: float | None = None
