@@ -88,7 +88,7 @@ def looking(text: str) -> Work:
     """To open a picture from what should be base64."""
 
     def look() -> None:
-        image = opened(Base64(text), Images(), Image, "as_stored")
+        image = opened(Base64(text), Images(), Image, "as_stored", ())
         if not isinstance(image, Image):
             raise image
         try:
