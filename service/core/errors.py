@@ -1,49 +1,8 @@
 """
-Everything that can go wrong, as one tree.  Each class carries its HTTP status and a stable code.
+Everything that can go wrong, as one tree of classes.  Each carries its HTTP status and a stable code.
 
-    ScoregateError                      500 internal
-    + Malformed                         400 malformed
-    + Unauthorized                      401 unauthorized
-    + Forbidden                         403 forbidden
-    + NotFound                          404 not_found
-    | + UnknownQuestionSet              404 unknown_question_set
-    + MethodNotAllowed                  405 method_not_allowed
-    + RequestTimeout                    408 request_timeout
-    + Conflict                          409 conflict            (a change of a model)
-    + TooLarge                          413 too_large
-    | + LargerThanQuota                 413 larger_than_quota
-    + UnsupportedMediaType              415 unsupported_media_type
-    + Invalid                           422 invalid
-    | + UnknownMetric                   422 unknown_metric
-    | + ImageFailed                     422 image_failed        (of /rank, which names the image)
-    | + BadImage                        422 bad_image           (an item's error, in a 200)
-    |   + NotBase64                     422 not_base64
-    |   + ImageUndecodable              422 image_undecodable
-    |   + ImageTooLarge                 422 image_too_large
-    |   + NoFrames                      422 no_frames
-    |   + UrlNotAllowed                 422 url_not_allowed
-    |   + UrlFailed                     422 url_failed
-    | + NoQuestions                     422 no_questions        (a metric's error, in a 200)
-    | + NoText                          422 no_text             (a metric's error, in a 200)
-    | + NoTask                          422 no_task             (a metric's error, in a 200)
-    | + UnknownClass                    422 unknown_class       (a metric's error, in a 200)
-    | + NoMasks                         422 no_masks            (a metric's error, in a 200)
-    | + MissingPicture                  422 missing_picture     (a metric's error, in a 200)
-    | + CallRefused                     422 call_refused        (a metric's error, in a 200)
-    + LaneFull                          429 lane_full           Retry-After (interactive)
-    + QuotaExceeded                     429 quota_exceeded      Retry-After
-    + MemoryFull                        429 memory_full         Retry-After
-    + ModelFault                        500 model_fault
-    + UpstreamFailed                    502 upstream_failed     (a metric's error, in a 200)
-    + QuestionLLMFailed                 502 question_llm_failed
-    + Overloaded                        503 overloaded          Retry-After (bulk)
-    + NotReady                          503 not_ready           Retry-After
-    | + Draining                        503 draining            Retry-After
-    | + Replaced                        503 model_replaced      (retried on the new model)
-    + DeadlineExceeded                  504 deadline_exceeded
-
-Raise the most specific class.  An error of one item or metric never fails the others: the engine puts
-it into the response; only an error of the whole request becomes the status.
+Raise the most specific class.  Only an error of a whole request becomes the response's status; the
+error of an item or metric stands in a response with status 200.  `docs/errors.md` says what a caller does.
 """
 
 from collections.abc import Sequence
@@ -281,9 +240,7 @@ class NotReady(ScoregateError):
 
 
 class Replaced(NotReady):
-    """
-    The model was replaced before it processed the call.  The service retries, so no caller receives this.
-    """
+    """The model was replaced before this call.  The service retries, so no caller receives this."""
 
     code, title = "model_replaced", "Model replaced"
     detail = "the model was replaced by another one meanwhile"
@@ -296,8 +253,7 @@ class Draining(NotReady):
     detail = "the service is shutting down"
 
 
-# The request is valid and may be accepted later.
-REFUSALS = (LaneFull, MemoryFull, Overloaded, NotReady)
+REFUSALS = (LaneFull, MemoryFull, Overloaded, NotReady)  # of valid requests, which may be accepted later
 
 
 class DeadlineExceeded(ScoregateError):
