@@ -115,7 +115,9 @@ def test_a_picture_has_the_size_and_the_pixels_that_pillow_gives_the_whole_file(
     header = read_header(encoded)
 
     assert (expected.size, reference.format) == ((header.width, header.height), header.format)
-    assert expected.tobytes() == decode(encoded).tobytes()
+    decoded = decode(encoded)
+    assert expected.tobytes() == decoded.tobytes()
+    assert type(decoded) is PIL.Image.Image, "no file stays open"
 
 
 @pytest.mark.parametrize("format", [name for name in FORMATS if name != MP4.name])
