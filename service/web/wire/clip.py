@@ -16,7 +16,7 @@ class Clipped(Strict):
     """`start` and `end` are seconds in videos and animations, and `fps` frames taken from each second."""
 
     start: Seconds | None = None
-    end: Seconds | None = None
+    end: Annotated[Seconds, Field(gt=0)] | None = None
     fps: Rate | None = None
 
     @field_validator("end")

@@ -17,6 +17,7 @@ from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio
 
+GECKO = "all questions, also those that the prompt does not entail"
 TEXT = "text as the VQA model sees it"
 OF_THE_VQA = (
     "vqascore",
@@ -52,7 +53,7 @@ async def test_models_metrics_and_limits_are_told(serve):
     assert (["vqa"], ["questions"]) == (metrics["dsg"]["roles"], metrics["dsg"]["may_use"])
     assert ["vqa", "questions"] == metrics["dsg"]["models"]
     only = {name: metric["only"] for name, metric in metrics.items() if "only" in metric}
-    assert {"gecko": "all questions, also those that the prompt does not entail", "skills": TEXT} == only
+    assert {"gecko": GECKO, "skills": TEXT, "tifa": 'answers "choices", and not "free_form"'} == only
 
 
 async def test_every_limit_of_a_request_is_told_and_holds(serve):

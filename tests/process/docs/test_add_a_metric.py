@@ -115,11 +115,10 @@ def test_the_table_of_fields_is_the_declaration():
     """Every field of `Metric`, with its default, and no other."""
     shown = {MISSING: "required", None: "not set", "": '`""`', "higher is better": '`"higher is better"`'}
     expected = {
-        field.name: shown[field.default]
-        if field.default in shown
-        else f"`{getattr(field.default, '__name__', field.default)}`"
+        field.name: shown[default] if default in shown else f"`{getattr(default, '__name__', default)}`"
         for field in fields(Metric)
         if field.name != "_"
+        for default in [field.default if field.default_factory is MISSING else field.default_factory]
     }
     [_, *table] = rows(section(PAGE, "## The declaration"))
     documented = {cells[0].strip("`"): cells[1] for cells in table}

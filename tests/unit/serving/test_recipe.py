@@ -22,7 +22,7 @@ DETECTOR = {"family": "owlv2", "checkpoint": "demo:detector", "role": "detector"
 
 PLACES = {"replicas", "num_gpus", "num_cpus", "autoscaling"}
 NAMES = {"id", "revision", "required"}  # the model's own id and revision are part of it
-ELSEWHERE = {"base_url", "api_key_env", "timeout_s", "max_in_flight"}
+ELSEWHERE = {"base_url", "api_key_env", "timeout_s", "max_in_flight", "server_memory_gb"}
 COSTS = {"device", "devices", "batch", "features_mb", "threads", "fixed_ms", "per_call_ms"}
 
 
