@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve dist quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
+.PHONY: help demo serve dist docs quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
@@ -67,6 +67,9 @@ demo: $(VENV)/server ## Score the sample pictures, print a table, write build/de
 
 serve: $(VENV)/server ## Serve the demo models, or CONFIG=NAME or a file, on 127.0.0.1:8000
 	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)")
+
+docs: $(VENV)/dev ## Build the pages as a site with search, in build/site
+	$(BIN)/python -m tests.process.docs.site
 
 quick: $(VENV)/dev ## Pure tests and the app in process: they start nothing and load no checkpoint
 	$(BIN)/pytest tests/unit tests/app $(PARALLEL)

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from tests.support.paths import ROOT
 
 DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("helm/*.md")])
 
+LINK = re.compile(r"\]\(((?![^)]*://)[^)]+)\)")  # of a page to another file or heading
 FENCE = re.compile(r"^```(\S+)[ ]?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

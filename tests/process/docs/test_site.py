@@ -1,0 +1,65 @@
+"""`make docs`: strict about links, and complete without any other host."""
+
+import json
+import re
+from urllib.parse import unquote
+
+import pytest
+
+from tests.process.docs.site import build, collect
+from tests.support.pages import PAGES, ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site's folder."""
+    folder = tmp_path_factory.mktemp("docs")
+    collect(folder)
+    done = build(folder)
+    assert not done.returncode, done.stdout
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def html(site):
+    """The text of each page of the site, by its path."""
+    return {path: path.read_text("utf-8") for path in site.rglob("*.html")}
+
+
+def test_every_page_is_in_the_site_and_in_its_search(site):
+    """At its path in the repository. README.md of a folder is the folder's index.html."""
+    entries = json.loads((site / "search.json").read_text("utf-8"))["items"]
+    found = {entry["location"].partition("#")[0] for entry in entries}
+    names = [re.sub(r"README\.md$", "index.md", str(path.relative_to(ROOT))) for path in PAGES]
+
+    assert {name.removesuffix(".md") + ".html" for name in names} <= found
+
+
+def test_no_page_loads_anything_from_another_host(html):
+    """No fonts, scripts, styles or pictures; and no diagrams, whose script the theme would load."""
+    loads = re.compile(r"""<(?!a\b)[^>]*?(?:src|href)=["']?(?:https?:)?//|@import|class="mermaid""")
+
+    assert {} == {path: found[0] for path, text in html.items() if (found := loads.search(text))}
+
+
+def test_every_link_of_the_site_leads_to_a_file(html):
+    """Including those to files that are no pages."""
+    targets = {
+        (path, target)
+        for path, text in html.items()
+        if path.name != "404.html"
+        for target in re.findall(r'(?:href|src)="([^":#?]+)[^":]*"', text)
+    }
+
+    assert [] == [str(target) for target in targets if not (target[0].parent / unquote(target[1])).exists()]
+
+
+def test_a_link_without_a_target_fails_the_build(tmp_path):
+    """With the page's name in the message."""
+    collect(tmp_path)
+    with (tmp_path / "pages/docs/concepts.md").open("a", encoding="utf-8") as page:
+        page.write("\nSee [nothing](api.md#no-such-heading).\n")
+    done = build(tmp_path)
+
+    assert done.returncode
+    assert "docs/concepts.md" in done.stdout
