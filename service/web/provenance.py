@@ -10,7 +10,7 @@ from service.core.fields import Orient
 from service.metrics.common.contract import MetricOptions, Score
 from service.observability.build import commit, libraries
 from service.scoring.report import Report
-from service.web.wire.responses import Preprocessing, Provenance, ServiceBuild, UsedModel
+from service.web.wire.provenance import Preprocessing, Provenance, ServiceBuild, UsedModel
 
 
 def provenance_of(report: Report, options: Mapping[str, MetricOptions], orient: Orient) -> Provenance:

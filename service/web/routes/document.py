@@ -13,8 +13,9 @@ from service.web.openapi import KEYS, REFERENCE, components
 from service.web.routes.lifecycle import SwapRequest
 from service.web.routes.shadow import ShadowRequest
 from service.web.routing import json_response
+from service.web.wire.details import details_by_metric
 from service.web.wire.requests import Requests
-from service.web.wire.responses import Problem, ScoreAnswer, details_by_metric
+from service.web.wire.responses import Problem, ScoreAnswer
 from service.wiring.bootstrap import Service
 
 router = APIRouter(include_in_schema=False)

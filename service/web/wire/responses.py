@@ -1,17 +1,13 @@
 """Wire types of responses: routes return them, and they document the API."""
 
 from collections.abc import Mapping
-from types import new_class
-from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import BaseModel, Field, create_model
-from typing_extensions import TypedDict, is_typeddict
+from pydantic import Field
+from typing_extensions import TypedDict
 
-from service.core.fields import Orient
-from service.metrics.common.contract import Metric
 from service.observability.notes import Code
-
-D = TypeVar("D")
+from service.web.wire.provenance import Preprocessing, Provenance, ServiceBuild
 
 
 class ErrorEntry(TypedDict):
@@ -60,46 +56,6 @@ class Warnings(TypedDict, total=False):
     warning_codes: list[WarningCode]
 
 
-class ServiceBuild(TypedDict):
-    """The service's version, and the commit of its code if known."""
-
-    version: str
-    commit: NotRequired[str]
-
-
-class UsedModel(TypedDict):
-    """A model of a request; `hardware` is the name of its GPU."""
-
-    recipe: str
-    dtype: str
-    device: str
-    hardware: NotRequired[str]
-
-
-class Preprocessing(TypedDict):
-    """How pictures become pixels: the version of our own arithmetic, and the orientation by default."""
-
-    arithmetic: int
-    orient: Orient
-
-
-class Provenance(TypedDict):
-    """
-    What the scores of a response were computed with.
-
-    Attributes:
-        models: by configured name, as `models` of the response.
-        options: of each metric, defaults included.
-        libraries: versions of Python and of libraries.
-    """
-
-    service: ServiceBuild
-    models: dict[str, UsedModel]
-    options: dict[str, dict[str, Any]]
-    preprocessing: Preprocessing
-    libraries: Mapping[str, str]
-
-
 class ScoreAnswer(Warnings):
     """Response of `POST /score`; `warnings` and `warning_codes` have the same length and order."""
 
@@ -143,59 +99,6 @@ class RankAnswer(Warnings):
     ranking: list[PlaceEntry]
     models: Mapping[str, str]
     timings_ms: dict[str, float]
-
-
-class OfFrame(TypedDict):
-    """The score of one frame; of a video also its number, and the second at which it appears."""
-
-    score: float
-    frame: NotRequired[int]
-    time_s: NotRequired[float]
-
-
-class Frames(BaseModel, Generic[D]):
-    """Details of an item with several images: one entry for each."""
-
-    frames: list[D]
-    frames_used: int
-    frames_given: int
-
-
-class Grid(BaseModel, Generic[D]):
-    """
-    Details of a grid: those of its score, and what is in it.
-
-    Attributes:
-        side: cells in each row and in each column.
-    """
-
-    grid: D
-    side: int
-    frames_used: int
-    frames_given: int
-
-
-def details_by_metric(metrics: Mapping[str, Metric]) -> type[BaseModel]:
-    """Build the type of `details` in a result, as *metrics* declare them."""
-    fields: dict[str, Any] = {name: (details_of(metric) | None, None) for name, metric in metrics.items()}
-    return create_model("Details", __doc__="Details by metric.", **fields)
-
-
-def details_of(metric: Metric) -> Any:
-    """Return the type of one metric's details, for a single image or several."""
-    details: Any = metric.details
-    of_one: Any = of_frame(details)
-    return details | Frames[of_one] | Grid[details]
-
-
-def of_frame(details: Any) -> Any:
-    """Return the type of a metric's details for one of several frames, with the score of the frame."""
-    if not is_typeddict(details):
-        return details
-    described = {"__doc__": f"{details.__doc__} Of one frame."}
-    return new_class(
-        f"{details.__name__}OfFrame", (details, OfFrame), {}, lambda body: body.update(described)
-    )
 
 
 class QuestionEntry(TypedDict):
