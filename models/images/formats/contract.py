@@ -131,9 +131,13 @@ def few_enough(name: str, frames: int) -> None:
 
 
 def times_of(durations: Iterable[float]) -> list[float]:
-    """Return when each frame of an animation appears and when the last one ends, as browsers show it."""
+    """
+    Return when each frame of an animation appears and when the last one ends, as browsers show it.
+
+    Sums are rounded to the milliseconds of the formats: 0.1 + 0.2 is 0.3, as a request has it.
+    """
     shown = (seconds if seconds >= SHORTEST_S else INSTEAD_S for seconds in durations)
-    return [*accumulate(shown, initial=0.0)]
+    return [round(time, 3) for time in accumulate(shown, initial=0.0)]
 
 
 def joined(encoded: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:
