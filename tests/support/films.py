@@ -58,13 +58,14 @@ def box(kind: bytes, *contents: bytes) -> bytes:
     return struct.pack(">I4s", 8 + len(content), kind) + content
 
 
-def declared_mp4(width: int, height: int, frames: int, fps: int = 24) -> bytes:
-    """An MP4 that says how large it is and how many frames it has, and holds none."""
+def declared_mp4(width: int, height: int, frames: int, fps: int = 24, last: int | None = None) -> bytes:
+    """An MP4 that says how large it is and how many frames it has, and holds none; *last* lasts so long."""
+    runs = [(frames, 1)] if last is None else [(frames - 1, 1)] * (frames > 1) + [(1, last)]
     entry = box(b"avc1", bytes(24), struct.pack(">HH", width, height), bytes(50))
     tables = box(
         b"stbl",
         box(b"stsd", struct.pack(">II", 0, 1), entry),
-        box(b"stts", struct.pack(">IIII", 0, 1, frames, 1)),
+        box(b"stts", struct.pack(">II", 0, len(runs)), *(struct.pack(">II", *run) for run in runs)),
         box(b"stsz", struct.pack(">III", 0, 0, frames)),
     )
     handler = box(b"hdlr", bytes(8), b"vide", bytes(12))

@@ -62,7 +62,8 @@ def times(encoded: bytes, media: Range, frames: int) -> Sequence[float]:
     shown = ends - durations
     if later := first(encoded, media, *TABLES[1:], b"ctts"):  # frames are decoded in another order
         shown = np.sort(shown + runs(encoded, later, frames))
-    units = np.append(shown, shown[-1] + durations[-1]) - shown[0]
+    last = max(1, durations[-1])  # some writers leave it at 0, and no frame without a duration is taken
+    units = np.append(shown, shown[-1] + last) - shown[0]
     seconds: list[float] = (units / scale).tolist()
     return seconds
 

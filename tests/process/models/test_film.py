@@ -138,6 +138,8 @@ TIMES = {
     "GIF of ten frames a second": (film("GIF", COLOURS, duration=100), [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
     "WEBP": (film("WEBP", duration=[200, 50, 300]), [0, 0.2, 0.25, 0.55]),
     "MP4": (declared_mp4(16, 16, 3, fps=8), [0, 0.125, 0.25, 0.375]),
+    "MP4 whose last frame has no duration": (declared_mp4(16, 16, 3, fps=8, last=0), [0, 0.125, 0.25, 0.375]),
+    "MP4 of one frame without a duration": (declared_mp4(16, 16, 1, fps=8, last=0), [0, 0.125]),
 }
 
 
