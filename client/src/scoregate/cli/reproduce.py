@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
             if known := again.known.get(now["row"]):
                 outcome.compare(known, now, arguments.tolerance)
     changes = list(changed(content, manifest.used(served, plan.models), given.dataset))
-    lost = len(then) - len(again.known)
+    lost = len(then.keys() - set(map(key, again.known.values())))
     (print_json if arguments.json else print_text)(outcome, changes, lost)
     if not any(each.compared for each in outcome.metrics.values()):
         raise NoResult("nothing was compared: the results have no score of a row of the data set")

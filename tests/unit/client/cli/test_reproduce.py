@@ -136,6 +136,17 @@ def test_a_row_that_is_gone_is_status_1(batch, reproduce, tmp_path):
     assert ["dataset"] == list(found["provenance"])
 
 
+def test_a_row_that_is_there_twice_is_reproduced_twice(batch, reproduce, tmp_path):
+    """Both rows have one key, and neither is lost."""
+    table = tmp_path / "rows.jsonl"
+    table.write_text(table.read_text("utf-8").splitlines(keepends=True)[0] * 2, "utf-8")
+    batch()
+    status, found = reproduce()
+
+    assert (0, 0) == (status, found["lost"])
+    assert 2 == found["metrics"]["vqascore"]["compared"]
+
+
 def test_question_sets_are_those_of_then(batch, reproduce, service):
     """A part of a composite cannot be pinned."""
     service.entry = {"question_sets": {"dsg": "sha256:1", "mix.dsg": "sha256:2"}}
