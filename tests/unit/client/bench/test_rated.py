@@ -55,6 +55,22 @@ def test_seetrue_has_the_area_of_each_source(bench, written):
     assert [{"source": "s", "rows": 2}, {"source": "t", "rows": 2}] == found["sources"]
 
 
+def test_results_of_several_runs_are_joined(bench, written):
+    """Their question sets, options and warnings differ, which are no data of the benchmark."""
+    rows = [{"image": name, "text": "x", "label": label, "source": "s"} for name, label in (("a", 1), ("b", 0))]
+    lines = [
+        {"image": name, "prompt": "x", "scores": {metric: score}, "errors": {}}
+        | {"question_sets": {metric: name}, "own_options": {metric: {"question_set": name}}}
+        | {"warnings": [{"text": metric}]}
+        for metric in ("dsg", "tifa")
+        for name, score in (("a", 0.9), ("b", 0.1))
+    ]
+    runs = [written(of_run, f"{name}.jsonl") for name, of_run in (("dsg", lines[:2]), ("tifa", lines[2:]))]
+    found = bench("seetrue", written(rows, "SeeTRUE.csv"), "--scores", runs[0], "--scores", runs[1])
+
+    assert {"dsg": 1, "tifa": 1} == {row["metric"]: row["all"] for row in found["metrics"]}
+
+
 def test_a_source_with_one_label_is_named(refused, written):
     """Its area is undefined, and no other figure takes its place."""
     rows = [{"label": 1, "source": "s", "m": 1}, {"label": 1, "source": "s", "m": 2}]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scoregate.cli.lines import FIELDS, LISTS, OBJECTS
 from scoregate.cli.records import Record, kind, opened
 
 if TYPE_CHECKING:
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 
 Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 
-# Of a line of `scoregate batch` and no metric.
-OF_LINES = {"row", "image", "prompt", "sha256", "errors", "models", "options", "details", "warnings"}
+OF_LINES = {*FIELDS, *OBJECTS, *LISTS}  # of a line of `scoregate batch`, and no metric
 
 
 def add_data(parser: argparse.ArgumentParser, what: str) -> None:
@@ -138,7 +138,7 @@ def merged(data: Record, scores: Record, key: Collection[str] = ()) -> Record:
     from scoregate.evaluation.tables import listed, text
 
     a, b = data.values, scores.values
-    for name in (a.keys() & b.keys()) - {*key} - OF_LINES - {"lower_is_better"}:
+    for name in (a.keys() & b.keys()) - {*key} - OF_LINES:
         if text(a[name]) != text(b[name]):
             raise BadInput(
                 f"row {data.number}, column {name}: {a[name]!r} in the data, {b[name]!r} in the scores"
