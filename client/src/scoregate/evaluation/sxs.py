@@ -6,7 +6,7 @@ is "unsure".
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ from scoregate.evaluation.arrays import Names, exact, floats
 from scoregate.evaluation.errors import BadColumn
 from scoregate.evaluation.ordering import ALPHA, signed_rank
 
-Majorities = Mapping[tuple[str, str, str], int]  # 1 if a is preferred, -1 if b, 0 if unsure; by item, a, b
+Place = tuple[str, str, str]  # item, a and b; the names of the generators are in order
+Majorities = Mapping[Place, int]  # 1 if a is preferred, -1 if b, 0 if unsure
 VOTES = {"a": 1.0, "1": 1.0, "b": -1.0, "-1": -1.0, "unsure": 0.0, "0": 0.0}
 
 
@@ -70,9 +71,9 @@ def voted(answer: str) -> float:
     return VOTES[text]
 
 
-def majorities(item: Names, a: Names, b: Names, vote: Any) -> Majorities:
+def in_order(item: Names, a: Names, b: Names, vote: Any) -> list[tuple[Place, int]]:
     """
-    Return the most frequent vote of each comparison, 0 if two are; the names of a and b are in order.
+    Return the comparison and the vote of each row, for the first generator by name.
 
     Args:
         vote: 1 for *a*, -1 for *b*, 0 for unsure; one row for each rater.
@@ -83,12 +84,21 @@ def majorities(item: Names, a: Names, b: Names, vote: Any) -> Majorities:
     votes = floats(vote, "vote")
     if not np.isin(votes, (-1, 0, 1)).all():
         raise BadColumn("vote", "a vote is -1, 0 or 1")
-    cast: dict[tuple[str, str, str], Counter[int]] = defaultdict(Counter)
+    found = []
     for name, left, right, each in zip(item, a, b, votes, strict=True):
         if left == right:
             raise BadColumn("b", f"{left} is compared with itself, for {name}")
         turned = left > right
-        cast[(name, right, left) if turned else (name, left, right)][int(-each if turned else each)] += 1
+        place = (name, right, left) if turned else (name, left, right)
+        found.append((place, int(-each if turned else each)))
+    return found
+
+
+def majorities(votes: Iterable[tuple[Place, int]]) -> Majorities:
+    """Return the most frequent vote of each comparison, 0 if two are."""
+    cast: dict[Place, Counter[int]] = defaultdict(Counter)
+    for place, vote in votes:
+        cast[place][vote] += 1
     return {place: most_frequent(counts) for place, counts in cast.items()}
 
 

@@ -57,7 +57,9 @@ def test_seetrue_has_the_area_of_each_source(bench, written):
 
 def test_results_of_several_runs_are_joined(bench, written):
     """Their question sets, options and warnings differ, which are no data of the benchmark."""
-    rows = [{"image": name, "text": "x", "label": label, "source": "s"} for name, label in (("a", 1), ("b", 0))]
+    rows = [
+        {"image": name, "text": "x", "label": label, "source": "s"} for name, label in (("a", 1), ("b", 0))
+    ]
     lines = [
         {"image": name, "prompt": "x", "scores": {metric: score}, "errors": {}}
         | {"question_sets": {metric: name}, "own_options": {metric: {"question_set": name}}}

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from scoregate.evaluation.sxs import choices, majorities, side_by_side
+from scoregate.evaluation.sxs import choices, in_order, majorities, side_by_side
 
 
 def votes(*items):
@@ -19,10 +19,8 @@ def votes(*items):
 
 
 def found(*items):
-    return majorities(
-        *([str(row[name]) for row in votes(*items)] for name in ["item", "a", "b"]),
-        [row["vote"] for row in votes(*items)],
-    )
+    names = ([str(row[name]) for row in votes(*items)] for name in ["item", "a", "b"])
+    return majorities(in_order(*names, [row["vote"] for row in votes(*items)]))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +34,7 @@ def test_the_most_frequent_vote_counts_and_a_tie_is_unsure(raters, majority):
 
 def test_the_order_of_two_generators_in_a_row_does_not_matter():
     """A vote for b in (a, b) is one for a in (b, a)."""
-    assert {("1", "x", "y"): 1} == majorities(["1", "1"], ["x", "y"], ["y", "x"], [1, -1])
+    assert [(("1", "x", "y"), 1)] * 2 == in_order(["1", "1"], ["x", "y"], ["y", "x"], [1, -1])
 
 
 def test_a_generator_is_better_if_it_is_preferred_more_often_than_the_other_and_than_unsure():
@@ -90,6 +88,19 @@ def test_the_command_compares_several_metrics_with_the_votes(written, evaluate):
     assert {"m": 1.0, "n": 0.0} == {row["metric"]: row["accuracy"] for row in result["accuracy"]}
     assert dict.fromkeys(["nominal", "ordinal", "interval"]) == result["alpha"]
     assert (2, 2, 4, 0) == tuple(result[name] for name in ("comparisons", "preferences", "votes", "unsure"))
+
+
+def test_the_order_of_two_generators_in_a_row_does_not_matter_for_the_raters_agreement(written, evaluate):
+    """Each rater may have seen them in another order."""
+    rows = votes("xx", "yy", "xy", "--")
+    turned = [row | {"a": "y", "b": "x", "vote": -row["vote"]} if row["rater"] else row for row in rows]
+    found = [
+        evaluate("sxs", "--votes", written(each, f"{name}.csv"), "--rater", "rater")["alpha"]
+        for name, each in (("rows", rows), ("turned", turned))
+    ]
+
+    assert found[0] == found[1]
+    assert 0 < found[0]["nominal"] < 1
 
 
 def answer(template, model, unit, rater, text):

@@ -32,24 +32,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the relation of each two generators, and the accuracy of each metric."""
     from scoregate.evaluation.alpha import levels
-    from scoregate.evaluation.sxs import choices, majorities, side_by_side, voted
+    from scoregate.evaluation.sxs import choices, in_order, majorities, side_by_side, voted
 
     names = (arguments.item, arguments.a, arguments.b, arguments.rater)
     texts = [table.texts(name) for name in (arguments.vote, *names) if name]
     answers, item, a, b, *rater = table.complete(*texts)
-    votes = table.parsed(arguments.vote, answers, voted)
-    found = majorities(item, a, b, votes)
+    votes = in_order(item, a, b, table.parsed(arguments.vote, answers, voted))
+    found = majorities(votes)
     pairs = side_by_side(found, arguments.alpha)
     content: dict[str, Any] = {
         "comparisons": len(found),
         "preferences": sum(map(bool, found.values())),
         "votes": len(votes),
-        "unsure": votes.count(0) / len(votes),
+        "unsure": sum(not vote for _, vote in votes) / len(votes),
         "pairs": [asdict(pair) for pair in pairs],
     }
     if rater:
-        units = ["\0".join(place) for place in zip(item, a, b, strict=True)]
-        content["alpha"] = levels(units, rater[0], votes)
+        units = ["\0".join(place) for place, _ in votes]
+        content["alpha"] = levels(units, rater[0], [vote for _, vote in votes])
     if arguments.judged:
         content["accuracy"] = [
             {"metric": metric, **asdict(choices(found, scores))}
