@@ -11,15 +11,28 @@ from models.core.reason import in_short
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read the JSON object in *path*.  Raises `CheckpointError` if it is missing or not an object."""
-    if not path.is_file():
-        raise CheckpointError(f"{path}: missing")
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as exc:
-        raise CheckpointError(f"{path}: {exc}") from exc
+    value = read_any(path)
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: not a JSON object")
     return value
+
+
+def read_objects(path: Path) -> list[dict[str, Any]]:
+    """Read the list of JSON objects in *path*.  Raises `CheckpointError` as `read_json`."""
+    value = read_any(path)
+    if not (isinstance(value, list) and all(isinstance(each, dict) for each in value)):
+        raise CheckpointError(f"{path}: not a list of JSON objects")
+    return value
+
+
+def read_any(path: Path) -> Any:
+    """Read the JSON in *path*.  Raises `CheckpointError`."""
+    if not path.is_file():
+        raise CheckpointError(f"{path}: missing")
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as exc:
+        raise CheckpointError(f"{path}: {exc}") from exc
 
 
 def check_model_type(path: Path, given: Mapping[str, Any], *implemented: str) -> str:

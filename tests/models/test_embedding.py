@@ -62,3 +62,18 @@ def test_another_pooling_is_refused(directory, modes, refused):
         return
     with pytest.raises(CheckpointError, match="only pooling_mode_mean_tokens"):
         loaded(directory)
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"), [("Normalize", False), ("Dense", True), ("mine.Whitening", True), (None, True)]
+)
+def test_another_module_is_refused(directory, kind, refused):
+    """What it adds to the mean would be missing; a list of something else is no list of modules."""
+    types = [f"sentence_transformers.models.{name}" for name in ("Transformer", "Pooling", kind)]
+    modules = [{"idx": n, "path": "", "type": name} for n, name in enumerate(types)] if kind else {"a": 1}
+    (directory / "modules.json").write_text(json.dumps(modules))
+    if not refused:
+        assert loaded(directory)
+        return
+    with pytest.raises(CheckpointError, match=r"modules\.json"):
+        loaded(directory)

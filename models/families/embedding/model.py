@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional as F
 from transformers import AutoModel
 
-from models.checkpoints.configuration import read_json
+from models.checkpoints.configuration import read_json, read_objects
 from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
@@ -26,7 +26,9 @@ from models.core.settings import LocalSettings
 from models.families.embedding import FAMILY, LENGTH
 from models.families.padding import padded, positions
 
-POOLING = "1_Pooling/config.json"  # of the package sentence-transformers
+# Of the package sentence-transformers.
+MODULES, POOLING = "modules.json", "1_Pooling/config.json"
+IMPLEMENTED = {"Transformer", "Pooling", "Normalize"}  # classes of modules
 MEAN = "pooling_mode_mean_tokens"
 
 
@@ -34,12 +36,13 @@ class SentenceTransformer:
     """A loaded model for sentences.  Args as in `ModelArguments`; raises `CheckpointError`."""
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
+        check_modules(directory / MODULES)
         check_pooling(directory / POOLING)
         self._tokenizer, longest = load_fast_tokenizer(directory)
         self._network = load_pretrained(AutoModel, directory, DTYPES[dtype]).to(device).eval()
         self._tokenizer.enable_truncation(min(LENGTH, longest, positions(self._network, LENGTH)))
         self._device, self._pad = device, self._network.config.pad_token_id or 0
-        files = (CONFIG, POOLING, TOKENIZER, TOKENIZER_CONFIG)
+        files = (CONFIG, MODULES, POOLING, TOKENIZER, TOKENIZER_CONFIG)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
 
     def prepare(self, call: TextCall) -> Prepared:
@@ -62,6 +65,15 @@ class SentenceTransformer:
 
     def example(self) -> TextCall:
         return TextCall("a red circle left of a blue square")
+
+
+def check_modules(path: Path) -> None:
+    """Raise `CheckpointError` if the checkpoint has a module besides network, pooling and normalisation."""
+    if not path.is_file():
+        return
+    kinds = {str(module.get("type")).rpartition(".")[2] for module in read_objects(path)}
+    if others := kinds - IMPLEMENTED:
+        raise CheckpointError(f"{path}: modules of the kind {', '.join(sorted(others))} are not implemented")
 
 
 def check_pooling(path: Path) -> None:
