@@ -7,20 +7,48 @@ from models.core.arithmetic import ARITHMETIC
 from models.core.contract import ModelInfo
 from service import __version__
 from service.core.fields import Orient
-from service.metrics.common.contract import MetricOptions, Score
+from service.metrics.common.composites import Composite
+from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.observability.build import commit, libraries
 from service.scoring.report import Report
-from service.web.wire.provenance import Preprocessing, Provenance, ServiceBuild, UsedModel
+from service.web.wire.provenance import PartEntry, Preprocessing, Provenance, ServiceBuild, UsedModel
 
 
-def provenance_of(report: Report, options: Mapping[str, MetricOptions], orient: Orient) -> Provenance:
-    """Return what the scores of a request were computed with; *options* are those of its metrics."""
-    return {
+def provenance_of(
+    report: Report, options: Mapping[str, MetricOptions], metrics: Mapping[str, Metric], orient: Orient
+) -> Provenance:
+    """
+    Return what the scores of a request were computed with.
+
+    Args:
+        options: of the metrics of the request.
+        metrics: declarations by name.
+    """
+    content: Provenance = {
         "service": build(),
         "models": {name: used(info) for name, info in report.infos.items()},
         "options": shown(options),
         "preprocessing": preprocessing(orient),
         "libraries": libraries(),
+    }
+    composites = {name: parts_of(metrics[name]) for name in options}
+    if found := {name: parts for name, parts in composites.items() if parts}:
+        content["composites"] = found
+    return content
+
+
+def parts_of(metric: Metric) -> dict[str, PartEntry]:
+    """Return the parts of a composite, with the options that differ from their defaults; else nothing."""
+    if not isinstance(metric, Composite):
+        return {}
+    return {
+        name: {
+            "weight": part.weight,
+            "subtract": part.subtract,
+            "divide_by": part.divide_by,
+            "options": part.options.model_dump(mode="json", exclude_defaults=True),
+        }
+        for name, part in metric.parts.items()
     }
 
 

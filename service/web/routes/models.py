@@ -7,13 +7,12 @@ from fastapi import APIRouter, Request, Response
 from service.core.fields import MAX_PROMPT
 from service.core.lanes import LANES
 from service.core.settings.sections import MAX_TIMEOUT_MS
-from service.metrics.common.composites import Composite
 from service.metrics.common.contract import MAX_FRAMES, MAX_REFERENCES, Metric
 from service.observability.build import libraries
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
 from service.serving.handle import Handle
 from service.web.openapi import documented
-from service.web.provenance import build, preprocessing
+from service.web.provenance import build, parts_of, preprocessing
 from service.web.routing import json_response, service_of
 from service.web.server.body import MAX_VALUES
 from service.web.wire.requests import MAX_RANKED
@@ -85,16 +84,8 @@ def described(metric: Metric, service: Service) -> MetricEntry:
     absent = [role for role in metric.may_use if service.runtime.handle(metric.name, role) is None]
     if only := [text for role, text in (metric.without or {}).items() if role in absent]:
         entry["only"] = "; ".join(only)
-    if isinstance(metric, Composite):
-        entry["parts"] = {
-            name: {
-                "weight": part.weight,
-                "subtract": part.subtract,
-                "divide_by": part.divide_by,
-                "options": part.options.model_dump(exclude_defaults=True),
-            }
-            for name, part in metric.parts.items()
-        }
+    if parts := parts_of(metric):
+        entry["parts"] = parts
     return entry
 
 

@@ -44,13 +44,14 @@ async def score(request: Request) -> Response:
     report.raise_if_failed()
     timings = context.timings_ms()
     shared = options_of(wanted.options, wanted.metrics)
+    orient = wanted.orient or service.settings.images.orient
     content: ScoreAnswer = {
         "request_id": context.request_id,
         "results": [result(index, item, shared, wanted.explain) for index, item in enumerate(report.items)],
         "partial": report.partial,
         **warnings_of(report),
         "models": report.models,
-        "provenance": provenance_of(report, shared, wanted.orient or service.settings.images.orient),
+        "provenance": provenance_of(report, shared, service.metrics, orient),
         "timings_ms": timings,
     }
     return json_response(content, headers=timing_header(timings))

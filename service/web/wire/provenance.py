@@ -31,6 +31,15 @@ class Preprocessing(TypedDict):
     orient: Orient
 
 
+class PartEntry(TypedDict):
+    """One part of a composite, with the options that differ from their defaults."""
+
+    weight: float
+    subtract: float
+    divide_by: float
+    options: dict[str, Any]
+
+
 class Provenance(TypedDict):
     """
     What the scores of a response were computed with.
@@ -38,11 +47,13 @@ class Provenance(TypedDict):
     Attributes:
         models: by configured name, as `models` of the response.
         options: of each metric, defaults included.
+        composites: the parts of each composite, as in `GET /models`; absent without one.
         libraries: versions of Python and of libraries.
     """
 
     service: ServiceBuild
     models: dict[str, UsedModel]
     options: dict[str, dict[str, Any]]
+    composites: NotRequired[dict[str, dict[str, PartEntry]]]
     preprocessing: Preprocessing
     libraries: Mapping[str, str]

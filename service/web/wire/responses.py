@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from service.observability.notes import Code
-from service.web.wire.provenance import Preprocessing, Provenance, ServiceBuild
+from service.web.wire.provenance import PartEntry, Preprocessing, Provenance, ServiceBuild
 
 
 class ErrorEntry(TypedDict):
@@ -156,15 +156,6 @@ class ModelEntry(TypedDict):
     ready: bool
     demo: bool
     devices: NotRequired[dict[str, str]]
-
-
-class PartEntry(TypedDict):
-    """One part of a composite, with the options that differ from their defaults."""
-
-    weight: float
-    subtract: float
-    divide_by: float
-    options: dict[str, Any]
 
 
 class MetricEntry(TypedDict):

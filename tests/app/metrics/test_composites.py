@@ -50,6 +50,20 @@ async def test_a_composite_is_the_sum_of_its_parts(serve):
 
 
 @pytest.mark.anyio
+async def test_the_provenance_of_a_composite_has_its_parts(serve):
+    """As in `GET /models`; other metrics have none."""
+    async with serve(metrics=PICKS, composites={"reward": REWARD}) as client:
+        listed = (await client.get("/models")).json()["metrics"]["reward"]["parts"]
+        found = [
+            (await scored(client, *metrics))["provenance"] for metrics in (["reward", "vqascore"], ["dsg"])
+        ]
+
+    assert {"reward": listed} == found[0]["composites"]
+    assert (0.4, {"scale": "logit"}) == (listed["pickscore"]["weight"], listed["pickscore"]["options"])
+    assert "composites" not in found[1]
+
+
+@pytest.mark.anyio
 async def test_a_part_asks_nothing_that_is_asked_beside_it(serve, fakes):
     """Each part's own models answer once, whether the request names the metric too or not."""
     async with serve(metrics=PICKS, composites={"reward": REWARD}) as client:
