@@ -14,6 +14,7 @@ from typing import Any
 import scoregate
 from scoregate.cli.arguments import VERSION
 from scoregate.cli.exits import UsageFault
+from scoregate.cli.lines import Plan
 from scoregate.cli.results import Results
 
 FORM = 1
@@ -44,7 +45,7 @@ class Manifest(AbstractContextManager["Manifest"]):
         self._runs = list(read(self._path)["runs"]) if self._path.exists() else []
         self._began = datetime.now(timezone.utc).isoformat(timespec="seconds")
         self._head = head_of(arguments, results)
-        self._used = used(served, results.plan.models)
+        self._used = used(served, results.plan)
         self.asked = self.cached = 0
 
     def answered(self, result: scoregate.Result) -> None:
@@ -100,15 +101,17 @@ def digest_of(file: Path) -> str:
     return digest.hexdigest()
 
 
-def used(served: Mapping[str, Any], models: Mapping[str, str]) -> dict[str, Any]:
-    """Return the provenance in an answer of `GET /models`, with those *models* by their labels."""
+def used(served: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """Return the provenance in an answer of `GET /models`: of the plan's models and composites."""
     facts = {name: served[name] for name in FACTS if name in served}
     known = {model["name"]: model for model in served["models"]}
     described = {
         name: {"model": label, **{fact: known[name][fact] for fact in OF_A_MODEL if known[name].get(fact)}}
-        for name, label in models.items()
+        for name, label in plan.models.items()
     }
-    return {**facts, "models": described}
+    entries = {name: served["metrics"][name] for name in plan.metrics}
+    composites = {name: entry["parts"] for name, entry in entries.items() if "parts" in entry}
+    return {**facts, "composites": composites, "models": described}
 
 
 def read(path: Path) -> dict[str, Any]:

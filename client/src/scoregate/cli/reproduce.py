@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         for now in results.lines():
             if known := again.known.get(now["row"]):
                 outcome.compare(known, now, arguments.tolerance)
-    changes = list(changed(content, manifest.used(served, plan.models), given.dataset))
+    changes = list(changed(content, manifest.used(served, plan), given.dataset))
     lost = len(then.keys() - set(map(key, again.known.values())))
     (print_json if arguments.json else print_text)(outcome, changes, lost)
     if not any(each.compared for each in outcome.metrics.values()):

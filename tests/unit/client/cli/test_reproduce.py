@@ -88,6 +88,15 @@ def test_equal_scores_are_status_0(batch, reproduce, service):
     assert {"libraries.torch": {"then": "2", "now": "3"}} == found["provenance"]
 
 
+def test_other_weights_of_a_composite_are_shown(batch, reproduce, service):
+    """They change its scores though all models stay."""
+    service.metrics["mix"] = metric() | {"parts": {"dsg": {"weight": 0.5, "options": {}}}}
+    batch("-m", "mix")
+    service.metrics["mix"]["parts"]["dsg"]["weight"] = 0.6
+
+    assert {"composites.mix.dsg.weight": {"then": "0.5", "now": "0.6"}} == reproduce()[1]["provenance"]
+
+
 @pytest.mark.parametrize(("arguments", "status"), [((), 1), (("--tolerance", "0.2"), 0)])
 def test_a_score_that_differs_is_status_1(batch, reproduce, service, arguments, status):
     """By more than the tolerance; the row, its metric and both scores are printed."""
