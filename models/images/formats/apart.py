@@ -28,10 +28,13 @@ def decode_apart(encoded: bytes, format: str, kept: Sequence[int] = ()) -> list[
         own.process = DecoderProcess()
     try:
         return [*own.process.decode(encoded, kept)]
-    except (OSError, EOFError):  # killed by the kernel
-        own.process = None
     except ImageError:
         pass
+    except (OSError, EOFError):  # killed by the kernel
+        own.process = None
+    except BaseException:  # with pixels left in the pipe, which must not become another picture's
+        own.process = None
+        raise
     raise ImageError(f"the {format} image is broken, or takes more memory or time than one of its size")
 
 

@@ -4,12 +4,15 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import PIL.Image
 import pytest
 
 from models.images.formats import apart
 from models.images.formats.contract import ImageError
 from models.images.formats.decode import decode
+from models.images.frame_stack import FrameStack
 from tests.support.bombs import flat, lying_avif
+from tests.support.films import film
 
 BOUNDED = "from models.images.formats.worker import bounded\nwith bounded({memory}, {seconds}):\n    {work}"
 
@@ -60,6 +63,21 @@ def test_a_process_that_was_ended_is_replaced():
 
     assert (8, 8) == decode(flat(8, 8, "AVIF")).size
     assert first is not apart.own.process
+
+
+def test_a_picture_whose_pixels_find_no_memory_leaves_nothing_in_the_pipe(monkeypatch):
+    """The next one has its own pixels, not the rest of this one's."""
+    red, blue = (film("GIF", colours) for colours in (("red", "lime"), ("blue", "white")))
+    with monkeypatch.context() as patched:
+        patched.setattr(PIL.Image, "frombytes", out_of_memory)
+        with pytest.raises(MemoryError):
+            FrameStack(red).frame(0).rgb.load()
+
+    assert (0, 0, 255) == FrameStack(blue).frame(0).rgb.getpixel((0, 0))
+
+
+def out_of_memory(*args):
+    raise MemoryError
 
 
 def test_a_process_that_ends_over_a_picture_refuses_it(monkeypatch):
