@@ -67,14 +67,26 @@ def load_tokenizer(directory: Path) -> Any:
         raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {in_short(exc)}") from exc
 
 
-def load_fast_tokenizer(directory: Path) -> tuple[Tokenizer, int]:
-    """Load a thread-safe tokenizer and its `model_max_length`.  Raises `CheckpointError`."""
+def load_fast_tokenizer(directory: Path, rows: int) -> tuple[Tokenizer, int]:
+    """
+    Load a thread-safe tokenizer and its `model_max_length`.
+
+    Raises:
+        CheckpointError: it cannot be loaded, or has more words than the embeddings have *rows*.
+    """
     loaded = load_tokenizer(directory)
     if not loaded.is_fast:
         raise CheckpointError(f"{directory}: needs a fast tokenizer")
     tokenizer = thread_safe(loaded)
+    check_words(directory, tokenizer.get_vocab_size(), rows)
     tokenizer.encode_special_tokens = True  # "[SEP]" in a prompt is text
     return tokenizer, loaded.model_max_length
+
+
+def check_words(place: Path, words: int, rows: int) -> None:
+    """Raise `CheckpointError` for more words than rows: a word without one would end a GPU's process."""
+    if words > rows:
+        raise CheckpointError(f"{place}: {words} words, and the embeddings have {rows} rows")
 
 
 def thread_safe(tokenizer: Any) -> Tokenizer:

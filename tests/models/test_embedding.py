@@ -77,3 +77,13 @@ def test_another_module_is_refused(directory, kind, refused):
         return
     with pytest.raises(CheckpointError, match=r"modules\.json"):
         loaded(directory)
+
+
+def test_a_word_without_a_row_of_the_embeddings_is_refused(directory):
+    """A text with it would have no embedding, and would end the process of a GPU."""
+    path = directory / "tokenizer.json"
+    written = json.loads(path.read_text())
+    written["model"]["vocab"] |= {f"word{number}": 100 + number for number in range(9)}
+    path.write_text(json.dumps(written))
+    with pytest.raises(CheckpointError, match="words, and the embeddings have 32 rows"):
+        loaded(directory)

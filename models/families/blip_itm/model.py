@@ -17,7 +17,7 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
 from models.checkpoints.weights import DTYPES
 from models.core.calls import RewardCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import ModelError, Prepared
 from models.core.known import grey
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
@@ -55,11 +55,9 @@ class BlipItm:
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         vision = self.network.config.vision_config
         self._patches = (vision.image_size // vision.patch_size) ** 2
-        self._tokenizer, _ = load_fast_tokenizer(directory)
+        rows = self.network.get_input_embeddings().num_embeddings
+        self._tokenizer, _ = load_fast_tokenizer(directory, rows)
         self._tokenizer.enable_truncation(LENGTH)
-        words, rows = self._tokenizer.get_vocab_size(), self.network.get_input_embeddings().num_embeddings
-        if words > rows:
-            raise CheckpointError(f"{directory}: {words} words, and the embeddings have {rows} rows")
         self._pixels = BlipPixels(directory, vision.image_size)
         files = (CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)

@@ -53,8 +53,9 @@ class Owlv2:
         network = load_pretrained(Owlv2ForObjectDetection, directory, DTYPES[dtype], MODEL_TYPE)
         self._network = network.to(device).eval()
         self._processor = load_processor(Owlv2ImageProcessor, directory / PREPROCESSOR)
-        self._tokenizer, _ = load_fast_tokenizer(directory)
-        length = network.config.text_config.max_position_embeddings
+        text = network.config.text_config
+        self._tokenizer, _ = load_fast_tokenizer(directory, text.vocab_size)
+        length = text.max_position_embeddings
         self._tokenizer.enable_truncation(length)
         self._tokenizer.enable_padding(length=length)
         self._device, self._dtype, self._max_overlap = device, DTYPES[dtype], max_overlap

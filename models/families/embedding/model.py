@@ -38,8 +38,9 @@ class SentenceTransformer:
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         check_modules(directory / MODULES)
         check_pooling(directory / POOLING)
-        self._tokenizer, longest = load_fast_tokenizer(directory)
         self._network = load_pretrained(AutoModel, directory, DTYPES[dtype]).to(device).eval()
+        rows = self._network.get_input_embeddings().num_embeddings
+        self._tokenizer, longest = load_fast_tokenizer(directory, rows)
         self._tokenizer.enable_truncation(min(LENGTH, longest, positions(self._network, LENGTH)))
         self._device, self._pad = device, self._network.config.pad_token_id or 0
         files = (CONFIG, MODULES, POOLING, TOKENIZER, TOKENIZER_CONFIG)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tokenizers import BertWordPieceTokenizer, Tokenizer
 
+from models.checkpoints.pretrained import check_words
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
 from models.families.imagereward.layout import VOCABULARY
@@ -36,10 +37,7 @@ def load_tokenizer(directory: Path, rows: int) -> Tokenizer:
         raise CheckpointError(f"{path}: cannot be loaded: {in_short(exc)}") from exc
     if (first, last) != ("[CLS]", "[SEP]"):
         raise CheckpointError(f"{path}: not BERT's: it puts texts between {first} and {last}")
-    if tokenizer.get_vocab_size() > rows:
-        raise CheckpointError(
-            f"{path}: {tokenizer.get_vocab_size()} words, and the embeddings have {rows} rows"
-        )
+    check_words(path, tokenizer.get_vocab_size(), rows)
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True  # "[SEP]" in a prompt is text
     tokenizer.enable_truncation(LENGTH)

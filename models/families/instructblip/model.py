@@ -17,10 +17,10 @@ import torch
 from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.pretrained import load_fast_tokenizer
+from models.checkpoints.pretrained import check_words, load_fast_tokenizer
 from models.checkpoints.weights import DTYPES
 from models.core.calls import LikelihoodCall
-from models.core.contract import QUESTION, CheckpointError, ModelError, Prepared
+from models.core.contract import QUESTION, ModelError, Prepared
 from models.core.known import grey
 from models.core.outcomes import CallResult
 from models.core.settings import LocalSettings
@@ -115,16 +115,9 @@ class InstructBlip:
 
 def instruction_tokenizer(directory: Path, config: Any) -> Any:
     """Load the Q-Former's tokenizer, which cuts questions.  Raises `CheckpointError`."""
-    tokenizer, _ = load_fast_tokenizer(directory)
-    check_words(directory, tokenizer.get_vocab_size(), config.vocab_size)
+    tokenizer, _ = load_fast_tokenizer(directory, config.vocab_size)
     tokenizer.enable_truncation(min(LENGTH, config.max_position_embeddings))
     return tokenizer
-
-
-def check_words(directory: Path, words: int, rows: int) -> None:
-    """Raise `CheckpointError` if a tokenizer has more words than the embeddings have rows."""
-    if words > rows:
-        raise CheckpointError(f"{directory}: {words} words, and the embeddings have {rows} rows")
 
 
 def load(settings: LocalSettings) -> InstructBlip:

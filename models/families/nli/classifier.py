@@ -22,9 +22,10 @@ class Classifier:
     """
 
     def __init__(self, directory: Path, dtype: torch.dtype, device: str) -> None:
-        self._tokenizer, longest = load_fast_tokenizer(directory)
         self._network = load_pretrained(AutoModelForSequenceClassification, directory, dtype)
         self._network.to(device).eval()
+        rows = self._network.get_input_embeddings().num_embeddings
+        self._tokenizer, longest = load_fast_tokenizer(directory, rows)
         self._label = entailment(directory / CONFIG, self._network.config.id2label)
         self._device, self._pad = device, self._network.config.pad_token_id or 0
         # Set once and read by all threads from then on.

@@ -21,9 +21,9 @@ class TrueNli:
     """A T5 of TRUE's kind.  Raises `CheckpointError`."""
 
     def __init__(self, directory: Path, dtype: torch.dtype, device: str) -> None:
-        self._tokenizer, _ = load_fast_tokenizer(directory)
         self._network = load_pretrained(T5ForConditionalGeneration, directory, dtype).to(device).eval()
         self._device, config = device, self._network.config
+        self._tokenizer, _ = load_fast_tokenizer(directory, config.vocab_size)
         self._pad, self._start, self._end = (
             config.pad_token_id,
             config.decoder_start_token_id,
