@@ -60,14 +60,7 @@ async def texts_read(image: Image, models: Models, texts: Mapping[int, list[str]
     for id, wanted in texts.items():
         others = every - {*wanted}
         seen = [word for word in read if word not in others]
-        tally = word_accuracy(wanted, seen)
-        found[id] = {
-            "wanted": wanted,
-            "read": seen,
-            "right": tally.right,
-            "wrong_gaps": tally.wrong_gaps,
-            "accuracy": tally.accuracy,
-        }
+        found[id] = text_read(wanted, seen, word_accuracy(wanted, seen))
     return found
 
 
@@ -83,15 +76,20 @@ async def texts_labelled(image: Image, models: Models, texts: Mapping[int, str])
         labels = await models.vqa.ask(image, [*about_words(text, words), *about_gaps(text, words)], "Yes")
         yes = [label.logit > 0 for label in labels]
         right = [word for word, rendered in zip(words, yes, strict=False) if rendered]
-        tally = WordAccuracy(len(right), sum(yes[len(words) :]), len(words))
-        found[id] = {
-            "wanted": words,
-            "read": right,
-            "right": tally.right,
-            "wrong_gaps": tally.wrong_gaps,
-            "accuracy": tally.accuracy,
-        }
+        wrong_gaps = sum(yes[len(words) :])
+        found[id] = text_read(words, right, WordAccuracy(len(right), wrong_gaps, len(words)))
     return found
+
+
+def text_read(wanted: list[str], read: list[str], found: WordAccuracy) -> TextRead:
+    """Return the details of a text."""
+    return {
+        "wanted": wanted,
+        "read": read,
+        "right": found.right,
+        "wrong_gaps": found.wrong_gaps,
+        "accuracy": found.accuracy,
+    }
 
 
 def about_words(text: str, words: Sequence[str]) -> list[str]:

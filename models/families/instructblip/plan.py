@@ -1,7 +1,6 @@
 """The plan of an InstructBLIP for `--check`."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from models.checkpoints.files import safetensors_files
 from models.checkpoints.plan import plan_model
@@ -16,12 +15,7 @@ from models.sizing.memory import full
 
 def plan(settings: LocalSettings) -> Plan:
     """Return the plan of an InstructBLIP.  Same errors as `plan_model`."""
-    return plan_model(settings, weight_files, load, full_batches)
-
-
-def weight_files(directory: Path) -> list[Path]:
-    """Return the files with the weights.  Raises `CheckpointError`."""
-    return safetensors_files(directory, *KINDS)
+    return plan_model(settings, lambda directory: safetensors_files(directory, *KINDS), load, full_batches)
 
 
 def full_batches(model: InstructBlip, batch: Batch) -> Iterator[list[Prepared]]:

@@ -1,7 +1,5 @@
 """The plan of a CLIP of transformers for `--check`."""
 
-from pathlib import Path
-
 from models.checkpoints.files import safetensors_files
 from models.checkpoints.plan import plan_model
 from models.core.family import Plan
@@ -13,9 +11,4 @@ from models.families.transformers_clip.model import load
 
 def plan(settings: LocalSettings) -> Plan:
     """Return the plan of a CLIP.  Same errors as `plan_model`."""
-    return plan_model(settings, weight_files, load, full_batches)
-
-
-def weight_files(directory: Path) -> list[Path]:
-    """Return the files with the weights.  Raises `CheckpointError`."""
-    return safetensors_files(directory, *KINDS)
+    return plan_model(settings, lambda directory: safetensors_files(directory, *KINDS), load, full_batches)

@@ -41,7 +41,7 @@ class Manifest(AbstractContextManager["Manifest"]):
     """
 
     def __init__(self, arguments: argparse.Namespace, results: Results, served: Mapping[str, Any]) -> None:
-        self._path, self._plan = beside(results.out), results.plan
+        self._path = beside(results.out)
         self._runs = list(read(self._path)["runs"]) if self._path.exists() else []
         self._began = datetime.now(timezone.utc).isoformat(timespec="seconds")
         self._head = head_of(arguments, results)
