@@ -89,8 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
     with connected(arguments, TIMEOUT_S) as client:
         served = client.models()
         plan, dataset = plan_of(arguments, served), with_question_sets(dataset, served)
-        with Results(arguments.out, plan) as results, Manifest(arguments, results, served) as run:
-            asked = score(client, dataset, results, arguments.concurrency, run.answered)
+        with Results(arguments.out, plan) as results:
+            with Manifest(arguments, results, served) as run:
+                asked = score(client, dataset, results, arguments.concurrency, run.answered)
             complete = tell(results, asked, arguments.out)
             if arguments.html:
                 sheet.write(arguments.html, dataset, results, arguments.html_pictures)

@@ -9,12 +9,13 @@ from scoregate.answers import is_number
 from scoregate.cli.datasets import Dataset
 from scoregate.cli.facts import Facts
 from scoregate.cli.results import Results
-from scoregate.cli.runs import Run
 from scoregate.cli.sheet import bytes_of
 from scoregate.cli.thumbnails import data_uri
 from scoregate.cli.warned import notices_of
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, Row, Scored
+
+Run = Mapping[str, Any]
 
 
 def columns_of(arguments: argparse.Namespace) -> Columns:
@@ -25,7 +26,7 @@ def columns_of(arguments: argparse.Namespace) -> Columns:
 def drawn(
     arguments: argparse.Namespace, dataset: Dataset, results: Results, facts: Facts, runs: Sequence[Run]
 ) -> str:
-    """Return the page."""
+    """Return the page; *runs* are those of the manifest."""
 
     def details_of(wanted: set[int]) -> Mapping[int, Details]:
         return {each["row"]: each.get("details", {}) for each in results.lines() if each["row"] in wanted}
@@ -43,8 +44,8 @@ def drawn(
         columns=columns_of(arguments),
         models=results.plan.models,
         options=results.plan.options,
-        lower=frozenset([*results.plan.lower, *(runs[-1].lower if runs else ())]),
-        version=runs[-1].version if runs else "",
+        lower=frozenset(results.plan.lower),
+        version=str(runs[-1].get("service", {}).get("version", "")) if runs else "",
         out_of_scale=facts.out_of_scale,
         cost=cost_of(runs, arguments.price_per_hour),
     )
@@ -81,11 +82,8 @@ def parts_of(details: Any, score: float | None) -> Mapping[str, float]:
 
 def cost_of(runs: Sequence[Run], price_per_hour: float | None) -> Cost:
     """Return the sum of the runs that sent requests."""
-    asking = [run for run in runs if run.asked]
-    return Cost(
-        len(asking),
-        sum(run.asked for run in asking),
-        sum(run.cached for run in asking),
-        sum(run.seconds for run in asking),
-        price_per_hour,
+    asking = [run for run in runs if run["requested"]]
+    requested, cached, seconds = (
+        sum(run[name] for run in asking) for name in ("requested", "cached", "seconds")
     )
+    return Cost(len(asking), requested, cached, seconds, price_per_hour)

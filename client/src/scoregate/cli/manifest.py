@@ -1,4 +1,4 @@
-"""The manifest of results: the command, the data set, and the provenance of each run's scores."""
+"""The manifest of results: the command, the data set, and each run with the provenance of its scores."""
 
 import argparse
 import json
@@ -8,10 +8,12 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Any
 
 import scoregate
+from scoregate.answers import is_number
 from scoregate.cli.arguments import VERSION
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Plan
@@ -42,8 +44,8 @@ class Manifest(AbstractContextManager["Manifest"]):
 
     def __init__(self, arguments: argparse.Namespace, results: Results, served: Mapping[str, Any]) -> None:
         self._path = beside(results.out)
-        self._runs = list(read(self._path)["runs"]) if self._path.exists() else []
-        self._began = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        self._runs = runs_of(results.out)
+        self._began, self._begun = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
         self._head = head_of(arguments, results)
         self._used = used(served, results.plan)
         self.asked = self.cached = 0
@@ -59,8 +61,8 @@ class Manifest(AbstractContextManager["Manifest"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.asked or not self._runs:
-            run = {"began": self._began, "requested": self.asked, "cached": self.cached, "client": VERSION}
-            self._runs.append({**run, **self._used})
+            run = {"began": self._began, "seconds": monotonic() - self._begun, "client": VERSION}
+            self._runs.append({**run, "requested": self.asked, "cached": self.cached, **self._used})
         written = self._path.with_name(f"{self._path.name}.new")
         content = json.dumps({**self._head, "runs": self._runs}, indent=2, ensure_ascii=False)
         written.write_text(f"{content}\n", "utf-8", errors="backslashreplace")
@@ -114,6 +116,12 @@ def used(served: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     return {**facts, "composites": composites, "models": described}
 
 
+def runs_of(results: Path) -> list[dict[str, Any]]:
+    """Return the runs that gave *results*; none without a manifest.  Raises `UsageFault` as `read`."""
+    path = beside(results)
+    return list(read(path)["runs"]) if path.exists() else []
+
+
 def read(path: Path) -> dict[str, Any]:
     """Return a manifest.  Raises `UsageFault` if the file is none."""
     try:
@@ -136,5 +144,15 @@ def is_manifest(content: Mapping[str, Any]) -> bool:
         and all(isinstance(metric, str) for metric in content["metrics"])
         and isinstance(content.get("options"), dict)
         and isinstance(runs, list)
-        and all(isinstance(run, dict) for run in runs)
+        and all(map(is_run, runs))
+    )
+
+
+def is_run(content: Any) -> bool:
+    """Return True if *content* is a run with the parts that the commands read."""
+    return (
+        isinstance(content, dict)
+        and all(type(content.get(name)) is int for name in ("requested", "cached"))
+        and is_number(content.get("seconds"))
+        and isinstance(content.get("service", {}), dict)
     )

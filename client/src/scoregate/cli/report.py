@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import scoregate
 from scoregate.cli import batch
 from scoregate.cli.arguments import add_metrics, connected, finite, whole
 from scoregate.cli.datasets import Dataset
@@ -15,10 +14,9 @@ from scoregate.cli.exits import NO_SCORE, OK, UsageFault
 from scoregate.cli.facts import facts
 from scoregate.cli.held import held
 from scoregate.cli.lines import ANY_MODELS
-from scoregate.cli.manifest import Manifest
+from scoregate.cli.manifest import Manifest, runs_of
 from scoregate.cli.planning import plan_of, with_question_sets
 from scoregate.cli.results import Results
-from scoregate.cli.runs import noted, runs
 from scoregate.cli.scoring import score
 from scoregate.cli.text import shown
 
@@ -91,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     known = facts(dataset, drawing.columns_of(arguments), arguments.scale)
     with (offline if arguments.offline else online)(arguments, dataset, file) as (results, asked):
         complete = batch.tell(results, asked, file)
-        page = drawing.drawn(arguments, dataset, results, known, runs(file))
+        page = drawing.drawn(arguments, dataset, results, known, runs_of(file))
         arguments.out.write_text(page, "utf-8", errors="backslashreplace")
     print(shown(arguments.out), file=sys.stderr)
     return OK if complete else NO_SCORE
@@ -104,16 +102,8 @@ def online(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Itera
         served = client.models()
         plan, dataset = plan_of(arguments, served), with_question_sets(dataset, served)
         with Results(file, plan) as results:
-            with (
-                Manifest(arguments, results, served) as made,
-                noted(file, version_of(client), served["metrics"]) as run,
-            ):
-
-                def answered(result: scoregate.Result) -> None:
-                    made.answered(result)
-                    run.answered(result)
-
-                asked = score(client, dataset, results, arguments.concurrency, answered)
+            with Manifest(arguments, results, served) as run:
+                asked = score(client, dataset, results, arguments.concurrency, run.answered)
             yield results, asked
 
 
@@ -122,11 +112,3 @@ def offline(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Iter
     """Yield the results in *file* as they are."""
     with held(dataset, file, arguments.metrics, any_models=arguments.any_models) as results:
         yield results, 0
-
-
-def version_of(client: scoregate.Client) -> str:
-    """Return the service's version; empty if unknown, as behind a gateway."""
-    try:
-        return client.version()
-    except scoregate.ScoregateError:
-        return ""

@@ -86,7 +86,7 @@ def test_a_report_that_was_stopped_goes_on_and_draws_its_page(scoregate, service
 
 
 def test_the_scores_are_those_of_batch(scoregate, ratings, tmp_path):
-    """A result of `batch --explain` is continued, with nothing to ask."""
+    """A result of `batch --explain` is continued, with nothing to ask; its manifest has the time."""
     scoregate("batch", "rows.jsonl", "-o", "scores.jsonl", "--explain")
     done = scoregate("report", "rows.jsonl", "-o", "page.html", "--results", "scores.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text("utf-8").splitlines()]
@@ -94,7 +94,7 @@ def test_the_scores_are_those_of_batch(scoregate, ratings, tmp_path):
 
     assert "0 were requested in this run" in done.stderr
     assert f"<td>{mean:.4f}</td>" in (tmp_path / "page.html").read_text("utf-8")
-    assert "there are no times" in (tmp_path / "page.html").read_text("utf-8")
+    assert "<dd>40, in 1 run</dd>" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_a_row_without_a_score_is_status_1_and_on_the_page(scoregate, pictures, tmp_path):

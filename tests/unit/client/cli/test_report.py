@@ -157,12 +157,13 @@ def test_ratings_outside_the_scale_are_left_out(offline, ratings):
     assert "35 of 40 pictures have a score and a rating." in page
 
 
-def test_runs_that_were_noted_tell_version_time_and_direction(offline, ratings, tmp_path):
-    """Lines that are none are passed over."""
-    run = {"asked": 40, "cached": 3, "seconds": 20.0, "version": "9.8.7", "lower": ["vqascore"]}
-    lines = ["{half", json.dumps(run | {"version": "1"}), json.dumps(run), "{}"]
-    (tmp_path / "scores.jsonl.runs").write_text("\n".join(lines), "utf-8")
-    _, _, page = offline(scored(ratings))
+def test_a_manifest_has_the_version_and_the_times(offline, ratings, tmp_path):
+    """The direction of a metric is that of the results."""
+    run = {"requested": 40, "cached": 3, "seconds": 20.0, "service": {"version": "9.8.7"}}
+    content = {"manifest": 1, "dataset": {"path": "rows.jsonl"}, "results": "scores.jsonl", "metrics": []}
+    content |= {"options": {}, "runs": [run | {"service": {"version": "1"}}, run]}
+    (tmp_path / "scores.jsonl.manifest.json").write_text(json.dumps(content), "utf-8")
+    _, _, page = offline(scored(ratings, lower_is_better=["vqascore"]))
 
     assert "Scoregate 9.8.7" in page
     assert "<dd>80, in 2 runs</dd>" in page
