@@ -129,6 +129,8 @@ def dataset_of(arguments: argparse.Namespace) -> Dataset:
 def check(dataset: Dataset, out: Path, page: Path | None) -> None:
     """Raise `UsageFault` for what would otherwise be found when all is scored."""
     table = dataset.table
+    if table is None and (given := about_columns(dataset)):
+        raise UsageFault(f"{given[0]}: this folder has no table, but a text file for each picture")
     for path, what in ((out, "results"), (page, "page")):
         if path and table is not None and path.resolve() == table.resolve():
             raise UsageFault(f"{path}: the {what} would overwrite the data set")
@@ -141,6 +143,18 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
         print(
             shown(f"text files without a picture of the same name: {len(alone)} ({named})"), file=sys.stderr
         )
+
+
+def about_columns(dataset: Dataset) -> list[str]:
+    """Return the arguments that need a table."""
+    given = {
+        "--image-column": dataset.image_column,
+        "--prompt-column": dataset.prompt_column != Dataset.prompt_column,
+        "--frames-column": dataset.frames_column,
+        "--option-column": dataset.option_columns,
+        "--matrix": dataset.matrix,
+    }
+    return [argument for argument, value in given.items() if value]
 
 
 def tell(results: Results, asked: int, out: Path) -> bool:

@@ -183,3 +183,22 @@ def test_a_wrong_argument_is_one_line(batch, service, tmp_path, arguments, said)
     assert (2, []) == (status, service.sent)
     [line] = err.splitlines()
     assert said in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--matrix",),
+        ("--frames-column", "frames"),
+        ("--image-column", "file"),
+        ("--prompt-column", "text"),
+        ("--option-column", "vqascore.answer=answer"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_pictures_with_caption_files_have_no_columns(command, service, pictures, arguments):
+    """An argument about columns would have no effect: it is refused before anything is scored."""
+    status, _, err = command(service, "batch", str(pictures), "-o", "out.jsonl", *arguments)
+
+    assert (2, []) == (status, service.sent)
+    assert f"{arguments[0]}: this folder has no table" in err
