@@ -69,6 +69,11 @@ def weight_files(directory: Path) -> list[Path]:
     raise CheckpointError(f"{directory}: no weights found (looked for {', '.join(TRANSFORMERS_WEIGHTS)})")
 
 
+def model_type(directory: Path, *implemented: str) -> str:
+    """Return the `model_type` of a checkpoint.  Raises `CheckpointError` if it is not *implemented*."""
+    return check_model_type(directory / CONFIG, read_json(directory / CONFIG), *implemented)
+
+
 def safetensors_files(directory: Path, *model_types: str) -> list[Path]:
     """
     Return the weight files of a checkpoint of transformers.
@@ -77,7 +82,7 @@ def safetensors_files(directory: Path, *model_types: str) -> list[Path]:
         CheckpointError: a file is missing or not safetensors, or `model_type` is another one.
     """
     if model_types:
-        check_model_type(directory / CONFIG, read_json(directory / CONFIG), *model_types)
+        model_type(directory, *model_types)
     files = weight_files(directory)
     for path in files:
         if path.suffix != ".safetensors":

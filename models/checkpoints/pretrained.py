@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoTokenizer
 
 from models.checkpoints.configuration import read_json
-from models.checkpoints.files import safetensors_files
+from models.checkpoints.files import PREPROCESSOR, PROCESSOR, safetensors_files
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
 from models.sizing.dry_run import is_dry
@@ -50,11 +50,13 @@ def from_config(kind: Any, directory: Path, dtype: torch.dtype) -> Any:
     return make(config, dtype=dtype)
 
 
-def load_processor(kind: Any, path: Path) -> Any:
-    """Load an image processor of transformers, configured by *path*.  Raises `CheckpointError`."""
+def load_processor(kind: Any, directory: Path) -> Any:
+    """Load the image processor of transformers in *directory*.  Raises `CheckpointError`."""
+    whole = directory / PROCESSOR  # of newer versions of transformers
+    path = whole if whole.is_file() else directory / PREPROCESSOR
     read_json(path)
     try:
-        return kind.from_pretrained(path.parent, local_files_only=True)
+        return kind.from_pretrained(directory, local_files_only=True)
     except Exception as exc:  # a broken file fails in many ways
         raise CheckpointError(f"{path}: {in_short(exc)}") from exc
 

@@ -6,7 +6,6 @@ import PIL.Image
 import torch
 from transformers import BlipImageProcessorPil
 
-from models.checkpoints.files import PREPROCESSOR, PROCESSOR
 from models.checkpoints.pretrained import load_processor
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
@@ -21,9 +20,7 @@ class BlipPixels:
     """
 
     def __init__(self, directory: Path, side: int) -> None:
-        whole = directory / PROCESSOR  # of newer versions of transformers
-        path = whole if whole.is_file() else directory / PREPROCESSOR
-        self._processor = load_processor(BlipImageProcessorPil, path)
+        self._processor = load_processor(BlipImageProcessorPil, directory)
         try:
             shape = tuple(self(PIL.Image.new("RGB", (64, 48))).shape)
         except Exception as exc:  # invalid values of the file fail only here

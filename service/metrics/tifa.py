@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from models.core.calls import TextCall
+from models.core.contract import CHOICE_QUESTION
 from models.images.image import Image
 from service.core.fields import Template
 from service.metrics.common.choices import answered, with_choices
@@ -27,8 +28,6 @@ from service.questions.given import ChoiceSet
 from service.questions.sets import Question
 from service.questions.style import Style
 from service.questions.styles.tifa import TIFA, TIFA_VERIFIED
-
-FREE_FORM = "{} Answer the question using a single word or phrase."
 
 
 class TifaOptions(MetricOptions):
@@ -113,7 +112,7 @@ async def free_form(
     Case and a full stop do not matter.  Raises `NotReady` without a model for sentences.
     """
     with_choices(questions)
-    asked = [(template or FREE_FORM).replace("{}", question.text) for question in questions]
+    asked = [(template or CHOICE_QUESTION).replace("{}", question.text) for question in questions]
     pairs = list(zip(questions, await written(models.vqa, image, asked), strict=True))
     texts = sorted({each for question, text in pairs for each in (text, *question.choices)})
     found = await models.ask("embedding", [TextCall(text) for text in texts])

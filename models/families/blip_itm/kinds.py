@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from transformers import Blip2ForImageTextRetrieval, BlipForImageTextRetrieval
 
-from models.checkpoints.configuration import check_model_type, read_json
-from models.checkpoints.files import CONFIG
+from models.checkpoints.files import model_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +58,4 @@ KINDS = {"blip": Kind(BlipForImageTextRetrieval, blip), "blip-2": Kind(Blip2ForI
 
 def kind_of(directory: Path) -> Kind:
     """Return the kind of a checkpoint.  Raises `CheckpointError` for another one."""
-    path = directory / CONFIG
-    return KINDS[check_model_type(path, read_json(path), *KINDS)]
+    return KINDS[model_type(directory, *KINDS)]

@@ -19,7 +19,7 @@ from transformers import (
     Mask2FormerPreTrainedModel,
 )
 
-from models.checkpoints.files import CONFIG, PREPROCESSOR
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_pretrained, load_processor
@@ -64,10 +64,10 @@ class Mask2Former:
 
     def __init__(self, directory: Path, *, dtype: str, device: str, id: str = "", revision: str = "") -> None:
         self._network = load_pretrained(Network, directory, DTYPES[dtype], MODEL_TYPE).to(device).eval()
-        self._processor = load_processor(Mask2FormerImageProcessor, directory / PREPROCESSOR)
+        self._processor = load_processor(Mask2FormerImageProcessor, directory)
         self._device, self._dtype = device, DTYPES[dtype]
         self._labels = labels_of(directory / CONFIG, self._network.config)
-        files, more = (CONFIG, PREPROCESSOR), {"labels": self._labels, "masks": True}
+        files, more = (CONFIG, PREPROCESSOR, PROCESSOR), {"labels": self._labels, "masks": True}
         self.info = info_of(MASK2FORMER, directory, files, dtype, device, id, revision, **more)
 
     def prepare(self, call: DetectCall) -> Prepared:

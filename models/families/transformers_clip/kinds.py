@@ -15,8 +15,7 @@ from transformers import (
     SiglipModel,
 )
 
-from models.checkpoints.configuration import check_model_type, read_json
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR
+from models.checkpoints.files import model_type
 from models.checkpoints.pretrained import load_processor
 
 ALIGN_LENGTH = 64  # tokens that ALIGN was trained with; its text tower has positions for more
@@ -71,12 +70,9 @@ KINDS = {
 
 def kind_of(directory: Path) -> Kind:
     """Return the kind of a checkpoint.  Raises `CheckpointError` for another one."""
-    path = directory / CONFIG
-    return KINDS[check_model_type(path, read_json(path), *KINDS)]
+    return KINDS[model_type(directory, *KINDS)]
 
 
 def processor_of(directory: Path) -> Any:
     """Load the checkpoint's image processor.  Raises `CheckpointError`."""
-    whole = directory / PROCESSOR  # of newer versions of transformers
-    path = whole if whole.is_file() else directory / PREPROCESSOR
-    return load_processor(kind_of(directory).processor, path)
+    return load_processor(kind_of(directory).processor, directory)
