@@ -32,7 +32,7 @@ class Clip:
         """
         start, end = self.start or 0.0, times[-1] if self.end is None else min(self.end, times[-1])
         shown = [n for n in range(len(times) - 1) if times[n + 1] > start and times[n] < end]
-        if self.fps is None:
+        if self.fps is None or not shown:
             return shown
         steps = [max(0, ceil((time - start) * self.fps - ROUNDING)) for time in times]
         last = ceil((end - start) * self.fps - ROUNDING)

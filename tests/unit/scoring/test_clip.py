@@ -16,6 +16,7 @@ SLOW = [0, 0.5, 3, 3.1, 4]
         (Clip(start=0.6, end=3), SLOW, [1]),
         (Clip(end=99), SLOW, [0, 1, 2, 3]),
         (Clip(start=4), SLOW, []),
+        (Clip(start=1e308, fps=1000), SLOW, []),
         (Clip(fps=1), SLOW, [0, 1, 2]),
         (Clip(fps=100), SLOW, [0, 1, 2, 3]),
         (Clip(start=0.7, fps=1), SLOW, [1, 3]),
