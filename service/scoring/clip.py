@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-ROUNDING = 1e-6  # of a frame's time in steps of the rate
+ROUNDING_S = 1e-9  # of a frame's time
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Clip:
         shown = [n for n in range(len(times) - 1) if times[n + 1] > start and times[n] < end]
         if self.fps is None or not shown:
             return shown
-        steps = [max(0, ceil((time - start) * self.fps - ROUNDING)) for time in times]
-        last = ceil((end - start) * self.fps - ROUNDING)
+        steps = [max(0, ceil((time - start - ROUNDING_S) * self.fps)) for time in times]
+        last = ceil((end - start - ROUNDING_S) * self.fps)
         return [n for n in shown if steps[n] < min(steps[n + 1], last)]
 
 

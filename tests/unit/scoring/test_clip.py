@@ -25,6 +25,7 @@ SLOW = [0, 0.5, 3, 3.1, 4]
         (Clip(fps=24), FILM, [*range(48)]),
         (Clip(start=0.5, end=1.5, fps=4), FILM, [12, 18, 24, 30]),
         (Clip(fps=0.1), FILM, [0]),
+        (Clip(start=1, fps=1e-7), FILM, [24]),
         (Clip(start=1, end=1.25, fps=1000), FILM, [*range(24, 30)]),
     ],
 )
