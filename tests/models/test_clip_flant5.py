@@ -18,6 +18,7 @@ from models.core.contract import CheckpointError
 from models.families.clip_flant5.model import ClipFlanT5
 from models.images.image import Image
 from models.images.pixels import CLIP_MEAN, Pixels, pad_and_resize
+from tests.support.flant5_checkpoints import score
 from tests.support.paths import GOLDEN
 
 DIRECTORY = GOLDEN / "clip_flant5"
@@ -43,10 +44,6 @@ def prepared(pair, template="default"):
     question = words["question_template"].replace("{}", text)
     answer = words["answer_template"].replace("{}", text)
     return model().prepare(LikelihoodCall(images()[pair["image"]], question, answer))
-
-
-def score(likelihood):
-    return math.exp(sum(likelihood.log_probs) / len(likelihood.log_probs))
 
 
 def test_every_pair_alone_has_the_reference_score():

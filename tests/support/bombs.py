@@ -1,18 +1,12 @@
 """Small picture files that ask a careless decoder for much memory or time."""
 
-import io
 import struct
 import zlib
 from typing import Any
 
 import PIL.Image
 
-
-def saved(picture: PIL.Image.Image, format: str, **options: Any) -> bytes:
-    """A picture file's bytes."""
-    buffer = io.BytesIO()
-    picture.save(buffer, format, **options)
-    return buffer.getvalue()
+from tests.support.pictures import saved
 
 
 def flat(width: int, height: int, format: str, mode: str = "RGB", **options: Any) -> bytes:

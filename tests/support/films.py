@@ -7,7 +7,7 @@ from typing import Any
 
 import PIL.Image
 
-from tests.support.bombs import saved
+from tests.support.pictures import saved
 
 COLOURS = ("red", "lime", "blue", "yellow", "black", "white")
 

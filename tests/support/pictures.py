@@ -27,3 +27,17 @@ def b64(data: bytes) -> str:
 def item(prompt: str = "a red square", image: Any = None, **more: Any) -> dict[str, Any]:
     """An item of a request."""
     return {"prompt": prompt, "image": b64(png()) if image is None else image, **more}
+
+
+def picture(mode: str = "RGB", size: tuple[int, int] = (40, 30)) -> PIL.Image.Image:
+    """Every pixel different, in any mode."""
+    red = PIL.Image.linear_gradient("L").resize(size)
+    rgb = PIL.Image.merge("RGB", (red, red.rotate(180), red.transpose(PIL.Image.Transpose.FLIP_LEFT_RIGHT)))
+    return rgb.convert(mode)
+
+
+def see_through() -> bytes:
+    """A PNG that is opaque below and transparent above."""
+    rgba = picture("RGBA")
+    rgba.putalpha(PIL.Image.linear_gradient("L").resize(rgba.size))
+    return saved(rgba, "PNG")

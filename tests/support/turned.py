@@ -2,7 +2,7 @@
 
 import PIL.Image
 
-from tests.support.bombs import saved
+from tests.support.pictures import saved
 
 
 def exif(orientation: int) -> PIL.Image.Exif:

@@ -15,7 +15,7 @@ from models.images.formats.registry import FORMATS
 from service.images.loader import ImageRef
 from tests.costs.web.test_cost_of_bad_input import bomb, declared
 from tests.support.bombs import flat, gif, lying_avif, run_length_bmp
-from tests.support.pictures import b64, item, png, saved
+from tests.support.pictures import b64, item, picture, png, saved, see_through
 
 pytestmark = [
     pytest.mark.anyio,
@@ -23,13 +23,6 @@ pytestmark = [
 ]
 
 METRICS = ["vqascore", "clipscore"]
-
-
-def picture(mode: str = "RGB", size: tuple[int, int] = (40, 30)) -> PIL.Image.Image:
-    """Every pixel different, in any mode."""
-    red = PIL.Image.linear_gradient("L").resize(size)
-    rgb = PIL.Image.merge("RGB", (red, red.rotate(180), red.transpose(PIL.Image.Transpose.FLIP_LEFT_RIGHT)))
-    return rgb.convert(mode)
 
 
 def half(data: bytes) -> bytes:
@@ -151,12 +144,6 @@ def palette(**options) -> bytes:
 def animated(format: str) -> bytes:
     frames = [picture("RGB"), PIL.Image.new("RGB", (40, 30), "green")]
     return saved(frames[0], format, save_all=True, append_images=frames[1:], lossless=True)
-
-
-def see_through() -> bytes:
-    rgba = picture("RGBA")
-    rgba.putalpha(PIL.Image.linear_gradient("L").resize(rgba.size))
-    return saved(rgba, "PNG")
 
 
 GOOD = {

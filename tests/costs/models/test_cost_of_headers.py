@@ -8,8 +8,9 @@ import pytest
 
 from models.images.formats.registry import read_unseen
 from tests.process.models.test_orientation import exif, noise
-from tests.support.bombs import chunk, saved, segment, with_chunks, with_segments
+from tests.support.bombs import chunk, segment, with_chunks, with_segments
 from tests.support.films import box
+from tests.support.pictures import saved
 
 TAGS = struct.pack("<4sIH", b"II*\0", 8, 9_000) + struct.pack("<HHII", 1, 3, 1, 0) * 9_000
 NESTED = box(b"meta", bytes(4), box(b"iprp", box(b"ipco", *[box(b"free", b"x")] * 9_000)))

@@ -25,7 +25,8 @@ from models.images.formats.decode import decode
 from models.images.formats.registry import read_header
 from service.core.settings.sections import Images
 from tests.support import bombs
-from tests.support.bombs import flat, saved, segment, with_chunks, with_segments
+from tests.support.bombs import flat, segment, with_chunks, with_segments
+from tests.support.pictures import saved
 
 MB = 2**20
 SLACK_MB = 16  # beside what was counted: tables, and what an allocator keeps

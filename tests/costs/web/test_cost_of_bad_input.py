@@ -29,17 +29,13 @@ from service.metrics.common.registry import metrics
 from service.web.server.body import parse
 from service.web.server.multipart import Form
 from service.web.wire.requests import requests_with
+from tests.support.bombs import chunk
 
 LIMIT_HASHES, LIMIT_MB = 5, 50
 PARTS = 4
 PART = bytes(64 * 2**20 // PARTS)  # of the largest body that `server.body_limit_mb` takes
 
 Work = Callable[[], object]
-
-
-def chunk(kind: bytes, data: bytes) -> bytes:
-    """A PNG chunk."""
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def declared(width: int, height: int, *more: bytes) -> bytes:

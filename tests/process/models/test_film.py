@@ -14,8 +14,8 @@ from models.images.formats.contract import MAX_FILM
 from models.images.formats.registry import read_film, read_header
 from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
-from tests.support.bombs import saved
 from tests.support.films import COLOURS, declared_mp4, film, many_frames, mp4, plain
+from tests.support.pictures import saved
 
 ANIMATED = {
     "GIF": film("GIF"),

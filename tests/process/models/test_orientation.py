@@ -12,8 +12,10 @@ from models.images.formats.contract import Unseen
 from models.images.formats.registry import read_unseen
 from models.images.frame_stack import FrameStack
 from models.images.image import Image
-from tests.support.bombs import chunk, saved, segment, with_chunks, with_segments
+from tests.support.bombs import chunk, segment, with_chunks, with_segments
 from tests.support.films import film, many_frames
+from tests.support.pictures import saved
+from tests.support.turned import exif
 
 FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "TIFF")  # those that have a place for it
 
@@ -21,12 +23,6 @@ FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "TIFF")  # those that have a place for
 def noise(size: tuple[int, int] = (45, 31)) -> PIL.Image.Image:
     """Every pixel different, so that no two orientations look the same."""
     return PIL.Image.fromarray(np.random.default_rng(3).integers(0, 256, (size[1], size[0], 3), np.uint8))
-
-
-def exif(orientation: int) -> PIL.Image.Exif:
-    found = PIL.Image.Exif()
-    found[274] = orientation
-    return found
 
 
 def as_pillow_turns(encoded: bytes) -> PIL.Image.Image:

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import io
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,17 +12,12 @@ import pytest
 
 import models.images.image
 from models.images.image import Image, ImageError
+from tests.support.pictures import saved
 
 
 def noise(width=31, height=17):
     pixels = np.random.default_rng(3).integers(0, 256, (height, width, 3), np.uint8)
     return PIL.Image.fromarray(pixels)
-
-
-def encoded(picture, format="PNG", **options):
-    buffer = io.BytesIO()
-    picture.save(buffer, format, **options)
-    return buffer.getvalue()
 
 
 @pytest.fixture
@@ -46,7 +40,7 @@ def test_a_picture_in_memory_becomes_an_image_of_the_same_pixels():
 @pytest.mark.parametrize("again", [lambda image: pickle.loads(pickle.dumps(image)), copy.deepcopy])
 def test_an_image_reaches_another_process_with_its_digest_and_pixels(again, decoded):
     """As the bytes it came in: what was decoded or made of them stays behind."""
-    image = Image(encoded(noise(), "JPEG"), "named")
+    image = Image(saved(noise(), "JPEG"), "named")
     image.once("size", lambda rgb: rgb.size)
     sent = again(image)
 
@@ -57,7 +51,7 @@ def test_an_image_reaches_another_process_with_its_digest_and_pixels(again, deco
 
 def test_the_header_alone_tells_the_size(decoded):
     """No pixel is decoded for it, nor for the digest."""
-    image = Image(encoded(noise(31, 17), "WEBP"))
+    image = Image(saved(noise(31, 17), "WEBP"))
 
     assert ((31, 17), 64) == (image.size, len(image.digest))
     assert [] == decoded
@@ -118,9 +112,9 @@ def test_an_image_that_is_being_decoded_is_let_go_by_who_decodes_it(monkeypatch)
 BROKEN = {
     "no picture": b"<html>",
     "nothing": b"",
-    "half of one": encoded(noise(400, 300), "JPEG")[:5000],
-    "half of another": encoded(noise(400, 300))[:5000],
-    "a format nobody sends": encoded(noise(), "PPM"),
+    "half of one": saved(noise(400, 300), "JPEG")[:5000],
+    "half of another": saved(noise(400, 300), "PNG")[:5000],
+    "a format nobody sends": saved(noise(), "PPM"),
 }
 
 
@@ -141,4 +135,4 @@ def test_pixels_are_rgb_whatever_the_file_holds(mode):
     if mode == "I;16":
         picture = PIL.Image.fromarray(np.asarray(picture).astype(np.uint16))
 
-    assert "RGB" == Image(encoded(picture)).rgb.mode
+    assert "RGB" == Image(saved(picture, "PNG")).rgb.mode

@@ -6,20 +6,7 @@ import PIL.Image
 
 from models.images.formats.decode import decode
 from tests.costs.web.test_cost_of_bad_input import bomb, declared
-from tests.support.pictures import saved
-
-
-def picture(mode: str = "RGB", size: tuple[int, int] = (40, 30)) -> PIL.Image.Image:
-    """Every pixel different, in any mode."""
-    red = PIL.Image.linear_gradient("L").resize(size)
-    rgb = PIL.Image.merge("RGB", (red, red.rotate(180), red.transpose(PIL.Image.Transpose.FLIP_LEFT_RIGHT)))
-    return rgb.convert(mode)
-
-
-def see_through() -> bytes:
-    rgba = picture("RGBA")
-    rgba.putalpha(PIL.Image.linear_gradient("L").resize(rgba.size))
-    return saved(rgba, "PNG")
+from tests.support.pictures import picture, see_through
 
 
 def test_alpha_is_dropped_and_not_blended():
