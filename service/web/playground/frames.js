@@ -19,11 +19,12 @@ function one({ score, frame, time_s: time, ...found }, name, more) {
   return el("details", { class: "rest" }, el("summary", {}, `${name}: ${number(score)}`), more(found));
 }
 
-/** The scores as a line; the axis is the metric's range if that is finite, else that of the scores. */
+/** The scores as a line; the axis is the metric's range if that is finite and has them all, else their own. */
 function plot(points, timed, range = []) {
   const scores = points.map(({ score }) => score);
+  const own = [Math.min(...scores), Math.max(...scores)];
   const finite = range.length === 2 && range.every(Number.isFinite);
-  const [least, most] = finite ? range : [Math.min(...scores), Math.max(...scores)];
+  const [least, most] = finite && range[0] <= own[0] && own[1] <= range[1] ? range : own;
   const [first, last] = [points[0].at, points.at(-1).at];
   const x = (at) => LEFT + ((at - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT);
   const y = (score) => HEIGHT - BOTTOM - ((score - least) / (most - least || 1)) * (HEIGHT - TOP - BOTTOM);

@@ -46,6 +46,21 @@ def test_pictures_can_be_the_frames_of_one_scene(page, service, views):
     assert [] == complaints(page)
 
 
+def test_the_plot_has_all_scores_where_an_option_changes_their_range(page, service, views):
+    """A logit is not from 0 to 1, the range of the metric."""
+    enter(page, service)
+    pick(page, "vqascore")
+    fill(page, views, "a red square")
+    page.locator("#together").check()
+    page.locator(".more > summary").click()
+    page.locator("#options").fill('{"vqascore": {"output": "logit"}}')
+    score(page)
+
+    heights = page.locator(".plot circle").evaluate_all("all => all.map((one) => one.cy.baseVal.value)")
+    assert 3 == len(heights)
+    assert all(0 <= height <= 150 for height in heights)
+
+
 @pytest.mark.parametrize("kind", ["gif", "mp4"])
 def test_frames_of_a_video_are_taken_at_a_rate(page, service, tmp_path, kind):
     """The plot has their times; a part that cannot be is an error beside the fields."""
