@@ -261,7 +261,7 @@ class AsyncClient(Models):
         self, items: Sequence[Item], params: ScoreParams, timeout_s: float | None = None
     ) -> Report:
         """Score *items* in one request.  Raises `ScoregateError`."""
-        files = Files(allow_urls=self.allow_urls)
+        files = Files(allow_urls=self.allow_urls, options=params.options)
 
         def filled(files: Files) -> dict[str, Any]:
             return params.request([files.item(item, f"/items/{index}") for index, item in enumerate(items)])

@@ -9,7 +9,7 @@ from typing import Any
 
 from scoregate.errors import BadImage
 from scoregate.images import encoded, is_url
-from scoregate.video import frames_of
+from scoregate.video import TAKEN, frames_of
 
 OWN = ("orient", "start", "end", "fps")  # fields that override those of the request
 
@@ -58,22 +58,25 @@ class Files:
 
     Args:
         allow_urls: send URLs; otherwise they are errors.
+        options: of the request, by metric.
 
     Attributes:
         parts: the files by name.
         size: their bytes.
     """
 
-    def __init__(self, *, allow_urls: bool = False) -> None:
-        self._allow_urls = allow_urls
+    def __init__(self, *, allow_urls: bool = False, options: Mapping[str, Any] | None = None) -> None:
+        self._allow_urls, self._options = allow_urls, options or {}
         self._named: dict[Any, tuple[str, Any]] = {}  # with the picture, so that no other gets its id
-        self._frames_of: dict[int, tuple[Any, Any]] = {}  # likewise
+        self._frames_of: dict[tuple[int, int], tuple[Any, Any]] = {}  # likewise, and by their number
         self.parts: dict[str, bytes] = {}
         self.size = 0
 
     def item(self, item: Item, place: str) -> dict[str, Any]:
         """Return an item of a request.  Raises `BadImage`."""
-        wire: dict[str, Any] = {"prompt": item.prompt, "image": self.add(item.image, f"{place}/image")}
+        taken = max([TAKEN, *samples_in(self._options), *samples_in(item.options)])
+        image = self.add(item.image, f"{place}/image", taken)
+        wire: dict[str, Any] = {"prompt": item.prompt, "image": image}
         if item.id is not None:
             wire["id"] = item.id
         if item.options:
@@ -85,26 +88,30 @@ class Files:
         own = {name: getattr(item, name) for name in OWN}
         return wire | {name: value for name, value in own.items() if value is not None}
 
-    def add(self, image: Any, place: str) -> Any:
+    def add(self, image: Any, place: str, taken: int = TAKEN) -> Any:
         """
         Add *image*, or each frame of a list or a video, and return its reference for the request.
+
+        Args:
+            taken: frames of a long video.
 
         Raises:
             BadImage: it cannot be encoded; the error begins with *place*, a JSON pointer.
         """
-        frames = self._frames(image, place)
+        frames = self._frames(image, place, taken)
         if isinstance(frames, list):
             return [self._add(frame, f"{place}/{index}") for index, frame in enumerate(frames)]
         return self._add(image, place)
 
-    def _frames(self, image: Any, place: str) -> Any:
+    def _frames(self, image: Any, place: str, taken: int) -> Any:
         """Return the frames of *image*, always the same objects, or itself."""
-        if id(image) not in self._frames_of:
+        key = id(image), taken
+        if key not in self._frames_of:
             try:
-                self._frames_of[id(image)] = image, frames_of(image)
+                self._frames_of[key] = image, frames_of(image, taken)
             except BadImage as exc:
                 raise located(exc, place) from None
-        return self._frames_of[id(image)][1]
+        return self._frames_of[key][1]
 
     def _add(self, image: Any, place: str) -> Any:
         if self._allow_urls and is_url(image):
@@ -123,10 +130,16 @@ class Files:
 
     def picture(self, image: Any) -> bytes | None:
         """Return the file of a picture that was added, the first of several frames; None for a URL."""
-        frames = self._frames(image, "")
+        frames = next((frames for added, frames in self._frames_of.values() if added is image), image)
         first = frames[0] if isinstance(frames, list) else image
         name, _ = self._named.get(key_of(first), ("", None))
         return self.parts.get(name)
+
+
+def samples_in(options: Mapping[str, Any]) -> list[int]:
+    """Return the option `samples` of each metric that has it."""
+    given = [each.get("samples") for each in options.values() if isinstance(each, Mapping)]
+    return [count for count in given if isinstance(count, int)]
 
 
 def located(error: BadImage, place: str) -> BadImage:

@@ -95,7 +95,7 @@ class Many:
         results = {entry.index: entry.known for entry in entries if entry.known}
         async with self._turns:
             while left := [entry for entry in entries if entry.index not in results]:
-                files = Files(allow_urls=self._allow_urls)
+                files = Files(allow_urls=self._allow_urls, options=self._params.options)
                 wire, sent, broken = await asyncio.to_thread(self._pack, left, files)
                 results.update(broken)
                 if sent:

@@ -19,12 +19,12 @@ def spread(frames: Any, count: int = TAKEN) -> list[Any]:
     return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]
 
 
-def frames_of(image: Any) -> Any:
+def frames_of(image: Any, taken: int = TAKEN) -> Any:
     """
     Return the frames of a video as a list, and anything else unchanged.
 
     A video is what a pipeline of diffusers returns, its `frames` or one of them: PIL images in a list, or an
-    array or a tensor with an axis of frames.  More than `MAX_FRAMES` are spread to `TAKEN`.
+    array or a tensor with an axis of frames.  More than `MAX_FRAMES` are spread to *taken*.
 
     Raises:
         BadImage: a batch of several videos.
@@ -36,7 +36,7 @@ def frames_of(image: Any) -> Any:
         video = video[0]
     if not is_video(video):
         return image
-    return list(video) if len(video) <= MAX_FRAMES else spread(video)
+    return list(video) if len(video) <= MAX_FRAMES else spread(video, taken)
 
 
 def is_video(value: Any) -> bool:

@@ -47,6 +47,16 @@ def test_of_a_long_video_frames_are_spread(video):
     assert 16 == len(Files().add(video, "/image"))
 
 
+@pytest.mark.parametrize(("of_all", "own", "sent"), [(0, 20, 20), (20, 0, 20), (30, 20, 30), (4, 0, 16)])
+def test_of_a_long_video_as_many_frames_are_sent_as_a_metric_samples(of_all, own, sent):
+    """By the request's options or the item's own; fewer are sampled by the service."""
+    shared, options = ({"vqascore": {"samples": each} if each else {}} for each in (of_all, own))
+    files = Files(options=shared)
+    wire = files.item(Item("a", PICTURES[:1] * 81, options=options), "/items/0")
+
+    assert sent == len(wire["image"])
+
+
 def test_spread_frames_are_those_of_the_service():
     """The middle of each of equal parts."""
     assert [1, 3, 6, 8] == spread(range(10), 4)
