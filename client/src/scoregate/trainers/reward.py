@@ -162,11 +162,9 @@ class Reward:
         items = items_of(images, prompts, channels, references, self.encode)
         return self._noted(prompts, self._portals.here().run(self._outcomes(items)))
 
-    async def outcomes_soon(
-        self, images: Any, prompts: Sequence[str], *, channels: int | None = None
-    ) -> list[Outcome]:
+    async def outcomes_soon(self, images: Any, prompts: Sequence[str]) -> list[Outcome]:
         """Return `outcomes`, awaited; the connections do not depend on the caller's event loop."""
-        items = await asyncio.to_thread(items_of, images, prompts, channels, None, self.encode)
+        items = await asyncio.to_thread(items_of, images, prompts, None, encode=self.encode)
         outcomes = asyncio.wrap_future(self._portals.here().submit(self._outcomes(items)))
         return self._noted(prompts, await outcomes)
 
