@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -17,10 +17,9 @@ from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
     SetDetails,
+    all_details,
     cut,
-    question_detail,
     questions_for,
-    set_details,
     vqa_demand,
 )
 from service.observability.notes import Code, Note
@@ -134,25 +133,21 @@ def details(
     answers: Sequence[Answered],
     entailed: Mapping[int, Entailment] | None,
     scores: Mapping[int, float],
-) -> GeckoDetails:
+) -> dict[str, Any]:
     """Return the details of all questions in order, including dropped ones."""
-    counts = {question.id: scores.get(question.id) for question in question_set.questions}
     by_id = {answer.question.id: answer for answer in answers}
-    return {
-        **set_details(question_set, counts),
-        "filtered": entailed is not None,
-        "unasked": question_set.unasked,
-        "questions": [
-            {
-                **question_detail(question, counts[question.id]),
-                "answer": by_id[question.id].answer if question.id in by_id else None,
-                "probabilities": by_id[question.id].probabilities if question.id in by_id else {},
-                "entailment": entailed[question.id].probability if entailed else None,
-                "dropped": question.id not in by_id,
-            }
-            for question in question_set.questions
-        ],
+    counts = {question.id: scores.get(question.id) for question in question_set.questions}
+    shown = {
+        id: {
+            "answer": by_id[id].answer if id in by_id else None,
+            "probabilities": by_id[id].probabilities if id in by_id else {},
+            "entailment": entailed[id].probability if entailed else None,
+            "dropped": id not in by_id,
+        }
+        for id in counts
     }
+    of_set = {"filtered": entailed is not None, "unasked": question_set.unasked}
+    return all_details(question_set, counts, shown) | of_set
 
 
 def warnings(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 from models.images.image import Image
 from service.core.errors import Unanswered
@@ -16,10 +16,9 @@ from service.metrics.common.question_sets import (
     GIVEN_SETS,
     QuestionDetail,
     SetDetails,
+    all_details,
     cut,
-    question_detail,
     questions_for,
-    set_details,
     vqa_demand,
     yes_expected,
 )
@@ -191,25 +190,24 @@ def details(
     answers: Mapping[int, Answer],
     scores: Mapping[int, float | None],
     zeroed: Mapping[int, list[int]],
-) -> SkillsDetails:
+) -> dict[str, Any]:
     """Return the details: the answers with their scores."""
     questions = question_set.questions
-    return {
-        **set_details(question_set, scores),
+    shown = {
+        question.id: {
+            "skill": skill(question),
+            "answer": answers[question.id].said,
+            "probabilities": {k.lower(): p for k, p in answers[question.id].probabilities.items()},
+            "reading": answers[question.id].reading,
+            "zeroed_by": zeroed.get(question.id, []),
+        }
+        for question in questions
+    }
+    of_set = {
         "skills": by_skill(questions, scores),
         "unsure_rate": fmean(answers[question.id].said == "unsure" for question in questions),
-        "questions": [
-            {
-                **question_detail(question, scores[question.id]),
-                "skill": skill(question),
-                "answer": answers[question.id].said,
-                "probabilities": {k.lower(): p for k, p in answers[question.id].probabilities.items()},
-                "reading": answers[question.id].reading,
-                "zeroed_by": zeroed.get(question.id, []),
-            }
-            for question in questions
-        ],
     }
+    return all_details(question_set, scores, shown) | of_set
 
 
 def style_of(options: SkillsOptions) -> Style:

@@ -12,7 +12,7 @@ from service.metrics.common.model_calls import Models
 from service.metrics.common.words import Word, words
 from service.observability.notes import Code, Note
 from service.questions.given import GivenQuestion
-from service.questions.sets import Question, QuestionSet
+from service.questions.sets import QuestionSet
 from service.serving.context import CacheStatus
 from service.serving.demand import Demand
 
@@ -105,21 +105,11 @@ def vqa_demand(prompt: str, options: Any) -> dict[str, Demand]:
     return {"vqa": Demand(len(texts), sum(map(len, texts)) + len(texts) * len(template))}
 
 
-def question_detail(question: Question, score: float | None) -> QuestionDetail:
-    """Return the details of a question."""
-    return {
-        "id": question.id,
-        "text": question.text,
-        "kind": question.kind,
-        "depends_on": question.depends_on,
-        "expected": question.expected,
-        "score": score,
-    }
-
-
-def set_details(asked: QuestionSet, scores: Mapping[int, float | None]) -> SetDetails:
+def all_details(
+    asked: QuestionSet, scores: Mapping[int, float | None], answers: Mapping[int, Mapping[str, Any]]
+) -> dict[str, Any]:
     """
-    Return the details of a set whose question q has the score `scores[q.id]`.
+    Return the details of a set and its questions, with the fields `answers[q.id]` of each question q.
 
     A question that was left out of the metric has no score (None), and covers no word.
     """
@@ -130,15 +120,19 @@ def set_details(asked: QuestionSet, scores: Mapping[int, float | None]) -> SetDe
         "provenance": asked.provenance,
         "words": by_word,
         "uncovered": [word["word"] for word in by_word if word["score"] is None],
+        "questions": [
+            {
+                "id": q.id,
+                "text": q.text,
+                "kind": q.kind,
+                "depends_on": q.depends_on,
+                "expected": q.expected,
+                "score": scores[q.id],
+                **answers[q.id],
+            }
+            for q in asked.questions
+        ],
     }
-
-
-def all_details(
-    asked: QuestionSet, scores: Mapping[int, float], answers: Mapping[int, Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Return the details of a set and its questions, with the fields `answers[q.id]` of each question q."""
-    questions = [{**question_detail(q, scores[q.id]), **answers[q.id]} for q in asked.questions]
-    return {**set_details(asked, scores), "questions": questions}
 
 
 def cut(answers: Iterable[Any]) -> tuple[Note, ...]:
