@@ -7,7 +7,6 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
-from math import inf
 from statistics import median
 from time import monotonic
 
@@ -17,11 +16,9 @@ import orjson
 from loadtest import servers
 from loadtest.measures import queueing
 from loadtest.report import Report
-from loadtest.results import latencies, percentile, throughput
+from loadtest.results import throughput
 from loadtest.servers import Server
 from loadtest.shape import Shape
-from loadtest.simulate.sweep import predicted
-from loadtest.simulate.trace import requests_of
 from loadtest.sizes import Size
 from loadtest.workloads.named import plan
 from loadtest.workloads.spec import Spec
@@ -72,18 +69,8 @@ def large(devices: int, seed: int) -> Spec:
 
 def tails(report: Report, size: Size) -> None:
     """Report interactive p99 on four devices: over the simulation's, and under bulk."""
-    rate = 0.8 * FOUR * MODEL.capacity
     with timed(FOUR) as server:
-        alone = server.run(Spec("one-by-one", rate=10, seconds=2))
-        request_s = median(latencies(alone)) - MODEL.batch_s(1)
-        ratios = []
-        for seed in range(3):
-            spec = Spec("poisson", seed=seed, rate=rate, seconds=1000 * size.share / rate)
-            outcomes = report.keep("Poisson on four devices", str(seed), server.run(spec))
-            trace = requests_of(plan(spec).arrivals)
-            point = predicted(trace, FOUR, MODEL, request_s=request_s, routing="queue", max_batch_s=inf)
-            ratios.append(percentile(latencies(outcomes), 0.99) / point.p99_s["interactive"])
-        report.add("devices_p99_over_simulated", median(ratios), note="0.8 of the capacity of four devices")
+        queueing.over_simulated(report, size, server, MODEL, FOUR, "devices_p99_over_simulated", "queue")
         queueing.added_by_bulk(report, size, server, MODEL, "devices_interactive_p99_added")
 
 

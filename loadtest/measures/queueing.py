@@ -1,6 +1,7 @@
 """Sustained rate relative to the device's, and the cost of bulk work for interactive requests."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 from random import Random
 from statistics import median
 
@@ -9,7 +10,10 @@ from loadtest.report import Report, tally
 from loadtest.results import latencies, percentile
 from loadtest.servers import Server
 from loadtest.shape import Shape, perfect
+from loadtest.simulate.sweep import predicted
+from loadtest.simulate.trace import requests_of
 from loadtest.sizes import Size
+from loadtest.workloads.named import plan
 from loadtest.workloads.spec import Spec
 
 # Chosen so that a perfect server meets the target, which takes a large fixed time: the queue that chance
@@ -77,6 +81,23 @@ def interactive_under_bulk(report: Report, size: Size) -> None:
     """Report the increase of interactive p99 while bulk fills the device."""
     with servers.timed(SHARED) as server:
         added_by_bulk(report, size, server, SHARED, "interactive_p99_added")
+
+
+def over_simulated(
+    report: Report, size: Size, server: Server, shape: Shape, devices: int, name: str, routing: str
+) -> None:
+    """Report interactive p99 at 0.8 of the capacity of several devices, over the simulation's."""
+    alone = server.run(Spec("one-by-one", rate=10, seconds=2))
+    request_s = median(latencies(alone)) - shape.batch_s(1)
+    rate = 0.8 * devices * shape.capacity
+    ratios = []
+    for seed in range(3):
+        spec = Spec("poisson", seed=seed, rate=rate, seconds=1000 * size.share / rate)
+        outcomes = report.keep(name, str(seed), server.run(spec))
+        trace = requests_of(plan(spec).arrivals)
+        point = predicted(trace, devices, shape, request_s=request_s, routing=routing, max_batch_s=inf)
+        ratios.append(percentile(latencies(outcomes), 0.99) / point.p99_s["interactive"])
+    report.add(name, median(ratios), note=f"0.8 of the capacity of {devices} devices")
 
 
 def added_by_bulk(report: Report, size: Size, server: Server, shape: Shape, name: str) -> None:

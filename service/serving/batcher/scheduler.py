@@ -107,6 +107,10 @@ class Scheduler(Generic[M]):
         """True if another batch may begin."""
         return len(self._running) < self._slots + self._ahead
 
+    def ends_in_s(self, now: float) -> float:
+        """Return the predicted seconds until all running batches have ended."""
+        return max(0.0, max(self._running.values(), default=now) - now)
+
     @property
     def idle(self) -> bool:
         """True if nothing runs and nothing waits."""

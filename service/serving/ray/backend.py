@@ -209,7 +209,7 @@ class ReplicatedBackend(Backend):
     def _send_due(self, replica: ReplicaQueue) -> None:
         """Send groups of the calls that wait for *replica*, or for the busiest replica if none do."""
         replica.due = False
-        while replica.takes_more and self._replicas.holds(replica) and not self._closed:
+        while replica.takes_more(self._clock()) and self._replicas.holds(replica) and not self._closed:
             if not replica.waiting:
                 self._replicas.relieve(replica)
             batch = replica.scheduler.begin(replica.resident, self._clock())
@@ -223,8 +223,9 @@ class ReplicatedBackend(Backend):
             assert isinstance(call, GroupedCall)
             call.begin(batch.began)
             call.group = (replica.id, name)
-        now = asyncio.get_running_loop().time()
-        sent = [Sent(c.prepared.data, c.lane, min(c.deadline - now, FOREVER_S)) for c in batch.calls]
+        loop = asyncio.get_running_loop()
+        loop.call_later(replica.scheduler.ends_in_s(batch.began), self._send_due, replica)
+        sent = [Sent(c.prepared.data, c.lane, min(c.deadline - loop.time(), FOREVER_S)) for c in batch.calls]
         task = self._sending.start(self._deployment.ask(replica.id, name, replica.described.model, sent))
         task.add_done_callback(partial(self._end, replica, batch))
         for call in batch.calls:
@@ -261,9 +262,7 @@ class ReplicatedBackend(Backend):
     def _may_retry(self, call: QueuedCall, result: Result) -> bool:
         """Return True to retry: the replica drains, or it missed that the deadline was extended."""
         in_time = asyncio.get_running_loop().time() < call.deadline
-        return isinstance(result.outcome, Draining) or (
-            isinstance(result.outcome, DeadlineExceeded) and in_time
-        )
+        return isinstance(result.outcome, (Draining, DeadlineExceeded) if in_time else Draining)
 
     def _count(self, replica: ReplicaQueue, work: Work) -> None:
         """Count the batches of a replica; the series of one that has been removed stay away."""

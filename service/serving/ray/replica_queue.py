@@ -11,7 +11,6 @@ from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.ray.contract import Described
 
 GROUPS = 2  # sent to one replica at a time: one that it works on, and the next
-QUICK_S = 0.05  # a group that takes less is hardly longer than its round trip
 
 
 @dataclass(eq=False, slots=True)
@@ -54,18 +53,14 @@ class ReplicaQueue:
         self.scheduler = Scheduler([self.resident], now, ahead=GROUPS - 1)
         self.due = False
 
-    @property
-    def takes_more(self) -> bool:
+    def takes_more(self, now: float) -> bool:
         """
-        True if another group may be sent.
+        Return True if another group may be sent.
 
-        A second group is sent ahead if it is full, or if its round trip would take as long as the work.
-        Otherwise it waits for the first one, and grows meanwhile.
+        A second group is sent if it is full, or when the first one should have ended: its answer is on the
+        way then, and the replica would be idle until the next group arrives.  Until then the group grows.
         """
-        if not self.scheduler.has_slot:
-            return False
-        full, quick = self.queue.fills_a_batch, self.queue.cost_model.typical_s < QUICK_S
-        return not self.scheduler.running or full or quick
+        return self.scheduler.has_slot and (self.queue.fills_a_batch or not self.scheduler.ends_in_s(now))
 
     @property
     def waiting(self) -> int:

@@ -93,7 +93,7 @@ class ReplicaQueues:
         """Move a batch to an idle *replica* from the one with the most waiting calls, if that one is busy."""
         replicas = self.in_use
         busiest = max(replicas, key=lambda each: each.waiting, default=replica)
-        if replica in replicas and not busiest.takes_more:
+        if replica in replicas and not busiest.takes_more(self._clock()):
             for call in busiest.queue.take(self._clock()):
                 replica.put(call)
 

@@ -79,6 +79,16 @@ async def test_a_group_that_is_not_full_grows_while_the_one_before_it_is_worked_
         await asyncio.gather(*tasks)
 
 
+async def test_a_group_that_is_not_full_is_sent_when_the_one_before_it_should_have_ended():
+    async with asked(a="m") as (deployment, handle, _):
+        tasks = [asking(handle, call("first?"))[0]]
+        await sent(deployment, 1)
+        tasks.append(asking(handle, call("second?"))[0])
+        await sent(deployment, 2)
+        deployment.answer_all()
+        await asyncio.gather(*tasks)
+
+
 async def test_an_idle_replica_takes_what_waits_for_a_busy_one():
     async with asked(a="m", b="m") as (deployment, handle, _):
         task, _ = asking(handle, *about(80))
