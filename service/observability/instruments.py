@@ -1,5 +1,5 @@
 """
-All Prometheus metrics, declared once; the wire contract (`docs/instruments.md`) fixes their names.
+All Prometheus metrics, declared once; the wire contract (`docs/prometheus-metrics.md`) fixes their names.
 
 Label values are closed sets and exist from the start, so that the rate of a series that has not
 changed yet is 0, not absent.  Labels never contain a prompt, a key, a request id or an image.

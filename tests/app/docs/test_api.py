@@ -38,8 +38,10 @@ def test_every_route_has_a_label_of_its_own(app):
 
 @pytest.mark.anyio
 async def test_every_route_label_is_documented_and_no_other(serve):
-    """The row of docs/instruments.md, with all dialects and the port for pickles."""
-    [row] = [cells for cells in rows(section("instruments.md", "## Label values")) if cells[0] == "`route`"]
+    """The row of docs/prometheus-metrics.md, with all dialects and the port for pickles."""
+    [row] = [
+        cells for cells in rows(section("prometheus-metrics.md", "## Label values")) if cells[0] == "`route`"
+    ]
     async with serve(dialects={"enabled": DIALECTS, "pickle_port": 2}) as client:
         state = client._transport.app.state
         ports(state.service, state.dialects, state.bodies)

@@ -1,4 +1,4 @@
-"""docs/instruments.md: every instrument with its labels and their values."""
+"""docs/prometheus-metrics.md: every instrument with its labels and their values."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from service.observability.logs import FIELDS
 from service.scoring.shadows.comparison import QUANTILES
 from tests.support.pages import fences, named_rows, page, rows, section
 
-PAGE = "instruments.md"
+PAGE = "prometheus-metrics.md"
 SHADOW = [
     *(
         ("score", ("clip", "half", revision, f"{quantile:g}"), 1.0)
@@ -42,7 +42,7 @@ def ours(families):
 
 
 def test_every_instrument_is_documented_with_its_labels_and_no_other(families):
-    """Name, type and labels stand in the first table of docs/instruments.md."""
+    """Name, type and labels stand in the first table of docs/prometheus-metrics.md."""
     documented = {
         cells[0].strip("`"): (cells[1], set(re.findall(r"`(\w+)`", cells[2])))
         for cells in named_rows(page(PAGE).split("\n## ", 1)[0])
@@ -56,7 +56,7 @@ def test_every_instrument_is_documented_with_its_labels_and_no_other(families):
 
 
 def test_every_label_value_is_documented_and_no_other(families):
-    """The second table of docs/instruments.md lists the closed sets; routes are added by the apps."""
+    """The second table of docs/prometheus-metrics.md lists the closed sets; routes are added by the apps."""
     documented: dict[str, set[str]] = {}
     for cells in rows(section(PAGE, "## Label values")):
         if label := re.match(r"`(\w+)`", cells[0]):
@@ -82,7 +82,7 @@ def test_the_figures_of_the_process_that_are_named_exist(families):
 
 
 def test_queries_name_series_and_labels_that_exist(families):
-    """The PromQL of docs/instruments.md can be run against this service."""
+    """The PromQL of docs/prometheus-metrics.md can be run against this service."""
     labels: dict[str, set[str]] = {}
     for family in families:
         for sample in family.samples:
