@@ -17,6 +17,7 @@ from scoregate.evaluation.errors import BadColumn
 from scoregate.evaluation.ordering import ALPHA, signed_rank
 
 Place = tuple[str, str, str]  # item, a and b; the names of the generators are in order
+Vote = tuple[Place, int]
 Majorities = Mapping[Place, int]  # 1 if a is preferred, -1 if b, 0 if unsure
 VOTES = {"a": 1.0, "1": 1.0, "b": -1.0, "-1": -1.0, "unsure": 0.0, "0": 0.0}
 
@@ -71,7 +72,7 @@ def voted(answer: str) -> float:
     return VOTES[text]
 
 
-def in_order(item: Names, a: Names, b: Names, vote: Any) -> list[tuple[Place, int]]:
+def in_order(item: Names, a: Names, b: Names, vote: Any) -> list[Vote]:
     """
     Return the comparison and the vote of each row, for the first generator by name.
 
@@ -94,7 +95,7 @@ def in_order(item: Names, a: Names, b: Names, vote: Any) -> list[tuple[Place, in
     return found
 
 
-def majorities(votes: Iterable[tuple[Place, int]]) -> Majorities:
+def majorities(votes: Iterable[Vote]) -> Majorities:
     """Return the most frequent vote of each comparison, 0 if two are."""
     cast: dict[Place, Counter[int]] = defaultdict(Counter)
     for place, vote in votes:

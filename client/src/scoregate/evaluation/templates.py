@@ -54,7 +54,12 @@ class Template:
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers as numbers from 0 to 1, NaN for unsure; None for an invalid question."""
+    """
+    Answers as numbers from 0 to 1, NaN for unsure; None for an invalid question.
+
+    Raises:
+        BadColumn: there is none, or a rater answered about the same word or question twice.
+    """
 
     template: Names
     item: Names
@@ -62,6 +67,16 @@ class Answers:
     unit: Names
     rater: Names
     value: Sequence[float | None]
+
+    def __post_init__(self) -> None:
+        columns = self.template, self.item, self.model, self.unit, self.rater
+        given = Counter(zip(*columns, strict=True)).most_common(1)
+        if not given:
+            raise BadColumn("answer", "no row has a value")
+        [((name, item, model, unit, rater), count)] = given
+        if count > 1:
+            about = f"{name}, {item}, {model}, {unit or 'no unit'}"
+            raise BadColumn("unit", f"{rater} answered {count} times: {about}")
 
 
 def valued(template: str, answer: str) -> float | None:
@@ -79,19 +94,7 @@ def valued(template: str, answer: str) -> float | None:
 
 
 def templates(answers: Answers) -> list[Template]:
-    """
-    Return a row for each template and generator, and for all generators of a template.
-
-    Raises:
-        BadColumn: a rater answered about the same word or question twice.
-    """
-    columns = answers.template, answers.item, answers.model, answers.unit, answers.rater
-    (place, count), *_ = Counter(zip(*columns, strict=True)).most_common(1)
-    if count > 1:
-        name, item, model, unit, rater = place
-        raise BadColumn(
-            "unit", f"{rater} answered {count} times: {name}, {item}, {model}, {unit or 'no unit'}"
-        )
+    """Return a row for each template and generator, and for all generators of a template."""
     found = []
     for name in dict.fromkeys(answers.template):
         rows = [place for place, each in enumerate(answers.template) if each == name]

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from scoregate.cli.bench import eqben, genai, geneval, seetrue, tifa160, ts2, winoground
+from scoregate.cli.bench import eqben, gecko2k, genai, geneval, seetrue, tifa160, ts2, winoground
 from scoregate.cli.bench.tables import printed
 from scoregate.cli.evaluate.formats import FORMATS
 from scoregate.cli.exits import OK, UsageFault
@@ -19,6 +19,7 @@ BENCHMARKS = {
     "eqben": eqben,
     "seetrue": seetrue,
     "tifa160": tifa160,
+    "gecko2k": gecko2k,
 }
 
 

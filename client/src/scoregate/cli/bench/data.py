@@ -166,6 +166,26 @@ def metrics_of(arguments: argparse.Namespace, table: "Table", own: set[str]) -> 
     return found
 
 
+def metrics_of_files(arguments: argparse.Namespace, own: set[str]) -> "Iterator[tuple[Table, str]]":
+    """
+    Yield each metric with the table of its file; a metric that was named may be in any of the files.
+
+    Raises:
+        BadInput: a metric that was named is in no file, or a file has no metric.
+    """
+    from scoregate.evaluation import BadInput
+    from scoregate.evaluation.tables import held
+
+    missing = set(arguments.metric or ())
+    for table in map(read, arguments.scores):
+        for metric in metrics_of(arguments, table, own):
+            if not arguments.metric or any(held(record.values, metric) for record in table.records):
+                missing.discard(metric)
+                yield table, metric
+    if missing:
+        raise BadInput(f"{', '.join(map(str, arguments.scores))}: no column {min(missing)}")
+
+
 def is_numeric(table: "Table", name: str) -> bool:
     from scoregate.evaluation import BadInput
 

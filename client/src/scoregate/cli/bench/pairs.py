@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.bench.data import add_metrics, columns, metrics_of, read, worth
+from scoregate.cli.bench.data import add_metrics, columns, metrics_of_files, worth
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Table
@@ -32,13 +32,10 @@ def pair_tables(arguments: argparse.Namespace, tags: Tags) -> dict[str, Any]:
     from scoregate.evaluation.winoground import CHANCE
 
     found: list[dict[str, Any]] = [{"metric": "chance", "tag": "all", **CHANCE}]
-    for path in arguments.scores:
-        table = read(path)
-        places = placed(table)
-        for metric in metrics_of(arguments, table, OWN):
-            name = path.name.partition(".")[0] if metric == UNNAMED else metric
-            with columns(path, metric=metric, image="picture"):
-                found += by_tag(name, worth(arguments, table, metric), places, tags)
+    for table, metric in metrics_of_files(arguments, OWN):
+        name = table.path.name.partition(".")[0] if metric == UNNAMED else metric
+        with columns(table.path, metric=metric, image="picture"):
+            found += by_tag(name, worth(arguments, table, metric), placed(table), tags)
     return {"items": len(tags), "metrics": found}
 
 

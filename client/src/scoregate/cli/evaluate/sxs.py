@@ -9,6 +9,7 @@ from scoregate.cli.evaluate.outcome import Outcome, add_table, share
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Table
+    from scoregate.evaluation.sxs import Vote
 
 HELP = "side-by-side votes (Gecko): generators by majority, and the accuracy of metrics"
 
@@ -32,12 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the relation of each two generators, and the accuracy of each metric."""
     from scoregate.evaluation.alpha import levels
-    from scoregate.evaluation.sxs import choices, in_order, majorities, side_by_side, voted
+    from scoregate.evaluation.sxs import choices, majorities, side_by_side
 
-    names = (arguments.item, arguments.a, arguments.b, arguments.rater)
-    texts = [table.texts(name) for name in (arguments.vote, *names) if name]
-    answers, item, a, b, *rater = table.complete(*texts)
-    votes = in_order(item, a, b, table.parsed(arguments.vote, answers, voted))
+    votes, rater = votes_of(arguments, table)
     found = majorities(votes)
     pairs = side_by_side(found, arguments.alpha)
     content: dict[str, Any] = {
@@ -49,7 +47,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     }
     if rater:
         units = ["\0".join(place) for place, _ in votes]
-        content["alpha"] = levels(units, rater[0], [vote for _, vote in votes])
+        content["alpha"] = levels(units, rater, [vote for _, vote in votes])
     if arguments.judged:
         content["accuracy"] = [
             {"metric": metric, **asdict(choices(found, scores))}
@@ -68,6 +66,16 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         axes.legend()
 
     return Outcome(content, draw)
+
+
+def votes_of(arguments: argparse.Namespace, table: "Table") -> "tuple[list[Vote], list[str]]":
+    """Return the votes of the complete rows, and the rater of each if there is a column of raters."""
+    from scoregate.evaluation.sxs import in_order, voted
+
+    names = (arguments.item, arguments.a, arguments.b, arguments.rater)
+    texts = [table.texts(name) for name in (arguments.vote, *names) if name]
+    answers, item, a, b, *rater = table.complete(*texts)
+    return in_order(item, a, b, table.parsed(arguments.vote, answers, voted)), rater[0] if rater else []
 
 
 def judged(arguments: argparse.Namespace) -> dict[str, dict[tuple[str, str], float]]:
