@@ -31,6 +31,9 @@ SMALL = 64 * 2**10
 MAX_VALUES = 600_000
 WINDOW = 256 * 2**10  # bytes that are scanned in one step
 
+FORM = "application/x-www-form-urlencoded"
+CURL = ". For curl with JSON use --json, or add -H 'Content-Type: application/json'"  # its -d sends FORM
+
 
 async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Parts]:
     """
@@ -53,7 +56,9 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
     elif kind in ("", "application/json") or kind.endswith("+json"):
         body = await whole(request)
     else:
-        raise UnsupportedMediaType
+        raise UnsupportedMediaType(
+            f"{kind[:80]}; {UnsupportedMediaType.detail}{CURL if kind == FORM else ''}"
+        )
     return await parsed(request, partial(parse, wire=wire), body), parts
 
 

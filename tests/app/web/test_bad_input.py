@@ -139,11 +139,15 @@ async def test_other_refusals_have_codes_of_their_own(serve):
     """Unknown metrics, media types, routes and methods."""
     async with serve() as client:
         refused(await client.post("/score", json=request(metrics=["bleu"])), 422, "unknown_metric")
-        refused(await client.post("/score", data={"a": "b"}), 415, "unsupported_media_type")
-        refused(await client.post("/score", content=b"{}", headers=TEXT), 415, "unsupported_media_type")
+        form = refused(await client.post("/score", data={"a": "b"}), 415, "unsupported_media_type")
+        text = refused(
+            await client.post("/score", content=b"{}", headers=TEXT), 415, "unsupported_media_type"
+        )
         refused(await client.get("/nothing"), 404, "not_found")
         refused(await client.get("/score"), 405, "method_not_allowed")
         refused(await client.post("/questions", json={"prompts": ["a"] * 129}), 422, "invalid")
+    assert "text/plain; send application/json or multipart/form-data" == text["detail"]
+    assert "--json" in form["detail"]  # since curl's -d declares JSON as a form
 
 
 KEPT = [
