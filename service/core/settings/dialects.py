@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from models.core.settings import Section
 
-Dialect = Literal["flow_factory", "unirl", "rerank", "decisions"]
+Dialect = Literal["flow_factory", "unirl", "rerank", "decisions", "chat_judge"]
 MOST_S = 600  # as of any request
 MOST_PICTURES = 4096  # that any setting allows
 
@@ -22,6 +22,9 @@ class Timeouts(Section):
     unirl: float = Field(115, gt=0, le=MOST_S, description="Of `/unirl/score`; its trainer waits 300 s.")
     rerank: float = Field(30, gt=0, le=MOST_S, description="Of rerankers' paths, such as `/v1/rerank`.")
     decisions: float = Field(30, gt=0, le=MOST_S, description="Of `/v1/decisions` and `/v1/systemone`.")
+    chat_judge: float = Field(
+        115, gt=0, le=MOST_S, description="Of `/v1/chat/completions`; most clients wait 120 s."
+    )
     pickle: float = Field(110, gt=0, le=MOST_S, description="On `pickle_port`; most clients wait 120 s.")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from fastapi import APIRouter
 
 from service.web.dialects import flow_factory, pairs, rerank, rerankers, unirl
+from service.web.dialects.chat_judge import routes as chat_judge
 from service.web.dialects.decisions import routes as decisions
 
 # Flow-Factory comes last, since its paths may begin with any metric.
@@ -12,6 +13,7 @@ ROUTERS = {
     "unirl": [unirl.router],
     "rerank": [rerank.router, pairs.router, rerankers.router],
     "decisions": [decisions.router],
+    "chat_judge": [chat_judge.router],
     "flow_factory": [flow_factory.router],
 }
 ON_OWN_PORT = {"rerank": [pairs.on_own_port]}  # routes that the public API uses

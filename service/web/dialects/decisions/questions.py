@@ -44,12 +44,14 @@ class Question:
     Attributes:
         place: JSON pointer to it in the request.
         text: of the question, after that of the request's input.
+        yes_no_template: what a model reads of a question of yes or no.
     """
 
     place: str
     kind: Literal["yes_no", "choice", "score"]
     text: str
     options: Sequence[Option] = YES_NO
+    yes_no_template: str = YES_NO_QUESTION
 
     def __post_init__(self) -> None:
         """Raise `Invalid` for texts that no model can read."""
@@ -75,7 +77,7 @@ class Question:
         match self.kind:
             case "yes_no":
                 text = "\n".join([self.text, *described])
-                return LikelihoodCall(image, YES_NO_QUESTION.replace(SLOT, text))
+                return LikelihoodCall(image, self.yes_no_template.replace(SLOT, text))
             case "choice":
                 text = "\n".join([self.text, *described])
                 question = model.choice_question.replace(SLOT, text)

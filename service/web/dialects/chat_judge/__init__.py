@@ -1,0 +1,1 @@
+"""Judges and reward clients in OpenAI's chat format."""

@@ -1,0 +1,138 @@
+"""Judges and reward clients in OpenAI's chat format."""
+
+import json
+from math import exp, isclose, log
+
+import pytest
+
+from models.core.calls import LikelihoodCall
+from models.families.fake import answer
+from models.images.image import Image
+from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
+from tests.support.pictures import b64
+
+pytestmark = pytest.mark.anyio
+
+PATH = "/v1/chat/completions"
+RUBRIC = """You are a strict judge.
+User request: a red square
+on grey
+Diffusion prompt used (context only): a square
+Notes: (none)
+
+CORRECTNESS QUESTIONS:
+- attributes: Is the colour correct?
+- completeness: Is the request satisfied?
+AESTHETICS QUESTIONS:
+- lighting: Is the lighting effective?
+
+Return ONLY this JSON shape
+"""
+
+
+def part(picture=PICTURES[0]):
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64(picture)}"}}
+
+
+def body(text, *pictures, **more):
+    content = [*(pictures or [part()]), {"type": "text", "text": text}]
+    return {
+        "messages": [{"role": "system", "content": "A judge."}, {"role": "user", "content": content}],
+        **more,
+    }
+
+
+async def message(client, sent):
+    """The only message of the answer."""
+    response = await client.post(PATH, json=sent)
+    assert 200 == response.status_code, response.text
+    [choice] = response.json()["choices"]
+    assert "stop" == choice["finish_reason"]
+    return choice["message"]["content"]
+
+
+def p_yes(question):
+    outcome = answer(LikelihoodCall(Image(PICTURES[0]), question))
+    yes, no = exp(outcome.log_p_yes), exp(outcome.log_p_no)
+    return yes / (yes + no)
+
+
+async def test_a_prompt_has_the_score_of_the_api(dialects):
+    """As JSON, by the metric of the settings or of `model`."""
+    async with dialects() as apps:
+        expected = [await apps.score(PICTURES[0], PROMPTS[0], name) for name in ("vqascore", "clipscore")]
+        first = json.loads(await message(apps.main, body(PROMPTS[0])))
+        named = json.loads(await message(apps.private, body(PROMPTS[0], model="clipscore")))
+
+    assert [{"score": expected[0], "metric": "vqascore"}, {"score": expected[1], "metric": "clipscore"}] == [
+        first,
+        named,
+    ]
+
+
+async def test_a_rubric_has_the_probability_of_yes_for_each_question(dialects):
+    """With the request of the user before each, as verl-omni's judge sends it."""
+    async with dialects() as apps:
+        found = json.loads(await message(apps.main, body(RUBRIC)))
+
+    state = "The picture was made for this request: a red square\non grey\n\n"
+    ask = " Please answer yes or no."
+    expected = {
+        "attributes": p_yes(f"{state}Is the colour correct?{ask}"),
+        "completeness": p_yes(f"{state}Is the request satisfied?{ask}"),
+    }
+    assert expected == pytest.approx(found["correctness_scores"])
+    assert sum(expected.values()) / 2 == pytest.approx(found["correctness"])
+    assert {"lighting"} == found["aesthetics_scores"].keys()
+    assert found["findings"].startswith("lowest: ")
+
+
+async def test_a_question_with_logprobs_has_those_of_yes_and_no(dialects):
+    """Exactly, for the question as it was sent."""
+    question = "Is it red? Answer Yes or No."
+    async with dialects() as apps:
+        response = await apps.main.post(PATH, json=body(question, logprobs=True, top_logprobs=20))
+
+    [choice] = response.json()["choices"]
+    [token] = choice["logprobs"]["content"]
+    logs = {each["token"]: each["logprob"] for each in token["top_logprobs"]}
+    expected = answer(LikelihoodCall(Image(PICTURES[0]), question))
+    assert isclose(expected.log_p_yes, logs["Yes"], rel_tol=1e-9, abs_tol=1e-9)
+    assert isclose(expected.log_p_no, logs["No"], rel_tol=1e-9, abs_tol=1e-9)
+    assert max(logs, key=logs.get) == choice["message"]["content"] == token["token"]
+    assert log(p_yes(question)) <= 0
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "said"),
+    [
+        (body("a", stream=True), 400, "/stream: "),
+        (body("a", n=2), 400, "/n: "),
+        (body("a", response_format={"type": "json_schema"}), 400, "/response_format: "),
+        (body("a", part(), part()), 400, "/messages/1/content: has 2 pictures"),
+        ({"messages": [{"role": "user", "content": "a"}]}, 400, "/messages/0/content: has 0 pictures"),
+        ({"messages": [{"role": "assistant", "content": "a"}]}, 400, "/messages/0/role: "),
+        ({"messages": [{"role": "system", "content": "a"}]}, 400, "/messages: has 0 messages of the user"),
+        (body(""), 400, "/messages: is empty"),
+        (body("a" * 16_001), 400, "has more than 16000 characters"),
+        (body("a", model="gpt-9"), 400, "there is no such metric"),
+        (body("a", model="gpt-9", logprobs=True), 404, "/model: there is no such VQA model"),
+        (body("a", part(BROKEN)), 400, "/messages: "),
+        (body("a", {"type": "input_audio"}), 400, "/messages/1/content: has 0 pictures"),
+        (body("a", part(), {"type": "input_audio"}), 400, "/messages/1/content/1: is neither"),
+        (body("A QUESTIONS:\n- b: Is it?\n- b: Was it?"), 400, "two questions of a section have one name"),
+        (
+            body("A QUESTIONS:" + "".join(f"\n- b{n}: Is it?" for n in range(65))),
+            400,
+            "more than 64 questions",
+        ),
+    ],
+)
+async def test_what_cannot_be_judged_has_an_error_of_openais_form(dialects, sent, status, said):
+    """With the place in the request."""
+    async with dialects() as apps:
+        response = await apps.main.post(PATH, json=sent)
+
+    assert status == response.status_code
+    assert said in response.json()["error"]["message"]
+    assert "invalid_request_error" == response.json()["error"]["type"]
