@@ -5,7 +5,7 @@ python_multipart splits delimiters, headers and data.  Starlette's form parser i
 any codec that a caller names, and some take quadratic time.
 """
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Collection
 from typing import Any
 
 import orjson
@@ -47,15 +47,42 @@ async def read_multipart(
     return form.read()
 
 
-class Form:
-    """A parser that is fed the body in chunks of any size."""
+async def read_form(
+    content_type: str, chunks: AsyncIterable[bytes], names: Collection[str], file: str
+) -> tuple[dict[str, str], bytes | None]:
+    """
+    Return the fields of *names*, and the part *file*, None without one; other fields are left out.
 
-    def __init__(self, content_type: str, max_files: int) -> None:
+    Raises:
+        Malformed: broken, over a limit, or in another charset.
+    """
+    form = Form(content_type, 1, names, 2 * len(names))
+    async for chunk in chunks:
+        form.feed(chunk)
+    return form.fields(), form.file(file)
+
+
+class Form:
+    """
+    A parser that is fed the body in chunks of any size.
+
+    Args:
+        names: of the fields that are kept.
+    """
+
+    def __init__(
+        self,
+        content_type: str,
+        max_files: int,
+        names: Collection[str] = (REQUEST, PROMPT, METRICS),
+        max_fields: int = MAX_FIELDS,
+    ) -> None:
         boundary = utf8_options(content_type.encode("latin-1")).get(b"boundary")
         if not boundary:
             raise wrong("the Content-Type has no boundary")
         self._delimiter, self._delimiters = b"--" + boundary, 0
         self._max_files, self._files, self._fields = max_files, 0, 0
+        self._names, self._max_fields = names, max_fields
         self._padding = MAX_PADDING
         self._parts: dict[str, bytes] = {}  # the files
         self._texts: dict[str, bytes] = {}
@@ -87,7 +114,7 @@ class Form:
         if self._ended:
             return
         self._delimiters += chunk.count(self._delimiter)
-        if self._delimiters > self._max_files + MAX_FIELDS + 1:
+        if self._delimiters > self._max_files + self._max_fields + 1:
             raise wrong("there are too many parts")
         self._padding -= len(chunk)
         try:
@@ -97,10 +124,22 @@ class Form:
         if self._padding < 0 and not self._ended:
             raise wrong("there is too much text between its parts")
 
-    def read(self) -> tuple[bytes, dict[str, bytes]]:
-        """Return the JSON and the files, after the whole body was fed.  Raises `Malformed`, `Invalid`."""
+    def fields(self) -> dict[str, str]:
+        """Return the fields, after the whole body was fed.  Raises `Malformed`."""
+        self._check_end()
+        return {name: decoded(field, f"the part '{name}'") for name, field in self._texts.items()}
+
+    def file(self, name: str) -> bytes | None:
+        """Return a file part, None without one."""
+        return self._parts.get(name)
+
+    def _check_end(self) -> None:
         if not self._ended:
             raise wrong("it ends before its last boundary")
+
+    def read(self) -> tuple[bytes, dict[str, bytes]]:
+        """Return the JSON and the files, after the whole body was fed.  Raises `Malformed`, `Invalid`."""
+        self._check_end()
         fields = {name: self._texts.pop(name) for name in (PROMPT, METRICS) if name in self._texts}
         body = self._texts.pop(REQUEST, None)
         if body is None:
@@ -159,12 +198,12 @@ class Form:
         self._name = decoded(name, "a part's name")
         self._files += is_file
         self._fields += not is_file
-        if self._files > self._max_files or self._fields > MAX_FIELDS:
+        if self._files > self._max_files or self._fields > self._max_fields:
             raise wrong("there are too many parts")
         if is_file and self._name == IMAGE:
             self._images += 1
             self._name = IMAGE if self._images == 1 else f"{IMAGE} {self._images}"
-        self._kept = is_file or self._name in (REQUEST, PROMPT, METRICS)
+        self._kept = is_file or self._name in self._names
         self._held = self._parts if is_file and self._name != REQUEST else self._texts
         if self._kept and self._name in self._held:
             raise wrong("two parts have the same name")

@@ -1,0 +1,1 @@
+"""The reward service of FastVideo's PromptRL: videos in groups."""
