@@ -158,6 +158,14 @@ class RemoteModel(ABC):
             UpstreamError: the server did not answer, or not correctly.
         """
 
+    def together(self, prepared: Prepared) -> str:
+        """Return what calls have in common that one request answers; by default empty, for none."""
+        return ""
+
+    async def answer_all(self, prepared: Sequence[Prepared], post: Post) -> Sequence[Any]:
+        """Return the results of calls with the same `together`, with one request.  Raises as `answer`."""
+        raise NotImplementedError
+
     def opposites(self) -> tuple[Any, ...]:
         """
         Return calls about a known picture whose results must differ, see `models.core.known`; by default

@@ -13,6 +13,7 @@ from typing import Any
 
 from models.core.known import PICTURE, TEXTS
 from models.families.openai.vlm import data_uri
+from tests.support.golden_answers import decided
 
 Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
 OTHERS = {"Yes": [5], "No": [6], **{label: [30 + n] for n, label in enumerate("12345ABCDE")}}
@@ -22,7 +23,8 @@ KNOWN = PICTURE.once(data_uri, data_uri)
 
 class FakeOpenAI:
     """
-    Answers `POST chat/completions` with `chat(body)` and `POST /classify` with `classify(body)`.
+    Answers `POST chat/completions` with `chat(body)`, `POST /classify` with `classify(body)`, and
+    `POST decisions` with probabilities that depend on the questions.
 
     It keeps what it was sent.  What a service asks about its known picture is answered by `known(body)`, and
     kept apart.
@@ -92,11 +94,16 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 ids = known[text] if text in known else OTHERS.get(text, [90])
                 self._send((200, {"tokens": ids, "token_strs": [fake.pieces.get(id, str(id)) for id in ids]}))
                 return
+            routes = {
+                "/v1/chat/completions": fake.chat,
+                "/classify": fake.classify,
+                "/v1/decisions": decisions,
+            }
             if KNOWN in json.dumps(body):
                 fake.checks.append(body)
-                self._send(fake.known(body))
+                self._send(decisions(body) if self.path == "/v1/decisions" else fake.known(body))
                 return
-            answers = {"/v1/chat/completions": fake.chat, "/classify": fake.classify}[self.path]
+            answers = routes[self.path]
             fake.headers.append({name.lower(): value for name, value in self.headers.items()})
             fake.bodies.append(body)
             self._send(answers(body))
@@ -121,6 +128,11 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+def decisions(body: dict[str, Any]) -> Answer:
+    """The answers of a decision endpoint."""
+    return 200, {"answers": [decided(question) for question in body["questions"]]}
 
 
 def said(text: str | None, finish: str = "stop") -> dict[str, Any]:

@@ -117,6 +117,7 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
             "sentence_transformer", nli_checkpoints.sentences, [TextCall(PROMPT), TextCall(DOG)]
         ),
         "openai_vlm": family("openai_vlm", VLM_CALLS, base_url="http://m/v1", model="m"),
+        "decisions": family("decisions", DECISION_CALLS, base_url="http://m/v1", model="m"),
         "openai_reward": family(
             "openai_reward", [RewardCall(PICTURE, PROMPT)], base_url="http://m/v1", model="m"
         ),
@@ -134,6 +135,7 @@ VQA_CALLS: list[Call] = [
     ChoiceCall(PHOTO, "What is it?", ("a dog", "a red square")),
     FirstTokenCall(PICTURE, DOG, ("yes", "no")),
 ]
+DECISION_CALLS: list[Call] = [LikelihoodCall(PICTURE, DOG), *VQA_CALLS[1:2]]
 VLM_CALLS: list[Call] = [
     *VQA_CALLS,
     LabelCall(PICTURE, DOG, ("A", "B"), ("before it", PHOTO)),
@@ -193,6 +195,8 @@ async def server(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"tokens": [crc32(body["prompt"].encode()) % 997], "token_strs": [body["prompt"]]}
     if path == "embeddings":
         return {"data": [{"embedding": [crc32(body["input"][0].encode()) % 997 - 500, 100, -200]}]}
+    if path == "decisions":
+        return {"answers": [decided(question) for question in body["questions"]]}
     asked = crc32("".join(each.get("text", "|") for each in body["messages"][0]["content"]).encode())
     if path == "../classify":
         return {"data": [{"probs": [asked % 997 / 100, 0.5]}]}
@@ -201,6 +205,17 @@ async def server(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         for token in body["logprob_token_ids"]
     ]
     return {"choices": [{"message": {"content": ""}, "logprobs": {"content": [{"top_logprobs": said}]}}]}
+
+
+def decided(question: Mapping[str, Any]) -> dict[str, Any]:
+    """What a decision endpoint answers: a probability that depends on the question's text."""
+    share = (crc32(question["instructions"].encode()) % 997 + 1) / 999
+    if question["type"] == "predicate":
+        return {"probability": share}
+    shares = [share, *[(1 - share) / (len(question["choices"]) - 1)] * (len(question["choices"]) - 1)]
+    values = [each["value"] for each in question["choices"]]
+    listed = [{"value": value, "probability": each} for value, each in zip(values, shares, strict=True)]
+    return {"probabilities": listed}
 
 
 def numbers(outcome: Any) -> list[float]:

@@ -29,6 +29,7 @@ from service.core.errors import (
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.observability.tracing.span import NO_SPAN, Span
+from service.serving.backends.joined import Joined
 from service.serving.backends.last_calls import LastCalls
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import QueuedBackend
@@ -91,6 +92,7 @@ class RemoteBackend(QueuedBackend):
         self._closed, self._came_up = False, True
         self._trust = Trust(name, model.opposites(), self._known, clock)
         self._last_calls = LastCalls()
+        self._joined = Joined(model, getattr(settings, "max_questions", 1))
         self._required: dict[str, Sequence[Call]] = {}
         self._watcher = Watcher(self.look, WATCH_S, sleep)
 
@@ -118,6 +120,7 @@ class RemoteBackend(QueuedBackend):
         for call in self._resident.queue.take_all(self._clock()):
             call.answer(Draining())
         await self._sending.cancel()
+        await self._joined.aclose()
         await self._upstream.aclose()
 
     async def look(self) -> None:
@@ -261,7 +264,7 @@ class RemoteBackend(QueuedBackend):
         """Return the server's outcome, and note whether it answered.  Raises what the model raises."""
         try:
             post = partial(self._upstream.post, headers=headers)
-            outcome = await self._resident.model.answer(call, post)
+            outcome = await self._joined.answer(call, post)
         except UpstreamError as error:
             self._last_calls.failed(call, error, self._clock())
             if isinstance(error, Unreachable):

@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from models.families.decisions.model import DecisionModel
 from models.families.openai.llm import OpenAiLLM
 from models.families.openai.reward import OpenAiReward
 from models.families.openai.vlm import OpenAiVlm
@@ -42,6 +43,19 @@ def with_vlm(serve, fakes, server):
         remote = {"family": "openai_vlm", "base_url": server.base_url, "model": "m", "timeout_s": 5, **more}
         async with serve(models={"vqa": remote}, dialects=dialects or {}) as client:
             yield client
+
+    return served
+
+
+@pytest.fixture
+def with_decisions(serve, fakes, server):
+    """A client of a service whose VQA model is the decision endpoint of *server*."""
+    fakes.clear()
+    fakes["vqa"] = DecisionModel("m", "openai", question="Is {} here?", extra_body={})
+
+    def served(**more):
+        remote = {"family": "decisions", "base_url": server.base_url, "model": "m", "timeout_s": 5, **more}
+        return serve(models={"vqa": remote})
 
     return served
 

@@ -48,6 +48,7 @@ def test_the_families_of_this_repository_are_known_by_their_roles():
         "transformers_clip": "clip",
         "clip_flant5": "vqa",
         "openai_vlm": "vqa",
+        "decisions": "vqa",
         "transformers": "questions",
         "openai": "questions",
         "transformers_nli": "nli",

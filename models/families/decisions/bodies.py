@@ -1,0 +1,161 @@
+"""
+The bodies of decision endpoints: OpenAI's and SGLang's `POST /v1/decisions`, and `POST /v1/systemone`.
+
+A question has choices, or is one of yes and no.  Each body is written with the questions' numbers as their
+names, and read as the probability of each option.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar, Protocol
+
+from models.core.contract import UpstreamError
+from models.families.decisions import Body
+
+STATE = "A picture."  # the text of a body that has one
+NEAR_ONE = 1e-3  # how far from 1 the sum of rounded probabilities may be
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A text, with choices unless the answer is yes or no."""
+
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """
+    The answer to a question.
+
+    Attributes:
+        probabilities: of the choices, or of yes and no; their sum is 1.
+        mass: of all of them over the vocabulary; 1 if the server does not return it.
+    """
+
+    probabilities: tuple[float, ...]
+    mass: float = 1.0
+
+
+class Form(Protocol):
+    """How one kind of server is called."""
+
+    path: ClassVar[str]
+    most_choices: ClassVar[int]
+
+    def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
+        """Return the body about a picture, a data URI."""
+        ...
+
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
+        """Return the answer to question *number*.  Raises `UpstreamError`, `LookupError`, `TypeError`."""
+        ...
+
+
+class OpenAi:
+    """OpenAI's, and that of its gateways; it has no mass."""
+
+    path: ClassVar = "decisions"
+    most_choices: ClassVar = 255
+
+    def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
+        """Return the body: a message with the picture, and a list of questions."""
+        message = {"role": "user", "content": [{"type": "input_image", "image_url": picture}]}
+        return {"input": [message], "questions": [self._of(n, each) for n, each in enumerate(questions)]}
+
+    @staticmethod
+    def _of(number: int, question: Question) -> dict[str, Any]:
+        named = {"name": str(number), "instructions": question.text}
+        if not question.choices:
+            return {"type": "predicate", **named}
+        return {"type": "choice", **named, "choices": [{"value": each} for each in question.choices]}
+
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
+        """Return the answer at its place."""
+        found = answer["answers"][number]
+        if not question.choices:
+            return yes_no(found["probability"])
+        return named(
+            {each["value"]: each["probability"] for each in found["probabilities"]}, question.choices
+        )
+
+
+class Sglang:
+    """SGLang's own, under OpenAI's path."""
+
+    path: ClassVar = "decisions"
+    most_choices: ClassVar = 26
+
+    def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
+        """Return the body: the input, pictures, and questions with ids."""
+        listed = [self._of(number, each) for number, each in enumerate(questions)]
+        return {"input": STATE, "images": [{"url": picture}], "questions": listed}
+
+    @staticmethod
+    def _of(number: int, question: Question) -> dict[str, Any]:
+        asked = {"id": str(number), "question": question.text}
+        if not question.choices:
+            return {"type": "yes_no", **asked}
+        return {"type": "choice", **asked, "options": [{"name": each} for each in question.choices]}
+
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
+        """Return the answer of its id, with the mass."""
+        found = answer["answers"][str(number)]
+        names = question.choices or ("yes", "no")
+        return named(found["probabilities"], names, probability(found["label_mass"], "label_mass"))
+
+
+class SystemOne:
+    """vLLM's structured decisions, which SGLang has as well."""
+
+    path: ClassVar = "systemone"
+    most_choices: ClassVar = 26
+
+    def body(self, picture: str, questions: Sequence[Question]) -> dict[str, Any]:
+        """Return the body: a state, and questions by name."""
+        listed = {str(number): self._of(each) for number, each in enumerate(questions)}
+        return {"state": STATE, "images": [picture], "questions": listed}
+
+    @staticmethod
+    def _of(question: Question) -> dict[str, Any]:
+        if not question.choices:
+            return {"type": "noul", "instructions": question.text}
+        return {
+            "type": "choice",
+            "instructions": question.text,
+            "criteria": dict.fromkeys(question.choices),
+        }
+
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
+        """Return the answer of its name, with the mass of the diagnostics."""
+        found = answer["answers"][str(number)]
+        mass = probability(answer["diagnostics"][str(number)]["label_mass"], "label_mass")
+        return named(found["probabilities"], question.choices or ("yes", "no"), mass)
+
+
+FORMS: Mapping[Body, Form] = {"openai": OpenAi(), "sglang": Sglang(), "systemone": SystemOne()}
+
+
+def named(found: Mapping[str, Any], names: Sequence[str], mass: float = 1.0) -> Reading:
+    """Return the probabilities of *names*.  Raises `UpstreamError` if they are not those of all options."""
+    shares = tuple(probability(found[name], "probability") for name in names)
+    if len(found) != len(names) or abs(sum(shares) - 1) > NEAR_ONE:
+        raise UpstreamError("returned probabilities that do not add up to 1")
+    return Reading(shares, mass)
+
+
+def yes_no(value: Any) -> Reading:
+    """Return a predicate's probability, and the rest for no.  Raises `UpstreamError`."""
+    share = probability(value, "probability")
+    return Reading((share, 1 - share))
+
+
+def probability(value: Any, name: str) -> float:
+    """Return a number from 0 to 1.  Raises `UpstreamError` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise UpstreamError(f"returned a {name} that is not a number")
+    if not 0 <= value <= 1:
+        raise UpstreamError(f"returned a {name} outside 0 to 1")
+    return float(value)

@@ -1,0 +1,156 @@
+"""
+A VQA model behind a decision endpoint.
+
+    P(option | image, question) = probability x label_mass
+
+Where a server has no `label_mass`, the probability is that among the options, not over the vocabulary.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.contract import QUESTION, ModelError, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
+from models.core.known import PICTURE, TEXTS
+from models.core.outcomes import CallResult, Choices, Likelihood
+from models.families.decisions import FAMILY, Body, DecisionsSettings
+from models.families.decisions.bodies import FORMS, Question, Reading
+from models.families.openai.vlm import IMAGE_COST, data_uri
+from models.images.image import Image
+
+YES = "Yes"  # the only answer whose likelihood a decision has
+
+VqaCall = LikelihoodCall | ChoiceCall | LabelCall | FirstTokenCall | AnswerCall
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question about a picture: its digest, and its data URI."""
+
+    picture: str
+    uri: str
+    question: Question
+
+
+class DecisionModel(RemoteModel):
+    """
+    A decision endpoint.
+
+    Args:
+        model: its name on the server.
+        body: whose requests the server reads.
+        question: template of the question whether it sees a text; `{}` is the text.
+        extra_body: fields added to every request.
+        id, revision: label of the scores.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        body: Body,
+        *,
+        question: str = QUESTION,
+        extra_body: Mapping[str, Any],
+        id: str = "",
+        revision: str = "",
+    ) -> None:
+        self._model, self._extra, self._form = model, dict(extra_body), FORMS[body]
+        self.info = ModelInfo(
+            FAMILY.role,
+            FAMILY.name,
+            id or model,
+            revision,
+            "",
+            "remote",
+            question=question,
+            choice_question="{}",
+        )
+
+    def prepare(self, call: VqaCall) -> Prepared:
+        """Build the question; each image is encoded once for all its questions.  Raises `ModelError`."""
+        question = question_of(call)
+        if len(question.choices) > self._form.most_choices:
+            raise ModelError(f"{len(question.choices)} choices; the server takes {self._form.most_choices}")
+        image: Image = call.image
+        return Prepared(IMAGE_COST, Asked(image.digest, image.once(data_uri, data_uri), question))
+
+    def opposites(self) -> tuple[LikelihoodCall, ...]:
+        """Return the questions whether a red picture is red, and whether it is blue."""
+        return tuple(LikelihoodCall(PICTURE, self.info.question.replace("{}", text)) for text in TEXTS)
+
+    def together(self, prepared: Prepared) -> str:
+        """Return the picture's digest: all questions about it may share a request."""
+        asked: Asked = prepared.data
+        return asked.picture
+
+    async def answer(self, prepared: Prepared, post: Post) -> CallResult:
+        """Return the result of one question.  Raises `UpstreamError`."""
+        [outcome] = await self.answer_all([prepared], post)
+        return outcome
+
+    async def answer_all(self, prepared: Sequence[Prepared], post: Post) -> list[CallResult]:
+        """
+        Return the results of questions about one picture, with one request.
+
+        Raises:
+            UpstreamError: an answer is missing, or is no distribution over its options.
+        """
+        asked: list[Asked] = [each.data for each in prepared]
+        questions = [each.question for each in asked]
+        body = {**self._extra, "model": self._model, **self._form.body(asked[0].uri, questions)}
+        answer = await post(self._form.path, body)
+        try:
+            return [
+                outcome(each, self._form.read(answer, number, each)) for number, each in enumerate(questions)
+            ]
+        except (LookupError, TypeError, AttributeError) as exc:
+            raise UpstreamError("returned no probabilities for a question") from exc
+
+
+def load(settings: DecisionsSettings) -> DecisionModel:
+    """Return the model of a table, without a request; not all servers read `extra_body`'s default."""
+    return DecisionModel(
+        settings.model,
+        settings.body,
+        question=settings.question,
+        extra_body=settings.extra_body if "extra_body" in settings.model_fields_set else {},
+        id=settings.id,
+        revision=settings.revision,
+    )
+
+
+def question_of(call: VqaCall) -> Question:
+    """Translate *call*.  Raises `ModelError` for what is neither yes or no nor a choice about one image."""
+    match call:
+        case LikelihoodCall(_, question, answer) if answer == YES:
+            return Question(question)
+        case ChoiceCall(_, question, choices):
+            return chosen(question, choices)
+        case LabelCall(_, question, labels, ()):
+            return chosen(question, labels)
+        case LikelihoodCall():
+            raise ModelError(f"a decision endpoint has the likelihood of {YES} alone")
+        case LabelCall():
+            raise ModelError("a decision endpoint takes one image, and no examples before it")
+    raise ModelError("a decision endpoint has no answers in words")
+
+
+def chosen(question: str, choices: tuple[str, ...]) -> Question:
+    """Return a question with choices.  Raises `ModelError` for fewer than two, empty or equal ones."""
+    if len(choices) < 2 or not all(each.strip() for each in choices) or len({*choices}) < len(choices):
+        raise ModelError("a decision endpoint needs two or more choices, all different and none empty")
+    return Question(question, choices)
+
+
+def outcome(question: Question, reading: Reading) -> CallResult:
+    """Return the result.  Raises `UpstreamError` for a probability of 0, whose logarithm is not finite."""
+    shares = [share * reading.mass for share in reading.probabilities]
+    if not all(shares):
+        raise UpstreamError("returned a probability of 0")
+    logs = [log(share) for share in shares]
+    if question.choices:
+        return Choices(tuple((each,) for each in logs))
+    yes, no = logs
+    return Likelihood((yes,), yes, no)

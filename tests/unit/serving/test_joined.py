@@ -1,0 +1,102 @@
+"""Calls that one request to a server answers together."""
+
+import asyncio
+
+import pytest
+
+from models.core.contract import ModelInfo, Prepared, RemoteModel, UpstreamError
+from service.serving.backends.joined import Joined
+
+pytestmark = pytest.mark.anyio
+
+
+class Doubling(RemoteModel):
+    """Answers a number by its double; even numbers share a request."""
+
+    info = ModelInfo("vqa", "fake", "fake", "", "", "remote")
+
+    def prepare(self, call):
+        return Prepared(1, call)
+
+    def together(self, prepared):
+        return "" if prepared.data % 2 else "even"
+
+    async def answer(self, prepared, post):
+        [found] = await self.answer_all([prepared], post)
+        return found
+
+    async def answer_all(self, prepared, post):
+        await post("path", {"numbers": [each.data for each in prepared]})
+        return [2 * each.data for each in prepared]
+
+
+async def turn(seconds):
+    """What stands for the time in which calls are collected: one turn of the event loop."""
+    await asyncio.sleep(0)
+
+
+def joining(most):
+    return Joined(Doubling(), most, turn)
+
+
+@pytest.fixture
+def sent():
+    return []
+
+
+@pytest.fixture
+def post(sent):
+    async def post(path, body):
+        sent.append(body["numbers"])
+        await asyncio.sleep(0)
+        if 26 in body["numbers"]:
+            raise UpstreamError("is unlucky")
+        return {}
+
+    return post
+
+
+async def test_calls_that_start_together_are_one_request(sent, post):
+    """Each gets its own result; others have requests of their own."""
+    joined = joining(10)
+    found = await asyncio.gather(*(joined.answer(Prepared(1, n), post) for n in (2, 3, 4, 6)))
+
+    assert [4, 6, 8, 12] == found
+    assert [[2, 4, 6], [3]] == sorted(sent)
+
+
+async def test_a_request_has_no_more_calls_than_the_server_takes(sent, post):
+    """The others are the next one."""
+    joined = joining(2)
+    found = await asyncio.gather(*(joined.answer(Prepared(1, n), post) for n in (2, 4, 6)))
+
+    assert ([4, 8, 12], [[2, 4], [6]]) == (found, sent)
+
+
+async def test_a_later_call_is_another_request(sent, post):
+    """One that is sent takes no more calls."""
+    joined = joining(10)
+    assert [4, 8] == [await joined.answer(Prepared(1, n), post) for n in (2, 4)]
+    assert [[2], [4]] == sent
+
+
+async def test_the_others_are_answered_when_a_caller_leaves(sent, post):
+    """Also if it was the first."""
+    joined = joining(10)
+    first, second = (asyncio.create_task(joined.answer(Prepared(1, n), post)) for n in (2, 4))
+    await asyncio.sleep(0)
+    first.cancel()
+
+    assert 8 == await second
+    assert [[2, 4]] == sent
+
+
+async def test_an_error_is_that_of_every_call(post):
+    """And of none that came later."""
+    joined = joining(10)
+    found = await asyncio.gather(
+        *(joined.answer(Prepared(1, n), post) for n in (2, 26)), return_exceptions=True
+    )
+
+    assert ["is unlucky"] * 2 == list(map(str, found))
+    assert 4 == await joined.answer(Prepared(1, 2), post)
