@@ -1,8 +1,11 @@
-"""Bars by skill: by the data set's column, and by the parts that a metric has of its own."""
+"""Means by skill: by the data set's column, also by generator, and by parts that a metric has of its own."""
 
+from statistics import fmean
+
+from scoregate.cli.text import number
 from scoregate.report.bars import Bar, bar, bars, grouped
-from scoregate.report.html import Missing, safe
-from scoregate.report.rows import Scored
+from scoregate.report.html import Missing, safe, table
+from scoregate.report.rows import EMPTY, Scored
 
 OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
 
@@ -10,7 +13,7 @@ OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
 def skills(scored: Scored) -> str:
     """Return a table for each metric and kind of skill.  Raises `Missing` without skills."""
     by_column = scored.metrics if scored.columns.skill is not None else ()
-    drawn = "".join(of_column(scored, metric) for metric in by_column)
+    drawn = "".join(of_column(scored, metric) + of_generators(scored, metric) for metric in by_column)
     drawn += "".join(of_parts(scored, metric) for metric in scored.metrics)
     if not drawn:
         raise Missing(
@@ -28,6 +31,26 @@ def of_column(scored: Scored, metric: str) -> str:
         for name, rows in grouped(scored.rows, lambda row: row.skill)
     ]
     return bars(f"{safe(metric)} by {safe(column)}", column, found, "no score")
+
+
+def of_generators(scored: Scored, metric: str) -> str:
+    """Return a metric's mean of each skill and generator; empty without generators."""
+    if not any(row.model for row in scored.rows):
+        return ""
+    cells: dict[tuple[str, str], list[float]] = {}
+    for row in scored.with_score(metric):
+        place = row.skill or EMPTY, row.model or EMPTY
+        cells.setdefault(place, []).append(row.scores[metric])
+    skills, models = (sorted({place[axis] for place in cells}) for axis in (0, 1))
+    rows = [
+        [
+            safe(skill),
+            *(number(fmean(cells[skill, model])) if (skill, model) in cells else "" for model in models),
+        ]
+        for skill in skills
+    ]
+    title = f"{safe(metric)} by {safe(scored.columns.skill or '')} and {safe(scored.columns.model or '')}"
+    return table(title, [safe(scored.columns.skill or ""), *map(safe, models)], rows) if rows else ""
 
 
 def of_parts(scored: Scored, metric: str) -> str:

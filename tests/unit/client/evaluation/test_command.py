@@ -34,6 +34,7 @@ SCORES = ("--metric", "m")
 CALLS = {
     "ts2": ("--scores", *SCORES, "--graph", "item", "--node", "node", "--version", "released"),
     "agreement": ("--scores", *SCORES, "--human", "h"),
+    "means": ("--scores", *SCORES, "--model", "model"),
     "ordering": ("--scores", "--value", "m", "--model", "model", "--item", "item", "--human", "h"),
     "alpha": ("--ratings", "--unit", "item", "--rater", "rater", "--rating", "h", "--bootstrap", "5"),
     "winoground": ("--scores", *SCORES, "--item", "item"),
@@ -50,6 +51,7 @@ KEYS = {
     "agreement": "n pearson spearman kendall accuracy accuracy_at_0 epsilon pairs concordant discordant "
     "ties_human ties_metric ties_both",
     "ordering": "pairs order agreement",
+    "means": "mean pictures",
     "alpha": "nominal ordinal interval units ratings out_of_scale extreme_disagreement intervals",
     "geneval": "tasks overall prompts_correct kappa",
     "sxs": "pairs alpha unsure comparisons preferences votes",

@@ -40,6 +40,24 @@ def test_a_row_counts_under_each_of_its_tags(evaluate, table):
     assert "3 rows, fewer than 30" == found["by"]["count"]["caution"]
 
 
+def test_means_by_skill_are_a_matrix_of_skill_and_generator(evaluate, tmp_path, capsys):
+    """In every form of a table; a generator without a picture of a skill has an empty cell."""
+    path = tmp_path / "scores.jsonl"
+    models = ("x", "y", "x", "y", "y")
+    path.write_text(
+        "\n".join(json.dumps({**row, "model": model}) for row, model in zip(ROWS, models, strict=True))
+    )
+    command = ("means", "--scores", path, "--metric", "metric", "--model", "model", "--by", "skills")
+    found = evaluate(*command)
+
+    assert {"x": pytest.approx(0.25), "y": pytest.approx(0.7)} == found["mean"]
+    assert {"x": pytest.approx(0.4), "y": pytest.approx(0.7)} == found["by"]["color"]["mean"]
+    assert 0 == main(["evaluate", *map(str, command), "--format", "csv"])
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.startswith("by,x,y,")
+    assert ["all", "color", "count"] == [line.partition(",")[0] for line in lines]
+
+
 def test_a_list_in_a_csv_cell_is_json(evaluate, tmp_path):
     """Any other text is one tag."""
     path = tmp_path / "scores.csv"

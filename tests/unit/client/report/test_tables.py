@@ -79,6 +79,25 @@ def test_skills_are_those_of_the_column(scored):
     assert lines[2].startswith("colour 0.3000 0.2000 to 0.4000 2 0")
 
 
+def test_skills_and_generators_have_a_matrix_of_means(scored):
+    """A pair without a picture is empty; without generators there is none."""
+    rows = [
+        row(score, item, skill=skill, model=model)
+        for score, item, skill, model in (
+            (0.2, "a", "colour", "x"),
+            (0.4, "b", "colour", "x"),
+            (0.9, "a", "colour", "y"),
+            (0.5, "c", "count", "y"),
+        )
+    ]
+    lines = texts(skills(scored(*rows)))
+    place = lines.index("vqascore by skill and generator")
+
+    assert ["skill x y", "colour 0.3000 0.9000", "count 0.5000"] == lines[place + 1 : place + 4]
+    without = scored(row(0.2, "a", skill="colour"))
+    assert "vqascore by skill and generator" not in texts(skills(without))
+
+
 def test_a_metrics_own_skills_need_no_column(scored):
     """Each is a mean over the pictures that have it."""
     rows = [

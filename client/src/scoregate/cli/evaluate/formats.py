@@ -38,7 +38,7 @@ def tabular(content: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
             name = {"by": value} if "by" in content else {}
             name |= {"metric": metric} if metric else {}
             single = {key: each for key, each in figures.items() if not isinstance(each, Mapping | list)}
-            lines.append(name | single | ends(figures))
+            lines.append(name | (figures.get("mean") or {}) | single | ends(figures))
     heads = list(dict.fromkeys(head for line in lines for head in line))
     return heads, [[line.get(head) for head in heads] for line in lines]
 
