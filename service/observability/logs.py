@@ -1,15 +1,16 @@
-"""Structured logs: one JSON object a line.  Never a prompt, an image, a question or a key."""
+"""Logs: one JSON object a line, or text on a terminal.  Never a prompt, an image, a question or a key."""
 
 import logging
 import sys
 from datetime import UTC, datetime
 from math import inf
-from typing import Any
+from typing import Any, TextIO
 
 import orjson
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
 FIELDS = ("request_id", "route", "code", "ms", "stages", "items", "lane", "key", "model", "metric")
+LONG = ("request_id", "stages")  # fields that are not shown on a terminal
 
 # Loggers whose warnings callers can trigger without limit.
 NOISY = ("asyncio", "uvicorn.error", "scoregate.connections")
@@ -17,24 +18,48 @@ EVERY_S = 60.0
 
 
 class JsonLines(logging.Formatter):
-    """A formatter that writes only the known extra fields."""
+    """A formatter for programs."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line of JSON."""
-        line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "event": record.getMessage(),
-        }
-        given = vars(record)
-        line |= {name: given[name] for name in FIELDS if name in given}
-        if record.exc_info and record.exc_info[1] is not None:
-            # The place without the message: messages of libraries may quote their input.
-            raised = leaves(record.exc_info[1])
-            line["exception"] = type(raised[-1]).__name__
-            line["traceback"] = [place for each in raised for place in frames(each)]
-        return orjson.dumps(line, default=str).decode()
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        head = {"time": at, "level": record.levelname.lower(), "logger": record.name}
+        return orjson.dumps(head | {"event": record.getMessage()} | fields(record), default=str).decode()
+
+
+class TextLines(logging.Formatter):
+    """A formatter for people: local time, level, event, and the fields that fit on the line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line, and further ones for the places of an exception."""
+        given = fields(record)
+        places = given.pop("traceback", [])
+        at = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        shown = [f"{name}={value}" for name, value in given.items() if name not in LONG]
+        first = " ".join([at, record.levelname.lower(), record.getMessage(), *shown])
+        return "\n    ".join(map(printable, [first, *places]))
+
+
+def printable(text: str) -> str:
+    """Return a text without characters that control a terminal."""
+    return "".join(each if each.isprintable() else "?" for each in text)
+
+
+def formatter_for(stream: TextIO) -> logging.Formatter:
+    """Return the formatter of lines for people on a terminal, else of JSON."""
+    return TextLines() if stream.isatty() else JsonLines()
+
+
+def fields(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the known extra fields of a record, and its exception."""
+    given = vars(record)
+    found = {name: given[name] for name in FIELDS if name in given}
+    if record.exc_info and record.exc_info[1] is not None:
+        # The place without the message: messages of libraries may quote their input.
+        raised = leaves(record.exc_info[1])
+        found["exception"] = type(raised[-1]).__name__
+        found["traceback"] = [place for each in raised for place in frames(each)]
+    return found
 
 
 def leaves(raised: BaseException | None) -> list[BaseException]:
@@ -76,9 +101,9 @@ class OnceAMinute(logging.Filter):
 
 
 def configure_logging() -> None:
-    """Log everything to stderr as JSON lines; our access log replaces uvicorn's."""
+    """Log everything to stderr; our access log replaces uvicorn's."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(formatter_for(sys.stderr))
     # open_clip logs each of its steps to the root logger.
     handler.addFilter(lambda record: record.name != "root" or record.levelno >= logging.WARNING)
     # Do not collect fields that no line contains.
@@ -90,7 +115,7 @@ def configure_logging() -> None:
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("httpx").setLevel(logging.WARNING)
     hub = logging.getLogger("huggingface_hub")
-    hub.handlers.clear()  # its own handler does not write JSON
+    hub.handlers.clear()  # its own handler has another form
     hub.setLevel(
         logging.ERROR
     )  # each retry of a download is a warning; the service logs the final failure itself

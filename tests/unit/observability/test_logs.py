@@ -1,9 +1,12 @@
 """Logs: no line without an end of others like it, and the place where an exception was raised."""
 
+import io
 import json
 import logging
 
-from service.observability.logs import EVERY_S, JsonLines, OnceAMinute
+import pytest
+
+from service.observability.logs import EVERY_S, JsonLines, OnceAMinute, TextLines, formatter_for
 
 
 def record(text, level=logging.ERROR, at=0.0):
@@ -46,3 +49,23 @@ def test_of_a_group_of_exceptions_the_line_has_the_first_one_and_where_it_was_ra
 
     assert line["exception"] == "ZeroDivisionError"
     assert line["traceback"][-1].endswith(" fails")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stream", "kind"), [(Terminal(), TextLines), (io.StringIO(), JsonLines)])
+def test_a_terminal_gets_lines_for_people_and_a_file_those_for_programs(stream, kind):
+    """By what the stream is, without a setting."""
+    assert kind is type(formatter_for(stream))
+
+
+def test_a_line_for_people_has_the_fields_that_are_short():
+    """And nothing that controls a terminal."""
+    made = record("request\x1b[2J", logging.INFO)
+    vars(made).update(route="/score", code=200, ms=22.5, request_id="810f", stages={"model": 9.4})
+    line = TextLines().format(made)
+
+    assert line.endswith("info request?[2J route=/score code=200 ms=22.5")
