@@ -140,9 +140,15 @@ Post = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class RemoteModel(ABC):
-    """A model in another process: builds requests and reads responses, without I/O of its own."""
+    """
+    A model in another process: builds requests and reads responses, without I/O of its own.
+
+    Attributes:
+        most_together: calls that one request may answer.
+    """
 
     info: ModelInfo
+    most_together: int = 1
 
     @abstractmethod
     def prepare(self, call: Any) -> Prepared:

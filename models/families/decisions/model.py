@@ -41,6 +41,7 @@ class DecisionModel(RemoteModel):
     Args:
         model: its name on the server.
         body: whose requests the server reads.
+        max_questions: of a request.
         question: template of the question whether it sees a text; `{}` is the text.
         extra_body: fields added to every request.
         id, revision: label of the scores.
@@ -51,11 +52,13 @@ class DecisionModel(RemoteModel):
         model: str,
         body: Body,
         *,
+        max_questions: int = 64,
         question: str = QUESTION,
         extra_body: Mapping[str, Any],
         id: str = "",
         revision: str = "",
     ) -> None:
+        self.most_together = max_questions
         self._model, self._extra, self._form = model, dict(extra_body), FORMS[body]
         self.info = ModelInfo(
             FAMILY.role,
@@ -114,6 +117,7 @@ def load(settings: DecisionsSettings) -> DecisionModel:
     return DecisionModel(
         settings.model,
         settings.body,
+        max_questions=settings.max_questions,
         question=settings.question,
         extra_body=settings.extra_body if "extra_body" in settings.model_fields_set else {},
         id=settings.id,

@@ -26,17 +26,15 @@ class Joined:
     A request goes on if some of its callers leave.
 
     Args:
-        most: calls in a request.
         sleep: waits for further calls (tests).
     """
 
     def __init__(
         self,
         model: RemoteModel,
-        most: int,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._model, self._most, self._sleep = model, most, sleep
+        self._model, self._most, self._sleep = model, model.most_together, sleep
         self._open: dict[str, Joint] = {}
         self._sending = Tasks()
 

@@ -92,7 +92,7 @@ class RemoteBackend(QueuedBackend):
         self._closed, self._came_up = False, True
         self._trust = Trust(name, model.opposites(), self._known, clock)
         self._last_calls = LastCalls()
-        self._joined = Joined(model, getattr(settings, "max_questions", 1))
+        self._joined = Joined(model)
         self._required: dict[str, Sequence[Call]] = {}
         self._watcher = Watcher(self.look, WATCH_S, sleep)
 

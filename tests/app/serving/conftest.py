@@ -50,11 +50,11 @@ def with_vlm(serve, fakes, server):
 @pytest.fixture
 def with_decisions(serve, fakes, server):
     """A client of a service whose VQA model is the decision endpoint of *server*."""
-    fakes.clear()
-    fakes["vqa"] = DecisionModel("m", "openai", question="Is {} here?", extra_body={})
 
-    def served(**more):
-        remote = {"family": "decisions", "base_url": server.base_url, "model": "m", "timeout_s": 5, **more}
+    def served(max_questions=64):
+        fakes.clear()
+        fakes["vqa"] = DecisionModel("m", "openai", max_questions=max_questions, extra_body={})
+        remote = {"family": "decisions", "base_url": server.base_url, "model": "m", "timeout_s": 5}
         return serve(models={"vqa": remote})
 
     return served

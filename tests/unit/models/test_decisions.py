@@ -112,8 +112,8 @@ def test_the_table_is_what_the_model_is_made_of():
     """And its body is one of three."""
     family = families()["decisions"]
     table = {"family": family.name, "role": "vqa", "base_url": "http://127.0.0.1:1/v1", "model": "m"}
-    made = family.load("vqa", family.settings(**table, id="clef", revision="7", question="Is {} there?"))
+    made = family.load("vqa", family.settings(**table, id="clef", revision="7", max_questions=9))
 
-    assert ("clef@7", "Is {} there?") == (made.info.label, made.info.question)
+    assert ("clef@7", 9) == (made.info.label, made.most_together)
     with pytest.raises(ValueError, match="body"):
         family.settings(**table, body="other")

@@ -36,7 +36,9 @@ async def turn(seconds):
 
 
 def joining(most):
-    return Joined(Doubling(), most, turn)
+    model = Doubling()
+    model.most_together = most
+    return Joined(model, turn)
 
 
 @pytest.fixture
