@@ -169,8 +169,8 @@ class RemoteModel(ABC):
         return ""
 
     async def answer_all(self, prepared: Sequence[Prepared], post: Post) -> Sequence[Any]:
-        """Return the results of calls with the same `together`, with one request.  Raises as `answer`."""
-        raise NotImplementedError
+        """Return the results of calls with one `together`, by default one by one.  Raises as `answer`."""
+        return [await self.answer(each, post) for each in prepared]
 
     def opposites(self) -> tuple[Any, ...]:
         """

@@ -5,6 +5,7 @@ from typing import Any
 
 import PIL.Image
 
+from models.core.calls import LikelihoodCall
 from models.core.outcomes import Embedding, Likelihood, Reward
 from models.images.image import Image
 
@@ -17,6 +18,11 @@ TOLERANCE = 0.05  # bfloat16 and other calls in the same batch change a probabil
 def grey(width: int, height: int) -> Image:
     """Return a grey picture, for the example of a model."""
     return Image.of(PIL.Image.new("RGB", (width, height), (128, 128, 128)), "example")
+
+
+def opposite_questions(template: str) -> tuple[LikelihoodCall, ...]:
+    """Return the questions whether a red picture is red, and whether it is blue; `{}` is the text."""
+    return tuple(LikelihoodCall(PICTURE, template.replace("{}", text)) for text in TEXTS)
 
 
 def alike(first: Any, second: Any) -> bool:

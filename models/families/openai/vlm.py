@@ -24,7 +24,7 @@ import PIL.Image
 
 from models.core.calls import AnswerCall, LabelCall, LikelihoodCall
 from models.core.contract import QUESTION, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
-from models.core.known import PICTURE, TEXTS
+from models.core.known import opposite_questions
 from models.core.outcomes import CallResult, Text
 from models.families.openai import VLM, VlmSettings
 from models.families.openai.answers import Answers, VlmCall, answers_of
@@ -99,7 +99,7 @@ class OpenAiVlm(RemoteModel):
 
     def opposites(self) -> tuple[LikelihoodCall, ...]:
         """Return the questions whether a red picture is red, and whether it is blue."""
-        return tuple(LikelihoodCall(PICTURE, self.info.question.replace("{}", text)) for text in TEXTS)
+        return opposite_questions(self.info.question)
 
     async def answer(self, prepared: Prepared, post: Post) -> CallResult:
         """

@@ -5,7 +5,7 @@ from statistics import fmean
 from scoregate.cli.text import number
 from scoregate.report.bars import Bar, bar, bars, grouped
 from scoregate.report.html import Missing, safe, table
-from scoregate.report.rows import EMPTY, Scored
+from scoregate.report.rows import Scored
 
 OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
 
@@ -37,18 +37,15 @@ def of_generators(scored: Scored, metric: str) -> str:
     """Return a metric's mean of each skill and generator; empty without generators."""
     if not any(row.model for row in scored.rows):
         return ""
-    cells: dict[tuple[str, str], list[float]] = {}
-    for row in scored.with_score(metric):
-        place = row.skill or EMPTY, row.model or EMPTY
-        cells.setdefault(place, []).append(row.scores[metric])
-    skills, models = (sorted({place[axis] for place in cells}) for axis in (0, 1))
-    rows = [
-        [
-            safe(skill),
-            *(number(fmean(cells[skill, model])) if (skill, model) in cells else "" for model in models),
-        ]
-        for skill in skills
-    ]
+    found = {
+        skill: {
+            model: number(fmean(row.scores[metric] for row in of_both))
+            for model, of_both in grouped(of_skill, lambda row: row.model)
+        }
+        for skill, of_skill in grouped(scored.with_score(metric), lambda row: row.skill)
+    }
+    models = sorted({model for means in found.values() for model in means})
+    rows = [[safe(skill), *(means.get(model, "") for model in models)] for skill, means in found.items()]
     title = f"{safe(metric)} by {safe(scored.columns.skill or '')} and {safe(scored.columns.model or '')}"
     return table(title, [safe(scored.columns.skill or ""), *map(safe, models)], rows) if rows else ""
 

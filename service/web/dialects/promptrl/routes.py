@@ -71,9 +71,7 @@ async def score(request: Request) -> Response:
         sample.request_id, sample.group_id, sample.expected_group_size, sample.sample_id, digest
     ) as group:
         if sample.sample_id not in group.outcomes:
-            wanted = Wanted(sample.original_prompt, Encoded(video), (metric,))
-            group.add(sample.sample_id, await outcome(request, wanted, timeout_s))
-            del wanted
+            group.add(sample.sample_id, await outcome(request, sample, video, metric, timeout_s))
         del video  # it is not kept while others of the group are scored
         waiting = group.score(sample.sample_id, max(0, end - clock()))
         value = (await while_connected(request.receive, waiting)).value
@@ -95,11 +93,12 @@ async def received(request: Request) -> tuple[Sample, bytes]:
         raise invalid(exc, fields, Sample) from exc
 
 
-async def outcome(request: Request, wanted: Wanted, timeout_s: float) -> Outcome:
+async def outcome(request: Request, sample: Sample, video: bytes, metric: str, timeout_s: float) -> Outcome:
     """Return the score, or the error that is its group's.  Raises `CallerGone`."""
-    [metric] = wanted.metrics
+    wanted = Wanted(sample.original_prompt, Encoded(video), (metric,))
     try:
-        return (await dialects_of(request).scored(request, [wanted], timeout_s))[0][metric]
+        [found] = await dialects_of(request).scored(request, [wanted], timeout_s)
+        return found[metric]
     except ScoregateError as exc:
         return exc
 
