@@ -91,6 +91,14 @@ def test_every_figure_is_a_table_for_people_and_a_picture(written, capsys, tmp_p
     assert "<path" in picture.read_text("utf-8")
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_a_table_for_a_paper(written, capsys, name):
+    """With a head and a line; an interval may be a figure of its own."""
+    assert 0 == main(["evaluate", *map(str, call(name, written(ROWS))), "--format", "csv"])
+
+    assert 2 == len(capsys.readouterr().out.splitlines())
+
+
 @pytest.mark.parametrize("name", ["agreement", "ordering", "alpha", "auroc", "preference", "winoground"])
 def test_a_row_with_an_empty_cell_is_counted(written, evaluate, name):
     """It is never dropped in silence."""

@@ -38,16 +38,21 @@ def tabular(content: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
             name = {"by": value} if "by" in content else {}
             name |= {"metric": metric} if metric else {}
             single = {key: each for key, each in figures.items() if not isinstance(each, Mapping | list)}
-            lines.append(name | (figures.get("mean") or {}) | single | ends(figures))
+            lines.append(name | nested(figures, "mean") | single | ends(figures))
     heads = list(dict.fromkeys(head for line in lines for head in line))
     return heads, [[line.get(head) for head in heads] for line in lines]
 
 
+def nested(figures: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the figures below *name*; none if that is a single one, such as the interval alpha."""
+    found = figures.get(name)
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
 def ends(figures: Mapping[str, Any]) -> dict[str, Any]:
-    intervals = figures.get("interval") or {}
     return {
         f"{name} {end}": value
-        for name, both in intervals.items()
+        for name, both in nested(figures, "interval").items()
         for end, value in zip(("low", "high"), both, strict=True)
     }
 
