@@ -1,65 +1,77 @@
 """docs/guides/online-filter.md: a threshold, and a decision in any case."""
 
 import re
+import runpy
+import shlex
 
-import httpx
 import pytest
 
+import scoregate
 from demo.process import free_port, url
+from scoregate.cli.main import parser
 from service.observability.instruments import Instruments
+from tests.support.packages import files_of
 from tests.support.pages import fences
 from tests.support.pictures import png
 
 PAGE, FILE = "online-filter.md", "picture_filter.py"
 
 
-def test_the_threshold_keeps_the_share_of_good_pictures_that_was_asked_for(module):
-    """The highest such threshold, and the share of bad ones above it."""
-    threshold = module(PAGE, "threshold.py").threshold
-    scores = [0.9, 0.8, 0.7, 0.6, 0.65, 0.3]
-    good = [True, True, True, True, False, False]
+@pytest.fixture(scope="module")
+def caller(fake_service):
+    """A client as the page sets it up, with time for a busy machine."""
+    with scoregate.Client(fake_service.url, timeout_s=60, retries=0) as caller:
+        yield caller
 
-    assert (0.6, 0.5) == threshold(scores, good, keep=1.0)
-    assert (0.7, 0.0) == threshold(scores, good, keep=0.75)
+
+def test_the_commands_of_the_page_are_valid():
+    """The arguments that choose a threshold."""
+    [(_, commands)] = fences(f"guides/{PAGE}", "sh")
+
+    assert ["batch", "calibrate"] == [
+        parser().parse_args(shlex.split(line)[1:]).command for line in commands.splitlines()
+    ]
 
 
 @pytest.mark.parametrize("fail_open", [True, False])
 def test_a_picture_with_a_score_is_decided_by_the_threshold(module, client, fail_open):
     """Whichever way failures go."""
     shown = module(PAGE, FILE)
-    decision = shown.Filter(client, 0.0, fail_open).decide(png(), 'a "red" square')
+    decision = shown.Filter(caller, 0.0, fail_open).decide(png(), 'a "red" square')
 
     assert decision.show
     assert "scored" == decision.reason
-    assert not shown.Filter(client, decision.score + 1e-9, fail_open).decide(png(), 'a "red" square').show
+    assert not shown.Filter(caller, decision.score + 1e-9, fail_open).decide(png(), 'a "red" square').show
 
 
 @pytest.mark.parametrize("fail_open", [True, False])
 def test_without_a_score_the_filter_fails_as_it_was_told(module, client, fail_open):
     """A broken picture, a refused request and a service that is away: open or closed, with the reason."""
     shown = module(PAGE, FILE)
-    here = shown.Filter(client, 0.5, fail_open)
-    with httpx.Client(base_url=url(free_port(0)), trust_env=False) as nobody:
+    here = shown.Filter(caller, 0.5, fail_open)
+    with scoregate.Client(url(free_port(0)), retries=0) as nobody:
         away = shown.Filter(nobody, 0.5, fail_open).decide(png(), "x")
     decisions = [here.decide(png()[:40], "x"), here.decide(png(), " "), away]
 
     assert [fail_open] * 3 == [decision.show for decision in decisions]
     assert [None] * 3 == [decision.score for decision in decisions]
-    assert ["image_undecodable", "invalid"] == [decision.reason for decision in decisions[:2]]
-
-
-def test_the_best_candidate_has_the_highest_score(module, client):
-    """Candidates without a score cannot win."""
-    pictures = [png("red"), png("blue"), png()[:40], png("green")]
-    best = module(PAGE, "best.py").best(client, pictures, "a square")
-    scores = [
-        module(PAGE, FILE).Filter(client, 0, False).decide(picture, "a square").score or -1
-        for picture in pictures
+    assert ["image_undecodable", "invalid", "connection_failed"] == [
+        decision.reason for decision in decisions
     ]
 
-    assert scores.index(max(scores)) == best
-    with pytest.raises(ValueError, match="empty"):
-        module(PAGE, "best.py").best(client, [png()[:40]], "a square")
+
+def test_the_best_candidate_is_first(fake_service, tmp_path, monkeypatch, capsys, caller):
+    """A candidate without a score is not accepted."""
+    monkeypatch.setenv("SCOREGATE_BASE_URL", fake_service.url)
+    monkeypatch.chdir(tmp_path)
+    for name, picture in {"cat": png("orange"), "dog": png("brown"), "broken": png()[:40]}.items():
+        (tmp_path / f"{name}.png").write_bytes(picture)
+    (tmp_path / "best.py").write_text(files_of(f"guides/{PAGE}")["best.py"].replace("0.5", "0.0"), "utf-8")
+    scores = [caller.score(tmp_path / f"{name}.png", "a cat").value for name in ("cat", "dog")]
+
+    runpy.run_path(str(tmp_path / "best.py"))
+
+    assert str([0, 1] if scores[0] >= scores[1] else [1, 0]) == capsys.readouterr().out.strip()
 
 
 @pytest.mark.parametrize("page", [PAGE, "troubleshooting.md"])

@@ -2,11 +2,11 @@
 
 from math import sqrt
 
-import httpx
 import numpy as np
 import PIL.Image
 import pytest
 
+import scoregate
 from demo.samples import FOLDER, listed
 from models.images.pixels import pad_and_resize
 from tests.support.pictures import saved
@@ -19,7 +19,7 @@ PICTURE = (FOLDER / SAMPLE["file"]).read_bytes()
 @pytest.fixture(scope="module")
 def demo(demo_service):
     """A client of the demo models, since scores matter here."""
-    with httpx.Client(base_url=demo_service.url, timeout=60, trust_env=False) as client:
+    with scoregate.Client(demo_service.url) as client:
         yield client
 
 
@@ -34,7 +34,7 @@ def test_the_score_is_larger_than_the_probability_of_yes(module, demo):
     assert forms["P(Yes) among Yes and No"] == pytest.approx(yes / (yes + no))
     assert forms["Yes or No at all"] == pytest.approx(yes + no)
     assert forms["log-odds"] == pytest.approx(np.log(yes / no), abs=1e-4)
-    assert SAMPLE["wrong"] in forms["asked"]
+    assert SAMPLE["wrong"] in forms["question"]
     assert 0.49 == round(sqrt(0.24), 2)
 
 
