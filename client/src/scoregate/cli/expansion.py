@@ -68,6 +68,9 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
     Args:
         images: the columns of its pictures; a cell may be a list.
         prompts: the columns of its texts, likewise.
+
+    Raises:
+        UsageFault: another column has the name of one that is added.
     """
     if record.fault:
         yield record
@@ -79,6 +82,8 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
         yield Record(record.number, fault=str(exc))
         return
     rest = {name: cell for name, cell in values.items() if name not in (*images, *prompts)}
+    if taken := rest.keys() & {PICTURE, CAPTION, "image", "prompt"}:
+        raise UsageFault(f"--matrix adds a column {min(taken)}: rename the one of the data set")
     if empty(rest.get(ITEM)):
         rest[ITEM] = record.number
     for (picture, image), (caption, text) in product(enumerate(pictures), enumerate(texts)):

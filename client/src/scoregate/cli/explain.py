@@ -1,6 +1,6 @@
 """Details of a score for people: questions with answers and probabilities, and other numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scoregate.cli.text import number, shown, table
@@ -10,7 +10,7 @@ NUMBERS = ("ID", "P", "SCORE")
 
 
 def explained(details: Mapping[str, Any]) -> str:
-    """Return a table of the questions, if there are any, and one line for each plain value."""
+    """Return the questions as a table, a line for each plain value, and the details of parts and frames."""
     parts = []
     questions = details.get("questions")
     if isinstance(questions, list):
@@ -20,7 +20,19 @@ def explained(details: Mapping[str, Any]) -> str:
             parts.append(f"{shown(name)}: {number(value) if isinstance(value, float) else shown(value)}")
     if missed := details.get("uncovered"):
         parts.append(shown(f"no question about: {', '.join(map(str, missed))}"))
+    parts += [f"{name}:\n{text}" for name, inner in nested(details) if (text := explained(inner))]
     return indented("\n".join(parts))
+
+
+def nested(details: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the details within *details*: of a composite's parts, of frames, and of a grid of frames."""
+    for name, part in (details.get("parts") or {}).items():
+        yield shown(name), part
+    for place, frame in enumerate(details.get("frames") or [], 1):
+        yield f"frame {place}", frame
+    for name in ("details", "grid"):
+        if name in details:
+            yield name, details[name]
 
 
 def question_row(question: Mapping[str, Any]) -> list[Any]:

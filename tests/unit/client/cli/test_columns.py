@@ -117,6 +117,15 @@ def test_a_matrix_scores_each_picture_with_each_text(batch, tmp_path, row, colum
     assert {("sky", 1)} == {(line["columns"]["tag"], line["columns"]["item"]) for line in found}
 
 
+@pytest.mark.parametrize("name", ["picture", "caption"])
+def test_a_matrix_replaces_no_column_of_the_data_set(batch, name):
+    """It is rejected with the name, before a request."""
+    status, said, found = batch([{"image": "p.png", "prompt": ["a sun"], name: "mine"}], "--matrix")
+
+    assert (2, []) == (status, found)
+    assert f"--matrix adds a column {name}: rename the one of the data set" in said
+
+
 def test_a_sweep_scores_each_row_with_each_value(batch, service, tmp_path):
     """A column has the value's line; a value that is new in the file is requested alone."""
     values = tmp_path / "values.txt"
