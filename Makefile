@@ -71,8 +71,8 @@ serve: $(VENV)/server ## Serve the demo models, or CONFIG=NAME or a file, on 127
 docs: $(VENV)/dev ## Build the pages as a site with search, in build/site
 	$(BIN)/python -m tests.process.docs.site
 
-quick: $(VENV)/dev ## Pure tests and the app in process: they start nothing and load no checkpoint
-	$(BIN)/pytest tests/unit tests/app $(PARALLEL)
+quick: $(VENV)/dev ## Pure tests and the app in process, in a minute: they start nothing and load no checkpoint
+	$(BIN)/pytest tests/unit tests/app -m "not slow" --hypothesis-profile quick $(PARALLEL)
 
 test: check vllm clients redis prometheus nginx chromium helm costs ## Lint, types, all tests
 	$(BIN)/pytest --ignore tests/costs $(PARALLEL) --durations 15
@@ -104,9 +104,9 @@ nginx: ## Install the nginx that the tests start, where there is none (Debian, a
 	@PATH="$$PATH:/usr/sbin" command -v nginx >/dev/null || { apt-get update && apt-get install -y --no-install-recommends nginx-light; } \
 		|| { echo "make nginx: the tests need nginx, and apt-get can't install it here" >&2; exit 1; }
 
-chromium: ## Install the Chromium that the tests drive, where there is none (Debian, as root)
-	@command -v chromium >/dev/null || { apt-get update && apt-get install -y --no-install-recommends chromium fonts-inter; } \
-		|| { echo "make chromium: the tests need chromium, and apt-get can't install it here" >&2; exit 1; }
+chromium: ## Install the windowless Chromium that the tests drive, where there is none (Debian, as root)
+	@command -v chromium-headless-shell >/dev/null || { apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell fonts-inter; } \
+		|| { echo "make chromium: the tests need chromium-headless-shell, and apt-get can't install it here" >&2; exit 1; }
 
 screenshots: $(VENV)/dev chromium ## Draw the pictures of the playground anew, to docs/images
 	$(BIN)/python -m tests.external.chromium.screenshots
