@@ -8,16 +8,26 @@ import pytest
 from service.web.routes import document
 from tests.support.app import fakes, serve, shared_apps
 from tests.support.large_requests import opened
-from tests.support.nothing import nothing_started
+from tests.support.nothing import collected_alone, loaded, nothing_started
 from tests.support.web_server import held, make_httpserver
 
 __all__ = ["fakes", "held", "make_httpserver", "opened", "serve", "shared_apps"]
 
 
+HEAVY = ("torch",)
+EARLIER = loaded(HEAVY)  # by another run of pytest in this process, as mutmut starts them
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _collecting_loads_little(request: pytest.FixtureRequest) -> None:
+    """Fail where importing the tests of `unit` and `app` alone loads torch, which takes seconds."""
+    assert not (collected_alone(request.session, "unit", "app") and loaded(HEAVY) - EARLIER)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _in_process() -> Iterator[None]:
     """Fail where a process is started or torch is loaded: this tier needs neither."""
-    with nothing_started(("torch",)):
+    with nothing_started(HEAVY):
         yield
 
 

@@ -6,14 +6,14 @@ What it answers and keeps depends on the body: pytest-httpserver could replace i
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from zlib import crc32
 
 from models.core.known import PICTURE, TEXTS
 from models.families.openai.vlm import data_uri
-from tests.support.golden_answers import decided
 
 Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
 OTHERS = {"Yes": [5], "No": [6], **{label: [30 + n] for n, label in enumerate("12345ABCDE")}}
@@ -33,7 +33,7 @@ class FakeOpenAI:
     some tokens are written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.models: Answer = (200, {"object": "list", "data": [{"id": "m"}]})
         self.tokens: dict[str, list[int]] | None = {"Yes": [5], "No": [6], "maybe so": [7, 8]}
         self.pieces: dict[int, str] = {}
@@ -46,7 +46,7 @@ class FakeOpenAI:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.gone = threading.Event()  # stops answers without end
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler(self))
 
     @property
     def base_url(self) -> str:
@@ -160,3 +160,14 @@ def plausible(body: dict[str, Any]) -> dict[str, Any]:
         **{"Yes": yes, "No": no, "id5": yes, "id6": no, **labels}, **{f"id{n}": -3.0 for n in range(30, 40)}
     )
     return {**said, "data": [{"probs": [1.0, 0.5] if true else [-1.0, 0.25]}]}
+
+
+def decided(question: Mapping[str, Any]) -> dict[str, Any]:
+    """What a decision endpoint answers: a probability that depends on the question's text."""
+    share = (crc32(question["instructions"].encode()) % 997 + 1) / 999
+    if question["type"] == "predicate":
+        return {"probability": share}
+    shares = [share, *[(1 - share) / (len(question["choices"]) - 1)] * (len(question["choices"]) - 1)]
+    values = [each["value"] for each in question["choices"]]
+    listed = [{"value": value, "probability": each} for value, each in zip(values, shares, strict=True)]
+    return {"probabilities": listed}

@@ -56,6 +56,7 @@ from tests.support import (
     nli_checkpoints,
     transformers_clips,
 )
+from tests.support.fake_openai import decided
 from tests.support.films import film
 from tests.support.imagereward_checkpoints import imagereward
 from tests.support.paths import GOLDEN
@@ -205,17 +206,6 @@ async def server(path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         for token in body["logprob_token_ids"]
     ]
     return {"choices": [{"message": {"content": ""}, "logprobs": {"content": [{"top_logprobs": said}]}}]}
-
-
-def decided(question: Mapping[str, Any]) -> dict[str, Any]:
-    """What a decision endpoint answers: a probability that depends on the question's text."""
-    share = (crc32(question["instructions"].encode()) % 997 + 1) / 999
-    if question["type"] == "predicate":
-        return {"probability": share}
-    shares = [share, *[(1 - share) / (len(question["choices"]) - 1)] * (len(question["choices"]) - 1)]
-    values = [each["value"] for each in question["choices"]]
-    listed = [{"value": value, "probability": each} for value, each in zip(values, shares, strict=True)]
-    return {"probabilities": listed}
 
 
 def numbers(outcome: Any) -> list[float]:

@@ -9,12 +9,20 @@ from typing import Any
 
 import pytest
 
+from tests.support.paths import ROOT
+
 LISTS_FONTS = "fc-list"  # which matplotlib starts, once on a machine
 
 
 def loaded(heavy: Collection[str]) -> set[str]:
     """Return which of those modules are loaded."""
     return {name for name in heavy if sys.modules.get(name) is not None}
+
+
+def collected_alone(session: pytest.Session, *tiers: str) -> bool:
+    """Return True if all tests of the session are of those *tiers*."""
+    folders = [ROOT / "tests" / tier for tier in tiers]
+    return all(any(item.path.is_relative_to(folder) for folder in folders) for item in session.items)
 
 
 @contextmanager

@@ -1,11 +1,10 @@
 """What the tests of this tier hold to: they start no process and load no framework."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.nothing import loaded, nothing_started
+from tests.support.nothing import collected_alone, loaded, nothing_started
 
 HEAVY = ("torch", "ray", "service.web.app")
 EARLIER = loaded(HEAVY)  # by another run of pytest in this process, as mutmut starts them
@@ -14,8 +13,7 @@ EARLIER = loaded(HEAVY)  # by another run of pytest in this process, as mutmut s
 @pytest.fixture(scope="session", autouse=True)
 def _collecting_loads_little(request: pytest.FixtureRequest) -> None:
     """Fail where importing the tests of this tier alone loads a heavy module."""
-    alone = all(item.path.is_relative_to(Path(__file__).parent) for item in request.session.items)
-    assert not (alone and loaded(HEAVY) - EARLIER)
+    assert not (collected_alone(request.session, "unit") and loaded(HEAVY) - EARLIER)
 
 
 @pytest.fixture(autouse=True)

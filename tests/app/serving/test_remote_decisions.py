@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.golden_answers import decided
+from tests.support.fake_openai import decided
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio

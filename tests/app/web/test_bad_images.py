@@ -178,6 +178,7 @@ GOOD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize(("image", "size"), here(GOOD).values(), ids=here(GOOD))
 async def test_any_image_that_decodes_is_scored(serve, fakes, image, size):

@@ -1,5 +1,6 @@
 """The service with a real vLLM behind it that serves the shipped question LLM."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,11 +11,14 @@ from models.families.question_llm.model import QuestionLLM
 from service.questions.sets import QuestionSet
 from service.questions.styles.dsg import DSG as STYLE
 from tests.external.vllm.services import LISTED, scored, server, service
+from tests.support.fake_openai import FakeOpenAI, said
+
+SET = json.dumps({"questions": [{"id": 1, "kind": "entity", "text": "Is there a heart?", "depends_on": []}]})
 
 
 @pytest.fixture(scope="module")
 def llm():
-    """The server of the question LLM, killed in the end, since a test starts it anew in this process."""
+    """The server of the question LLM, which the last test kills."""
     with server("llm") as found:
         yield found
 
@@ -64,8 +68,8 @@ def test_dsg_is_scored_with_questions_from_vllm(with_llm):
     assert right["scores"]["dsg"] > wrong["scores"]["dsg"]
 
 
-def test_a_killed_vllm_gives_explicit_errors_and_is_found_again(with_llm, llm):
-    """kill -9 under load: every prompt gets a set or an error, stored sets stay, and it comes back."""
+def test_a_killed_vllm_gives_explicit_errors_and_a_server_in_its_place_is_found(with_llm, llm):
+    """kill -9 under load: a prompt gets a set or an error, stored sets stay, and the next server answers."""
     stored, fresh = "a white ring", [f"{n} {shape}s" for n in ("two", "four") for shape in ("star", "square")]
     assert 200 == written(with_llm, [stored]).status_code
     with ThreadPoolExecutor(4) as pool:
@@ -75,10 +79,11 @@ def test_a_killed_vllm_gives_explicit_errors_and_is_found_again(with_llm, llm):
     after = written(with_llm, ["three hearts"])
     kept = written(with_llm, [stored])
     wait_for(lambda: "cannot be reached" in with_llm.get("/readyz").json()["models"]["questions"])
-    llm.start()
-    llm.wait()
-    wait_for(lambda: "ready" == with_llm.get("/readyz").json()["models"]["questions"])
-    again = written(with_llm, ["three hearts"])
+    fake = FakeOpenAI(llm.port)  # starts in no time
+    fake.chat = lambda body: (200, said(SET))
+    with fake.running():
+        wait_for(lambda: "ready" == with_llm.get("/readyz").json()["models"]["questions"])
+        again = written(with_llm, ["three hearts"])
 
     assert outcomes <= {200, 502}
     assert (502, "question_llm_failed") == (after.status_code, after.json()["code"])

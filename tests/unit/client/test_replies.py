@@ -53,6 +53,7 @@ def test_no_more_of_an_answer_is_read_than_the_limit(answered, limit):
     assert limit // 65536 + 1 == body.read
 
 
+@pytest.mark.slow
 def test_no_more_is_unpacked_than_the_limit(answered, limit):
     """128 MB of blanks are 128 kB in gzip."""
     bomb = gzip.compress(b" " * (128 * MB))

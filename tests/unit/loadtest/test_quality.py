@@ -130,6 +130,7 @@ def test_a_graph_has_nodes_of_each_number_of_errors_and_is_the_same_for_the_same
     ]
 
 
+@pytest.mark.slow
 def test_the_figures_are_drawn(tmp_path):
     """A PNG."""
     figures = {"dsg": {"rank": estimate([SEG_0], rank, 0), "separation": estimate([SEG_0], separation, 0)}}

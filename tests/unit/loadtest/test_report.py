@@ -1,6 +1,7 @@
 """Figures beside their thresholds, and the picture of the runs."""
 
 import PIL.Image
+import pytest
 
 from loadtest import report
 from loadtest.plot import by_lane, plot
@@ -36,6 +37,7 @@ def test_a_late_generator_is_told(capsys):
     assert "the generator was late, p99 200 ms" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_runs_become_one_picture(tmp_path):
     """A panel with two lanes and a failure, and one in which nothing was answered."""
     mixed = [outcome(lane="bulk"), outcome(done=2.0), outcome(scored=0)]

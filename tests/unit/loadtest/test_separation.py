@@ -7,6 +7,7 @@ import pytest
 from tests.support.paths import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top", ["service", "models"])
 def test_nothing_of_the_service_imports_the_load_test(top):
     """What measures the service is no part of it."""

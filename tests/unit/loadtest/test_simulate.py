@@ -11,6 +11,8 @@ from loadtest.simulate.fleet import Fleet
 from loadtest.simulate.sweep import Point, least, predicted
 from loadtest.simulate.trace import TRACES, Request, calls_a_second, made, read
 
+pytestmark = pytest.mark.slow
+
 FIXED = Shape(fixed_ms=100, per_call_ms=0, max_items=1)
 GROWING = Shape(fixed_ms=100, per_call_ms=10, max_items=8)
 

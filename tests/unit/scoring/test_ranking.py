@@ -154,6 +154,7 @@ RULES = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=500, database=None)
 @given(st.lists(st.tuples(CHEAP, DEAR), max_size=8), RULES)
 def test_whatever_comes_of_pictures_each_has_one_place_and_none_is_accepted_for_nothing(drawn, rule):

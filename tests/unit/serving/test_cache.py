@@ -85,6 +85,7 @@ def test_an_entry_kept_twice_counts_once_and_one_too_large_drives_nobody_out():
     assert [True, False] == [cache.get(key) is not None for key in (b"a", b"b")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

@@ -11,6 +11,7 @@ from service.core.fields import Prompt, Template, TextOrTemplate
 TEXTS = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("{} \t\n\x00\x1c\x85\u3000\ufeff")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "all_said"),
     [(Prompt, True), (Template, False), (TextOrTemplate, False)],

@@ -66,6 +66,7 @@ def test_a_changed_quota_counts_from_now_on():
         quotas.charge(key(6), 1)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=300, database=None)
 @given(st.integers(1, 50), st.lists(st.tuples(st.floats(0, 100), st.integers(1, 60))))
 def test_no_minute_lets_more_through_than_a_bucket_and_what_it_fills_with(quota, requests):

@@ -5,6 +5,8 @@ import pytest
 from scoregate.cli.main import main
 from tests.unit.client.evaluation.conftest import RELEASED
 
+pytestmark = pytest.mark.slow
+
 ROWS = [
     {"id": graph, "rank": node, "file_name": f"{graph}-{node}.png"}
     for graph in (0, 120)

@@ -164,6 +164,7 @@ def test_a_share_is_from_0_to_1(capsys, text):
     assert "a share is a number from 0 to 1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [(), ("--label", "good")])
 @pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_plot_is_written(written, tmp_path, label, kind, begins):

@@ -12,6 +12,8 @@ from tests.support.packages import files_of
 from tests.support.pages import fences, page
 from tests.unit.client.evaluation.conftest import RELEASED
 
+pytestmark = pytest.mark.slow
+
 PAGES = {"evaluation.md": FIGURES, "bench.md": BENCHMARKS}
 EXAMPLES = {name: [text for _, text in fences(name, "console")] for name in PAGES}
 DECIMALS = re.compile(r"-?\d+\.\d+")

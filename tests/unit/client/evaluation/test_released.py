@@ -9,6 +9,8 @@ from scoregate.cli.records import records
 from scoregate.evaluation import tables
 from tests.unit.client.evaluation.conftest import RELEASED
 
+pytestmark = pytest.mark.slow
+
 TS2 = RELEASED / "t2iscorescore.csv.gz"
 TIFA = RELEASED / "tifa.csv.gz"
 TEASER = RELEASED / "teaser.csv.gz"

@@ -8,6 +8,8 @@ from scoregate.cli.main import main
 from scoregate.evaluation import correlation
 from tests.unit.client.evaluation.conftest import RELEASED
 
+pytestmark = pytest.mark.slow
+
 ROWS = [
     {"metric": score, "other": 1 - score, "human": rating, "skills": skills}
     for score, rating, skills in [

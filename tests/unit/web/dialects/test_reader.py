@@ -210,6 +210,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_what_would_take_memory_or_time_is_refused(name):
     """And takes little more than the body itself."""
