@@ -116,7 +116,10 @@ def test_the_memory_on_the_page_is_predicted(model, kind, tmp_path):
 def test_every_profile_is_valid(path):
     """Settings, and what can be seen of the models without them.  Their memory is for other tests."""
     settings = load_settings(path, {})
-    on_cpu = {name: table.model_copy(update={"device": "cpu", "devices": None}) for name, table in settings.models.items()}
+    on_cpu = {
+        name: table.model_copy(update={"device": "cpu", "devices": None})
+        for name, table in settings.models.items()
+    }
     seen = plans(settings.model_copy(update={"models": on_cpu}))
     rows, _, _ = described(settings, seen).partition("\n\n")
 

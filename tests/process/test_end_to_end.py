@@ -4,7 +4,6 @@ import base64
 import io
 import json
 import math
-import signal
 import socket
 import threading
 from pathlib import Path
@@ -17,7 +16,6 @@ import PIL.ImageDraw
 import PIL.ImageFont
 import pytest
 
-from demo.process import SERVICE, free_port, running, url, wait_until_ready
 from demo.samples import FOLDER, listed
 from demo.show import main as demo
 from loadtest.workloads import corpus
@@ -26,15 +24,6 @@ from tests.support.service import until
 
 LISTED = listed()
 METRICS = ["vqascore", "clipscore", "dsg"]
-FOR_DSG = """
-[models.vqa]
-family = "clip_flant5"
-checkpoint = "demo:clip_flant5"
-
-[models.questions]
-family = "transformers"
-checkpoint = "demo:question_llm"
-"""
 
 
 def items(which="right"):
@@ -196,34 +185,6 @@ def test_a_long_prompt_is_scored_and_said_to_be_cut(client):
     answer = client.post("/score", json={"items": [long], "metrics": ["clipscore"]}).json()
 
     assert any("cut" in warning for warning in answer["warnings"])
-
-
-def test_a_restart_keeps_question_sets_and_answers_what_it_had_begun(client, demo_service, tmp_path):
-    """SIGTERM lets requests in flight finish; the next process finds the stored sets."""
-    scored(client, items(), ["dsg"])
-    port, profile = free_port(0), tmp_path / "profile.toml"
-    profile.write_text(FOR_DSG, "utf-8")  # the models that it needs: all of them take long to import
-    command, store = (*SERVICE, "--config", str(profile)), demo_service.store
-    with running(port, command, tmp_path / "stderr", SCOREGATE_CACHE__QUESTIONS=store) as process:
-        wait_until_ready(process, port)
-        with httpx.Client(base_url=url(port), timeout=120, trust_env=False) as later:
-            body = {"items": items(), "metrics": ["dsg"]}
-            stored = later.post("/score", json=body).json()["results"]
-            several = [{**one, "prompt": one["prompt"] + dots} for one in items() for dots in ("", ".", "..")]
-            answers = []
-            late = threading.Thread(
-                target=lambda: answers.append(later.post("/score", json={"items": several}))
-            )
-            with httpx.Client(base_url=url(port), timeout=10, trust_env=False) as watcher:
-                done = count(watcher, 'scoregate_batch_size_count{model="vqa"}')
-                late.start()
-                until(lambda: count(watcher, 'scoregate_batch_size_count{model="vqa"}') > done)
-            process.send_signal(signal.SIGTERM)
-            late.join()
-        assert 0 == process.wait(60)
-
-    assert {"hit"} == {result["cache"]["dsg"] for result in stored}
-    assert [200] == [answer.status_code for answer in answers]
 
 
 def test_make_demo_ends_well(tmp_path, capsys):

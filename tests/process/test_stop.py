@@ -4,6 +4,7 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 
 from models.images.formats.decode import decode
@@ -11,6 +12,7 @@ from service.process.launch import CLOSE_S
 from tests.support.bombs import flat, many_scans
 from tests.support.callers import PROMPTS
 from tests.support.double import faulty
+from tests.support.fake_service import fake_service
 from tests.support.pictures import b64
 from tests.support.service import until
 
@@ -31,6 +33,18 @@ def test_sigterm_drops_nothing_that_was_accepted(tmp_path):
         assert {200} == {answer.status_code for answer in answers}
         assert not any(answer.json()["partial"] for answer in answers)
         assert 0 == double.process.wait(60)
+
+
+def test_the_next_process_finds_the_question_sets(tmp_path):
+    """They are in the file when the first one has ended."""
+    cached = []
+    for _ in range(2):
+        with fake_service(tmp_path) as running:
+            body = {"prompts": ["a red dog"], "style": "dsg"}
+            answer = httpx.post(f"{running.url}/questions", json=body, timeout=60, trust_env=False)
+            cached += [each["cached"] for each in answer.raise_for_status().json()["sets"]]
+
+    assert [False, True] == cached
 
 
 def test_sigterm_does_not_wait_for_a_batch_beyond_the_grace(tmp_path):

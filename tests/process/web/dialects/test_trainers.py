@@ -36,17 +36,21 @@ def expected(fake_service, body):
     return [result["scores"]["vqascore"] for result in answer.json()["results"]]
 
 
-@pytest.mark.parametrize("trainer", TRAINERS)
-@pytest.mark.parametrize("workload", SCALES)
-def test_the_loads_of_trainers_are_answered_without_an_error(fake_service, trainer, workload):
-    """Whole bursts at once, smaller than they are; every score is the one that the service gives."""
-    requests = plan(Spec(workload, scale=SCALES[workload])).arrivals
-    bodies = [json.loads(request.body)["items"] for request in requests]
-    pairs = [[(base64.b64decode(item["image"]), item["prompt"]) for item in body] for body in bodies]
-    with ThreadPoolExecutor(len(pairs)) as pool:
-        scores = [*pool.map(partial(ask, fake_service, trainer), pairs)]
+@pytest.fixture(scope="module", params=SCALES)
+def load(request, fake_service):
+    """A load's requests as pairs of picture and prompt, and the scores that `POST /score` gives them."""
+    bodies = [each.body for each in plan(Spec(request.param, scale=SCALES[request.param])).arrivals]
+    items = [json.loads(body)["items"] for body in bodies]
+    pairs = [[(base64.b64decode(item["image"]), item["prompt"]) for item in each] for each in items]
+    return pairs, [expected(fake_service, body) for body in bodies]
 
-    assert [expected(fake_service, request.body) for request in requests] == scores
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_the_loads_of_trainers_are_answered_without_an_error(fake_service, trainer, load):
+    """Whole bursts at once, smaller than they are; every score is the one that the service gives."""
+    pairs, scores = load
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        assert scores == [*pool.map(partial(ask, fake_service, trainer), pairs)]
 
 
 PAIRS = [*zip(PICTURES, PROMPTS, strict=True)]
