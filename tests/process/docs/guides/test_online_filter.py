@@ -34,7 +34,7 @@ def test_the_commands_of_the_page_are_valid():
 
 
 @pytest.mark.parametrize("fail_open", [True, False])
-def test_a_picture_with_a_score_is_decided_by_the_threshold(module, client, fail_open):
+def test_a_picture_with_a_score_is_decided_by_the_threshold(module, caller, fail_open):
     """Whichever way failures go."""
     shown = module(PAGE, FILE)
     decision = shown.Filter(caller, 0.0, fail_open).decide(png(), 'a "red" square')
@@ -45,7 +45,7 @@ def test_a_picture_with_a_score_is_decided_by_the_threshold(module, client, fail
 
 
 @pytest.mark.parametrize("fail_open", [True, False])
-def test_without_a_score_the_filter_fails_as_it_was_told(module, client, fail_open):
+def test_without_a_score_the_filter_fails_as_it_was_told(module, caller, fail_open):
     """A broken picture, a refused request and a service that is away: open or closed, with the reason."""
     shown = module(PAGE, FILE)
     here = shown.Filter(caller, 0.5, fail_open)
