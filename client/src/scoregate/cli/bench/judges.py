@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -99,14 +100,24 @@ def orderings(metrics: Judges, people: Judges, votes: "Majorities", tags: Tags, 
 
 
 def ordered(scores: Scores, alpha: float) -> "Sequence[Tested]":
-    """Return the test of each two generators, the better by means; none if they cannot be compared."""
-    from scoregate.evaluation import BadColumn, ordering
+    """Return the test of each two generators that share an item, the better by means."""
+    from scoregate.evaluation import BadColumn
+
+    with suppress(BadColumn):
+        return tested(scores, alpha)
+    found: list[Any] = []
+    for two in combinations(sorted({model for _, model in scores}), 2):
+        with suppress(BadColumn):  # they share no item, or all their scores are equal
+            found += tested({place: score for place, score in scores.items() if place[1] in two}, alpha)
+    return found
+
+
+def tested(scores: Scores, alpha: float) -> "Sequence[Tested]":
+    """Return the test of each two generators.  Raises `BadColumn` if one of them is not possible."""
+    from scoregate.evaluation import ordering
 
     names, models = [item for item, _ in scores], [model for _, model in scores]
-    try:
-        return ordering([*scores.values()], models, names, alpha=alpha, better="means").pairs
-    except BadColumn:  # for example, there is one generator
-        return []
+    return ordering([*scores.values()], models, names, alpha=alpha, better="means").pairs
 
 
 def majority(tests: "Iterable[Sequence[Tested]]") -> Relations:
