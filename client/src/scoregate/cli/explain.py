@@ -1,6 +1,6 @@
 """Details of a score for people: questions with answers and probabilities, and other numbers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from scoregate.cli.text import number, shown, table
@@ -20,19 +20,18 @@ def explained(details: Mapping[str, Any]) -> str:
             parts.append(f"{shown(name)}: {number(value) if isinstance(value, float) else shown(value)}")
     if missed := details.get("uncovered"):
         parts.append(shown(f"no question about: {', '.join(map(str, missed))}"))
-    parts += [f"{name}:\n{text}" for name, inner in nested(details) if (text := explained(inner))]
+    parts += [f"{name}:\n{text}" for name, inner in nested(details).items() if (text := explained(inner))]
     return indented("\n".join(parts))
 
 
-def nested(details: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the details within *details*: of a composite's parts, of frames, and of a grid of frames."""
-    for name, part in (details.get("parts") or {}).items():
-        yield shown(name), part
-    for place, frame in enumerate(details.get("frames") or [], 1):
-        yield f"frame {place}", frame
-    for name in ("details", "grid"):
-        if name in details:
-            yield name, details[name]
+def nested(details: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the details within *details* by name: of a composite's parts, of frames, of a grid of frames."""
+    found = {name: details.get(name) for name in ("details", "grid")}
+    if isinstance(parts := details.get("parts"), Mapping):
+        found |= parts
+    if isinstance(frames := details.get("frames"), list):
+        found |= {f"frame {place}": frame for place, frame in enumerate(frames, 1)}
+    return {shown(name): inner for name, inner in found.items() if isinstance(inner, Mapping)}
 
 
 def question_row(question: Mapping[str, Any]) -> list[Any]:

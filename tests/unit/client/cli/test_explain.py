@@ -25,6 +25,11 @@ def test_the_frames_of_a_video_are_shown_one_after_another():
     ] == lines.splitlines()
 
 
+def test_names_that_other_metrics_use_otherwise_are_no_details():
+    """A metric of a plug-in may count its frames, or list its parts."""
+    assert "  frames: 8" == explained({"frames": 8, "parts": ["head", "tail"], "grid": None})
+
+
 def test_a_grid_of_frames_has_the_details_of_its_picture():
     """Beside its size."""
     assert ["  side: 2", "  grid:", "    p_yes: 0.5000"] == explained(
