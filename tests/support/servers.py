@@ -33,7 +33,7 @@ def serve(stack: ExitStack, checkpoint: Path, log: Path, *more: str) -> dict[str
     """Start a vLLM; return its description once it is ready."""
     server = stack.enter_context(vllm(checkpoint, free_port(0), log, *more))
     server.wait()
-    return {"checkpoint": str(checkpoint), "port": server.port, "log": str(log), "more": more}
+    return {"checkpoint": str(checkpoint), "port": server.port, "log": str(log)}
 
 
 def llm(stack: ExitStack, folder: Path) -> dict[str, Any]:

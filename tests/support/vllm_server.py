@@ -42,7 +42,7 @@ class VLLM:
         ]
 
     def start(self) -> None:
-        """Start the process, for the first time or after `kill`."""
+        """Start the process."""
         environment = {
             **os.environ,
             "VLLM_CPU_KVCACHE_SPACE": "1",

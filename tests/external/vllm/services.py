@@ -23,7 +23,7 @@ def server(name: str) -> Iterator[VLLM]:
     """Yield the vLLM of that name, which runs in the background, once it answers; kill it in the end."""
     with background(name) as described:
         checkpoint, log = Path(described["checkpoint"]), Path(described["log"])
-        found = VLLM(checkpoint, described["port"], log, *described["more"])
+        found = VLLM(checkpoint, described["port"], log)
         yield found
         found.kill()
 

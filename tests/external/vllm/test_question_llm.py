@@ -1,7 +1,6 @@
 """The service with a real vLLM behind it that serves the shipped question LLM."""
 
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +11,7 @@ from service.questions.sets import QuestionSet
 from service.questions.styles.dsg import DSG as STYLE
 from tests.external.vllm.services import LISTED, scored, server, service
 from tests.support.fake_openai import FakeOpenAI, said
+from tests.support.service import until
 
 SET = json.dumps({"questions": [{"id": 1, "kind": "entity", "text": "Is there a heart?", "depends_on": []}]})
 
@@ -78,22 +78,14 @@ def test_a_killed_vllm_gives_explicit_errors_and_a_server_in_its_place_is_found(
         outcomes = {answer.result().status_code for answer in answers}
     after = written(with_llm, ["three hearts"])
     kept = written(with_llm, [stored])
-    wait_for(lambda: "cannot be reached" in with_llm.get("/readyz").json()["models"]["questions"])
+    until(lambda: "cannot be reached" in with_llm.get("/readyz").json()["models"]["questions"])
     fake = FakeOpenAI(llm.port)  # starts in no time
     fake.chat = lambda body: (200, said(SET))
     with fake.running():
-        wait_for(lambda: "ready" == with_llm.get("/readyz").json()["models"]["questions"])
+        until(lambda: "ready" == with_llm.get("/readyz").json()["models"]["questions"])
         again = written(with_llm, ["three hearts"])
 
     assert outcomes <= {200, 502}
     assert (502, "question_llm_failed") == (after.status_code, after.json()["code"])
     assert (200, True) == (kept.status_code, kept.json()["sets"][0]["cached"])
     assert 200 == again.status_code
-
-
-def wait_for(true, seconds=60):
-    """Until the service has noticed."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
