@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
+import torch
+
 MEMINFO = Path("/proc/meminfo")
 
 
 def free_bytes(device: str) -> int:
     """Return the free bytes of *device*; of the machine's memory for a CPU."""
     if device.startswith("cuda"):
-        import torch  # takes seconds, and a CPU needs none
-
         return int(torch.cuda.mem_get_info(device)[0])
     [kib] = re.findall(r"^MemAvailable:\s+(\d+) kB", MEMINFO.read_text("ascii"), re.MULTILINE)
     return int(kib) * 1024
@@ -18,8 +18,6 @@ def free_bytes(device: str) -> int:
 
 def used_and_total(device: str) -> tuple[int, int] | None:
     """Return the bytes in use on a GPU, of all processes, and its size; None without NVML, or such a GPU."""
-    import torch
-
     if not torch.cuda.is_available():
         return None
     try:
