@@ -15,7 +15,7 @@ from models.images.kernels import BITS, CHANNELS, ROWS, blend, blend_columns
 
 Colour = tuple[int, ...]
 BLACK = (0, 0, 0)
-STRIP = 8 * ROWS  # rows, or columns, that are copied from a picture at a time
+STRIP = 1 << 20  # bytes that are copied from a picture at a time: they stay in the cache of a core
 KEPT = 64  # pairs of lengths whose taps are cached
 
 
@@ -118,7 +118,8 @@ def resample(
     if rows_first:
         planes = columns_of(fewer_rows(rgb, box, down), across, colour)
     else:
-        strips = [(left, y, right, min(bottom, y + STRIP)) for y in range(top, bottom, STRIP)]
+        step = lines_of_a_strip(right - left)
+        strips = [(left, y, right, min(bottom, y + step)) for y in range(top, bottom, step)]
         tall = [columns_of(words(rgb, strip), across, colour) for strip in strips]
         lines = (tall[0] if len(tall) == 1 else np.concatenate(tall)).reshape(bottom - top, -1)
         fill = np.repeat(np.array(colour, np.int32), lines.shape[1] // CHANNELS)
@@ -139,13 +140,18 @@ def columns_of(pixels: np.ndarray, across: Taps, colour: Colour) -> np.ndarray:
 def fewer_rows(rgb: PIL.Image.Image, box: tuple[int, int, int, int], down: Taps) -> np.ndarray:
     """Weigh the rows of a box of *rgb*; (rows, W) in words."""
     left, top, right, bottom = box
-    parts = []
-    for x in range(left, right, STRIP):
-        lines = words(rgb, (x, top, min(right, x + STRIP), bottom)).view(np.uint8)
+    parts, step = [], lines_of_a_strip(bottom - top)
+    for x in range(left, right, step):
+        lines = words(rgb, (x, top, min(right, x + step), bottom)).view(np.uint8)
         blended = np.empty((len(down.spans), lines.shape[1]), np.uint8)
         blend(lines, down.spans, down.weights, np.zeros(lines.shape[1], np.int32), blended)
         parts.append(blended.view(np.uint32))
     return parts[0] if len(parts) == 1 else np.concatenate(parts, 1)
+
+
+def lines_of_a_strip(length: int) -> int:
+    """Return how many rows, or columns, of *length* pixels are copied at a time: whole blocks of `ROWS`."""
+    return max(1, STRIP // (4 * length * ROWS)) * ROWS
 
 
 def words(rgb: PIL.Image.Image, box: tuple[int, int, int, int]) -> np.ndarray:
