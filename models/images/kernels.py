@@ -14,6 +14,7 @@ import numpy as np
 BITS = 22  # of the fraction of a weight, as in Pillow
 HALF = 1 << (BITS - 1)
 ROWS = 128  # turned into columns at a time: in the cache, and long enough for vector instructions
+WORDS = 64  # of a row that are read at a time: four lines of the cache
 CHANNELS = 3
 LANES = CHANNELS * ROWS
 
@@ -91,14 +92,14 @@ def blend_columns(
         planes: (H, 3, ceil(n / 4)) words of four columns each.
     """
     height, width = pixels.shape
-    words = np.empty((16, ROWS), np.uint32)
+    words = np.empty((WORDS, ROWS), np.uint32)
     columns = np.empty((width, LANES), np.uint8)
     blended = np.empty((4 * planes.shape[2], LANES), np.uint8)
     packed = np.empty(LANES, np.uint32)
     for top in range(0, height, ROWS):
         rows = min(ROWS, height - top)
-        for left in range(0, width, 16):
-            right = min(width, left + 16)
+        for left in range(0, width, WORDS):
+            right = min(width, left + WORDS)
             for row in range(rows):
                 line = pixels[top + row]
                 for x in range(left, right):
