@@ -57,7 +57,7 @@ class Server(Section):
         None, ge=1, le=65535, description="Serve `/metrics` on this port instead, without keys."
     )
     api_keys_file: Path | None = Field(
-        None, description="File of `name:sha256-of-the-key` lines; without it no key is required."
+        None, description="TOML file of the hashes and rights of API keys; without it no key is required."
     )
     cors_origins: list[str] = Field(
         [], description="Origins whose pages may call the service: `https://HOST`, or `*` for all."
