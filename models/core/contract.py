@@ -169,7 +169,11 @@ class RemoteModel(ABC):
         return ""
 
     async def answer_all(self, prepared: Sequence[Prepared], post: Post) -> Sequence[Any]:
-        """Return the results of calls with one `together`, by default one by one.  Raises as `answer`."""
+        """
+        Return the results of calls with one `together`, by default one by one.
+
+        The result of a failed call is an exception.  Raises `UpstreamError` if all of them failed.
+        """
         return [await self.answer(each, post) for each in prepared]
 
     def opposites(self) -> tuple[Any, ...]:

@@ -24,7 +24,8 @@ KNOWN = PICTURE.once(data_uri, data_uri)
 class FakeOpenAI:
     """
     Answers `POST chat/completions` with `chat(body)`, `POST /classify` with `classify(body)`, and
-    `POST decisions` with probabilities that depend on the questions.
+    `POST decisions` with probabilities that depend on the questions: the word REFUSE in one is refused, BAD
+    makes it 400.
 
     It keeps what it was sent.  What a service asks about its known picture is answered by `known(body)`, and
     kept apart.
@@ -132,6 +133,8 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
 
 def decisions(body: dict[str, Any]) -> Answer:
     """The answers of a decision endpoint."""
+    if any("BAD" in question["instructions"] for question in body["questions"]):
+        return 400, {"error": {"message": "a question is too long"}}
     return 200, {"answers": [decided(question) for question in body["questions"]]}
 
 
@@ -164,6 +167,8 @@ def plausible(body: dict[str, Any]) -> dict[str, Any]:
 
 def decided(question: Mapping[str, Any]) -> dict[str, Any]:
     """What a decision endpoint answers: a probability that depends on the question's text."""
+    if "REFUSE" in question["instructions"]:
+        return {"type": "refusal", "name": question["name"]}
     share = (crc32(question["instructions"].encode()) % 997 + 1) / 999
     if question["type"] == "predicate":
         return {"probability": share}

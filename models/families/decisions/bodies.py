@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar, Protocol
 
-from models.core.contract import UpstreamError
+from models.core.contract import ModelError, UpstreamError
 from models.families.decisions import Body
 
 STATE = "A picture."  # the text of a body that has one
+ROUNDING = 1e-6  # of a server's sum of exponentials
 NEAR_ONE = 1e-3  # how far from 1 the sum of rounded probabilities may be
 
 
@@ -50,7 +51,13 @@ class Form(Protocol):
         ...
 
     def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
-        """Return the answer to question *number*.  Raises `UpstreamError`, `LookupError`, `TypeError`."""
+        """
+        Return the answer to question *number*.
+
+        Raises:
+            ModelError: the server refused this question.
+            UpstreamError, LookupError, TypeError: the answer has no probabilities.
+        """
         ...
 
 
@@ -73,8 +80,12 @@ class OpenAi:
         return {"type": "choice", **named, "choices": [{"value": each} for each in question.choices]}
 
     def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
-        """Return the answer at its place."""
+        """Return the answer at its place, whose name the server repeats."""
         found = answer["answers"][number]
+        if found.get("name") not in (None, str(number)):
+            raise UpstreamError("returned the answer to another question")
+        if found.get("type") == "refusal":
+            raise ModelError("the server refused this question")
         if not question.choices:
             return yes_no(found["probability"])
         return named(
@@ -104,7 +115,7 @@ class Sglang:
         """Return the answer of its id, with the mass."""
         found = answer["answers"][str(number)]
         names = question.choices or ("yes", "no")
-        return named(found["probabilities"], names, probability(found["label_mass"], "label_mass"))
+        return named(found["probabilities"], names, mass_of(found["label_mass"]))
 
 
 class SystemOne:
@@ -129,9 +140,14 @@ class SystemOne:
         }
 
     def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
-        """Return the answer of its name, with the mass of the diagnostics."""
+        """Return the answer of its name; vLLM has the mass in the diagnostics, SGLang beside the answer."""
         found = answer["answers"][str(number)]
-        mass = probability(answer["diagnostics"][str(number)]["label_mass"], "label_mass")
+        if "x_label_mass" in found:
+            mass = mass_of(found["x_label_mass"])
+        else:
+            mass = mass_of(answer["diagnostics"][str(number)]["label_mass"])
+        if not question.choices and "probabilities" not in found:  # SGLang's noul
+            return yes_no(found["noul"], mass)
         return named(found["probabilities"], question.choices or ("yes", "no"), mass)
 
 
@@ -146,10 +162,16 @@ def named(found: Mapping[str, Any], names: Sequence[str], mass: float = 1.0) -> 
     return Reading(shares, mass)
 
 
-def yes_no(value: Any) -> Reading:
+def yes_no(value: Any, mass: float = 1.0) -> Reading:
     """Return a predicate's probability, and the rest for no.  Raises `UpstreamError`."""
     share = probability(value, "probability")
-    return Reading((share, 1 - share))
+    return Reading((share, 1 - share), mass)
+
+
+def mass_of(value: Any) -> float:
+    """Return the mass of all labels, where rounding may exceed 1.  Raises `UpstreamError`."""
+    rounded = isinstance(value, float) and 1 < value <= 1 + ROUNDING
+    return 1.0 if rounded else probability(value, "label_mass")
 
 
 def probability(value: Any, name: str) -> float:

@@ -89,27 +89,36 @@ class DecisionModel(RemoteModel):
         return asked.picture
 
     async def answer(self, prepared: Prepared, post: Post) -> CallResult:
-        """Return the result of one question.  Raises `UpstreamError`."""
+        """Return the result of one question.  Raises `ModelError`, `UpstreamError`."""
         [outcome] = await self.answer_all([prepared], post)
+        if isinstance(outcome, Exception):
+            raise outcome
         return outcome
 
-    async def answer_all(self, prepared: Sequence[Prepared], post: Post) -> list[CallResult]:
+    async def answer_all(self, prepared: Sequence[Prepared], post: Post) -> list[CallResult | Exception]:
         """
         Return the results of questions about one picture, with one request.
 
+        The result of a question is an error if it was refused, or if its answer is missing or is no
+        distribution over its options.
+
         Raises:
-            UpstreamError: an answer is missing, or is no distribution over its options.
+            UpstreamError: the server did not answer.
         """
         asked: list[Asked] = [each.data for each in prepared]
         questions = [each.question for each in asked]
         body = {**self._extra, "model": self._model, **self._form.body(asked[0].uri, questions)}
         answer = await post(self._form.path, body)
+        return [self._outcome(answer, number, each) for number, each in enumerate(questions)]
+
+    def _outcome(self, answer: Mapping[str, Any], number: int, question: Question) -> CallResult | Exception:
+        """Return the result of question *number*, or its error."""
         try:
-            return [
-                outcome(each, self._form.read(answer, number, each)) for number, each in enumerate(questions)
-            ]
-        except (LookupError, TypeError, AttributeError) as exc:
-            raise UpstreamError("returned no probabilities for a question") from exc
+            return outcome(question, self._form.read(answer, number, question))
+        except (ModelError, UpstreamError) as error:
+            return error
+        except (LookupError, TypeError, AttributeError):
+            return UpstreamError("returned no probabilities for a question")
 
 
 def load(settings: DecisionsSettings) -> DecisionModel:
@@ -152,7 +161,7 @@ def outcome(question: Question, reading: Reading) -> CallResult:
     """Return the result.  Raises `UpstreamError` for a probability of 0, whose logarithm is not finite."""
     shares = [share * reading.mass for share in reading.probabilities]
     if not all(shares):
-        raise UpstreamError("returned a probability of 0")
+        raise UpstreamError("returned a probability of 0, whose logarithm is not finite")
     logs = [log(share) for share in shares]
     if question.choices:
         return Choices(tuple((each,) for each in logs))

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from models.core.contract import Post, Prepared, RemoteModel
+from models.core.contract import Post, Prepared, RemoteModel, UpstreamError
 from service.core.concurrency.tasks import Tasks
+from service.serving.backends.last_calls import OF_THE_CALL
 
 COLLECT_S = 0.005  # an answer takes tenths of a second
 
@@ -23,7 +25,8 @@ class Joined:
     """
     Sends calls that the model answers together as one request: those that start within `COLLECT_S` seconds.
 
-    A request goes on if some of its callers leave.
+    A request goes on if some of its callers leave.  If the server rejects its content, each half is sent by
+    itself, until the calls at fault are alone.
 
     Args:
         sleep: waits for further calls (tests).
@@ -57,7 +60,10 @@ class Joined:
         if len(joint.calls) >= self._most:
             del self._open[key]  # the next call begins another one
         assert joint.work is not None
-        return (await asyncio.shield(joint.work))[place]
+        outcome = (await asyncio.shield(joint.work))[place]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     async def _send(self, key: str, joint: Joint, post: Post) -> Sequence[Any]:
         """Collect calls, and send them."""
@@ -65,7 +71,18 @@ class Joined:
             await self._sleep(COLLECT_S)
         if self._open.get(key) is joint:
             del self._open[key]
-        return await self._model.answer_all(joint.calls, post)
+        return await self._answers(joint.calls, post)
+
+    async def _answers(self, calls: Sequence[Prepared], post: Post) -> Sequence[Any]:
+        """Return the outcome of each call, or its error."""
+        try:
+            return await self._model.answer_all(calls, post)
+        except UpstreamError as error:
+            if len(calls) == 1 or error.status not in OF_THE_CALL:
+                return [error] * len(calls)
+        half = len(calls) // 2
+        halves = await asyncio.gather(*(self._answers(each, post) for each in (calls[:half], calls[half:])))
+        return [*chain.from_iterable(halves)]
 
 
 def retrieved(task: "asyncio.Task[Any]") -> None:

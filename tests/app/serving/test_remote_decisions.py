@@ -1,5 +1,7 @@
 """A decision endpoint as a VQA model."""
 
+import asyncio
+
 import pytest
 
 from tests.support.fake_openai import decided
@@ -42,3 +44,26 @@ async def test_more_questions_than_the_server_takes_are_several_requests(with_de
 
     assert pytest.approx(EXPECTED) == found
     assert [2, 3, 3] == sorted(len(body["questions"]) for body in server.bodies)
+
+
+async def asked(client, *texts):
+    """The first result of a request with those questions."""
+    listed = [{"id": number, "text": text} for number, text in enumerate(texts, 1)]
+    options = {"dsg": {"question_set": listed, "answers": "soft"}}
+    body = {"items": [item("a dog")], "metrics": ["dsg"], "options": options}
+    return (await client.post("/score", json=body)).json()["results"][0]
+
+
+@pytest.mark.parametrize(("word", "code"), [("REFUSE", "call_refused"), ("BAD", "upstream_failed")])
+async def test_a_question_that_the_server_does_not_take_costs_no_other_caller_a_score(
+    with_decisions, server, word, code
+):
+    """Two requests about one picture share a request to the server; only the bad question has an error."""
+    async with with_decisions() as client:
+        good, bad = await asyncio.gather(
+            asked(client, "Is there a dog?", "Is there a cat?"), asked(client, f"Is there a {word}?")
+        )
+
+    assert 3 == len(server.bodies[0]["questions"])
+    assert "dsg" in good["scores"]
+    assert code == bad["errors"]["dsg"]["code"]

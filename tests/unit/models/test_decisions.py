@@ -72,12 +72,51 @@ async def test_the_mass_of_the_labels_makes_them_probabilities_over_the_vocabula
         ({"answers": [{"probability": True}]}, "not a number"),
         ({"answers": [{"probability": 1.5}]}, "outside 0 to 1"),
         ({"answers": [{"probability": 0}]}, "a probability of 0"),
+        ({"answers": [{"probability": 1.0}]}, "a probability of 0"),
+        ({"answers": [{"probability": 0.5, "name": "1"}]}, "another question"),
     ],
 )
 async def test_an_answer_without_a_probability_is_an_error(answer, said):
-    """Never a number of our own."""
-    with pytest.raises(UpstreamError, match=said):
-        await answered(answer, YES_NO)
+    """Never a number of our own; a yes of exactly 1 has a no of 0."""
+    [[error], _] = await answered(answer, YES_NO)
+
+    assert isinstance(error, UpstreamError)
+    assert said in str(error)
+
+
+async def test_a_bad_answer_is_the_error_of_its_question_alone():
+    """The other questions of the request have their probabilities."""
+    refused = {"type": "refusal", "name": "0"}
+    answer = {"answers": [refused, {"probability": 1.0}, {"probability": 0.8}]}
+    [first, second, third], _ = await answered(answer, YES_NO, YES_NO, YES_NO)
+
+    assert (ModelError, UpstreamError) == (type(first), type(second))
+    assert Likelihood((log(0.8),), log(0.8), log(1 - 0.8)) == third
+
+
+async def test_a_refused_question_that_was_sent_alone_raises():
+    """As any call that a model cannot answer."""
+
+    async def post(path, content):
+        return {"answers": [{"type": "refusal", "name": None}]}
+
+    made = model()
+    with pytest.raises(ModelError, match="refused"):
+        await made.answer(made.prepare(YES_NO), post)
+
+
+async def test_sglangs_structured_decisions_have_the_mass_beside_the_answer():
+    """And of yes or no one probability alone; the mass may exceed 1 by rounding."""
+    answer = {
+        "answers": {
+            "0": {"type": "noul", "noul": 0.75, "x_label_mass": 0.5},
+            "1": {"type": "choice", "probabilities": {"red": 0.75, "blue": 0.25}, "x_label_mass": 1.0000002},
+        }
+    }
+    [first, second], _ = await answered(answer, YES_NO, CHOICE, body="systemone")
+
+    assert (log(0.375), log(0.125)) == (first.log_p_yes, first.log_p_no)
+    assert Choices(((log(0.75),), (log(0.25),))) == second
 
 
 @pytest.mark.parametrize(
@@ -86,8 +125,9 @@ async def test_an_answer_without_a_probability_is_an_error(answer, said):
 async def test_what_is_no_distribution_over_the_options_is_an_error(shares):
     """One is missing, they do not add up, or there is one too many."""
     answer = {"answers": {"0": {"probabilities": shares, "label_mass": 1.0}}}
-    with pytest.raises(UpstreamError):
-        await answered(answer, YES_NO, body="sglang")
+    [[error], _] = await answered(answer, YES_NO, body="sglang")
+
+    assert isinstance(error, UpstreamError)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from models.core.contract import ModelInfo, Prepared, RemoteModel, UpstreamError
+from models.core.contract import ModelError, ModelInfo, Prepared, RemoteModel, UpstreamError
 from service.serving.backends.joined import Joined
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ class Doubling(RemoteModel):
 
     async def answer_all(self, prepared, post):
         await post("path", {"numbers": [each.data for each in prepared]})
-        return [2 * each.data for each in prepared]
+        return [ModelError("was refused") if each.data == 50 else 2 * each.data for each in prepared]
 
 
 async def turn(seconds):
@@ -53,6 +53,8 @@ def post(sent):
         await asyncio.sleep(0)
         if 26 in body["numbers"]:
             raise UpstreamError("is unlucky")
+        if {38, 40} & {*body["numbers"]}:
+            raise UpstreamError("is too large", 400)
         return {}
 
     return post
@@ -102,3 +104,35 @@ async def test_an_error_is_that_of_every_call(post):
 
     assert ["is unlucky"] * 2 == list(map(str, found))
     assert 4 == await joined.answer(Prepared(1, 2), post)
+
+
+async def test_a_call_that_the_server_rejects_is_sent_alone_in_the_end(sent, post):
+    """Those beside it are answered: each half is sent again."""
+    joined = joining(10)
+    found = await asyncio.gather(
+        *(joined.answer(Prepared(1, n), post) for n in (2, 4, 38, 6, 8)), return_exceptions=True
+    )
+
+    assert ["4", "8", "is too large", "12", "16"] == list(map(str, found))
+    assert [[2, 4], [2, 4, 38, 6, 8], [6, 8], [38], [38, 6, 8]] == sorted(sent)
+
+
+async def test_several_calls_that_the_server_rejects_have_their_errors(post):
+    """And only they."""
+    joined = joining(10)
+    found = await asyncio.gather(
+        *(joined.answer(Prepared(1, n), post) for n in (38, 2, 40)), return_exceptions=True
+    )
+
+    assert ["is too large", "4", "is too large"] == list(map(str, found))
+
+
+async def test_an_error_in_a_calls_place_is_that_calls_alone(sent, post):
+    """With one request."""
+    joined = joining(10)
+    found = await asyncio.gather(
+        *(joined.answer(Prepared(1, n), post) for n in (2, 50)), return_exceptions=True
+    )
+
+    assert ["4", "was refused"] == list(map(str, found))
+    assert [[2, 50]] == sent
