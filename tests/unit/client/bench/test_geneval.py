@@ -1,5 +1,7 @@
 """`scoregate bench geneval`: generators by task, kinds of failure, and agreement with people."""
 
+import json
+
 import pytest
 
 from scoregate.evaluation.geneval import TASKS
@@ -9,7 +11,7 @@ from service.metrics.objects.tasks import Task
 
 
 def rows(correct, reason=""):
-    """A row for each task, with people's verdict: all are correct but that of `position`."""
+    """A row of the released code for each task, with people's verdict: all correct but that of `position`."""
     return [
         {
             "filename": f"{task}.png",
@@ -17,6 +19,8 @@ def rows(correct, reason=""):
             "prompt": task,
             "correct": correct,
             "reason": reason,
+            "metadata": json.dumps({"tag": task, "prompt": task}),
+            "details": json.dumps({"bench": [[0.0, 0.0, 9.0, 9.0, 0.9]]}),
             "human": task != "position",
             "clip": place / 10,
         }
@@ -59,6 +63,35 @@ def test_a_result_of_batch_is_a_generators_verdicts(bench, written):
 
     assert 0 == found["generators"][0]["overall"]
     assert [{"failure": "no object to be placed by", "mean": {"a": 1}}] == found["failures"]
+
+
+@pytest.mark.parametrize("place", ["own_options", "details"])
+@pytest.mark.parametrize("name", ["lines.jsonl", "lines.parquet"])
+def test_the_tag_of_a_result_of_batch_is_that_of_the_metric(bench, written, place, name):
+    """Of the row's option, or of the details; Parquet has both as JSON."""
+    form = json.dumps if name.endswith(".parquet") else dict
+    lines = [
+        {
+            "row": number,
+            "prompt": row["prompt"],
+            "scores": {"geneval": 1.0},
+            "errors": {},
+            place: form({"geneval": {"tag": row["tag"]}}),
+        }
+        for number, row in enumerate(rows(True), 1)
+    ]
+    if name.endswith(".parquet"):
+        lines = [{key: cell for key, cell in line.items() if cell} for line in lines]
+    [found] = bench("geneval", f"a={written(lines, name)}")["generators"]
+
+    assert (1, 6) == (found["overall"], found["prompts"])
+
+
+def test_a_folder_without_verdicts_is_refused_with_the_command_that_makes_them(refused, tmp_path):
+    """Its results are where the benchmark reads them."""
+    said = refused("bench", "geneval", f"a={tmp_path}")
+
+    assert f"scoregate batch {tmp_path} -o {tmp_path}/results.jsonl -m geneval --explain" in said
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.bench.data import columns, read
-from scoregate.cli.evaluate.geneval import described, once
+from scoregate.cli.evaluate.geneval import described, mapping, once
 from scoregate.cli.exits import UsageFault
 
 if TYPE_CHECKING:
@@ -60,7 +60,14 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def table_of(path: Path) -> "Table":
-    table = read(path / RESULTS if path.is_dir() else path)
+    """Return a generator's verdicts.  Raises `BadInput` for a folder of pictures without any."""
+    from scoregate.evaluation import BadInput
+
+    file = path / RESULTS if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        command = f"scoregate batch {path} -o {file} -m geneval --explain"
+        raise BadInput(f"{path}: there is no {RESULTS}; score its pictures with `{command}`")
+    table = read(file)
     described(table)
     once(table)
     return table
@@ -100,8 +107,8 @@ def failures(tables: "dict[str, Table]") -> list[dict[str, Any]]:
 
 def reason(values: Mapping[str, Any]) -> str:
     """Return the lines that say why a picture fails, also of a line of `scoregate batch --explain`."""
-    details = values.get("details") or {}
-    return str(values.get("reason") or details.get("geneval", {}).get("reason") or "")
+    of_metric = mapping(mapping(values.get("details")).get("geneval"))  # GenEval's own has boxes by class
+    return str(values.get("reason") or of_metric.get("reason") or "")
 
 
 def kind_of(line: str) -> str:

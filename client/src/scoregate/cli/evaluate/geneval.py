@@ -57,16 +57,32 @@ def once(table: "Table") -> None:
 
 
 def described(table: "Table") -> None:
-    """Copy `tag` and `prompt` from `metadata`, an object or its JSON, to rows without them."""
+    """
+    Copy `tag` and `prompt` to rows without them.
+
+    They are those of `metadata`, or of the options or the details of `geneval` in a line of `scoregate batch`.
+    """
     from scoregate.evaluation.tables import cell
 
     for place, record in enumerate(table.records):
-        metadata = cell(record.values, "metadata")
-        if isinstance(metadata, str):
-            try:
-                metadata = json.loads(metadata)
-            except ValueError:
-                continue
-        if isinstance(metadata, Mapping):
-            known = {name: metadata[name] for name in ("tag", "prompt") if name in metadata}
-            table.records[place] = type(record)(record.number, known | dict(record.values))
+        values = record.values
+        sources = [mapping(cell(values, "metadata"))]
+        sources += [mapping(mapping(values.get(name)).get("geneval")) for name in ("own_options", "details")]
+        known = {
+            name: source[name]
+            for source in reversed(sources)
+            for name in ("tag", "prompt")
+            if source.get(name) is not None
+        }
+        missing = {name: value for name, value in known.items() if cell(values, name) is None}
+        table.records[place] = type(record)(record.number, {**values, **missing})
+
+
+def mapping(cell: Any) -> Mapping[str, Any]:
+    """Return an object, or that of a text in JSON; an empty one for any other cell."""
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError):
+            return {}
+    return cell if isinstance(cell, Mapping) else {}
