@@ -129,6 +129,11 @@ class Reading:
         return max(self.probabilities)
 
     @property
+    def is_likeliest(self) -> bool:
+        """True if nothing else in the vocabulary can be likelier than the likeliest option."""
+        return self.confidence * self.label_mass > 1 - self.label_mass
+
+    @property
     def level(self) -> float:
         """The mean of the options' numbers from 0, weighted by probability."""
         return fsum(number * share for number, share in enumerate(self.probabilities))

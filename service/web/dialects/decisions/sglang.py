@@ -20,6 +20,7 @@ from service.web.dialects.wire import Loose
 MAX_QUESTIONS = 400
 MAX_OPTIONS = 26
 Described = str | dict[str, Any] | list[Any]
+FORMAT_VERSION = 0  # none of SGLang's, which count from 1
 UNSUPPORTED = ("chat_template_kwargs", "prompt_format_version", "return_prompt_token_ids")
 
 
@@ -146,6 +147,7 @@ class SglangRequest(Loose):
             "model": model,
             "answers": {question.id: answer_to(question, reading) for question, reading in pairs},
             "usage": {"prompt_tokens": 0, "total_tokens": 0},
+            "prompt_format_version": FORMAT_VERSION,
         }
 
 

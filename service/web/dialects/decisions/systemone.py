@@ -35,7 +35,7 @@ class Asked(Loose):
                 return [Option("Yes"), Option("No")]
             case "noul", dict(given) if given.keys() <= {"true", "false"}:
                 return [Option("Yes", as_text(given.get("true"))), Option("No", as_text(given.get("false")))]
-            case "choice", dict(given) if 2 <= len(given) <= MAX_OPTIONS:
+            case "choice", dict(given) if 1 <= len(given) <= MAX_OPTIONS:
                 return [Option(name, as_text(said)) for name, said in given.items()]
             case "score", list(given) if 2 <= len(given) <= MAX_LEVELS:
                 return [Option(as_text(level)) for level in given]
@@ -44,7 +44,7 @@ class Asked(Loose):
 
 CRITERIA = {
     "noul": "must be null, or an object with true and false",
-    "choice": f"must map 2 to {MAX_OPTIONS} options to a description or null",
+    "choice": f"must map 1 to {MAX_OPTIONS} options to a description or null",
     "score": f"must be a list of 2 to {MAX_LEVELS} levels",
 }
 
@@ -56,16 +56,16 @@ class SystemOneRequest(Loose):
     state: Any
     instructions: str | None = None
     questions: Annotated[dict[str, Asked], Field(min_length=1, max_length=MAX_QUESTIONS)]
-    images: list[str] | None = None
+    images: list[Any] | None = None
     audio: list[str] | None = None
     videos: list[str] | None = None
 
     def pictures(self) -> list[tuple[str, str]]:
-        """Return each picture with its place.  Raises `Invalid` for other media."""
+        """Return each picture with its place; SGLang's clients name its URL.  Raises `Invalid`."""
         for field in ("audio", "videos"):
             if getattr(self, field):
                 raise Invalid(f"/{field}: questions are about pictures alone")
-        return [(f"/images/{number}", each) for number, each in enumerate(self.images or [])]
+        return [picture(each, f"/images/{number}") for number, each in enumerate(self.images or [])]
 
     def asked(self) -> list[Question]:
         """Return the questions, each after the instructions and the state.  Raises `Invalid`."""
@@ -93,8 +93,21 @@ class SystemOneRequest(Loose):
             "model": model,
             "answers": {name: answer_to(*pair) for name, pair in pairs.items()},
             "usage": {"input_tokens": 0, "output_tokens": 0},
-            "diagnostics": {name: {"label_mass": read.label_mass} for name, (_, read) in pairs.items()},
+            "diagnostics": {
+                name: {"label_mass": read.label_mass, "argmax_is_label": read.is_likeliest}
+                for name, (_, read) in pairs.items()
+            },
         }
+
+
+def picture(given: Any, place: str) -> tuple[str, str]:
+    """Return a picture with its place.  Raises `Invalid`."""
+    match given:
+        case str(address):
+            return place, address
+        case {"url": str(address)}:
+            return f"{place}/url", address
+    raise Invalid(f'{place}: must be a text or {{"url": …}}')
 
 
 def answer_to(question: Asked, reading: Reading) -> dict[str, Any]:
@@ -117,4 +130,5 @@ def answer_to(question: Asked, reading: Reading) -> dict[str, Any]:
         **more,
         "probabilities": dict(zip(names, shares, strict=True)),
         "confidence": reading.confidence * reading.label_mass,
+        "x_label_mass": reading.label_mass,
     }

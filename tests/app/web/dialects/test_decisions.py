@@ -117,7 +117,34 @@ async def test_all_three_bodies_have_equal_probabilities(dialects):
     assert isclose(likelihood.label_mass, second["red"]["label_mass"], rel_tol=1e-9)
     _, mass = shares(levels)
     assert isclose(mass, third["diagnostics"]["quality"]["label_mass"], rel_tol=1e-9)
+    assert {"label_mass", "argmax_is_label"} == third["diagnostics"]["quality"].keys()
+    assert isclose(mass, third["answers"]["quality"]["x_label_mass"], rel_tol=1e-9)
     assert {"0": "poor", "1": "fair", "2": "good"} == third["answers"]["quality"]["legend"]
+
+
+@pytest.mark.shared
+async def test_sglangs_answer_says_that_its_prompt_format_was_not_used(dialects):
+    """Its formats count from 1."""
+    async with dialects() as apps:
+        response = await apps.main.post("/v1/decisions", json=SGLANG)
+
+    assert 0 == response.json()["prompt_format_version"]
+
+
+@pytest.mark.shared
+async def test_sglangs_form_of_pictures_and_a_single_option_are_read(dialects):
+    """The only option has all of the probability, and a mass."""
+    alone = {"type": "choice", "instructions": "Which colour?", "criteria": {"red": None}}
+    questions = {**SYSTEM_ONE["questions"], "alone": alone}
+    body = {**SYSTEM_ONE, "images": [{"url": URI}], "questions": questions}
+    async with dialects() as apps:
+        expected = (await apps.main.post("/v1/systemone", json=SYSTEM_ONE)).json()["answers"]
+        found = (await apps.main.post("/v1/systemone", json=body)).json()["answers"]
+
+    single = found.pop("alone")
+    assert expected == found
+    assert ("red", {"red": 1.0}) == (single["choice"], single["probabilities"])
+    assert 0 < single["x_label_mass"] < 1
 
 
 @pytest.mark.shared
@@ -131,6 +158,7 @@ async def test_all_three_bodies_have_equal_probabilities(dialects):
         ("decisions", openai(PREDICATE, image={"type": "input_file"}), "/input/0/content/1"),
         ("decisions", openai(PREDICATE, model="gpt-6-luna"), "/model"),
         ("decisions", {**SGLANG, "images": [{"url": URI}] * 2}, "/images/1/url"),
+        ("systemone", {**SYSTEM_ONE, "images": [5]}, "/images/0"),
         (
             "decisions",
             {**SGLANG, "questions": [{"id": "a", "type": "choice", "question": "b"}]},
@@ -142,6 +170,7 @@ async def test_all_three_bodies_have_equal_probabilities(dialects):
             "/questions/a/criteria",
         ),
         ("systemone", {**SYSTEM_ONE, "videos": [URI]}, "/videos"),
+        ("systemone", {**SYSTEM_ONE, "images": [{"url": URI}] * 2}, "/images/1/url"),
     ],
 )
 async def test_an_error_names_the_field(dialects, path, body, place):
