@@ -1,4 +1,4 @@
-"""Data sets of `scoregate batch`: a folder with captions, an `imagefolder`, JSON Lines, CSV or Parquet."""
+"""Data sets of `scoregate batch`: folders of captions, an `imagefolder` or GenEval, JSON Lines, CSV, Parquet."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +9,7 @@ from typing import Any
 from scoregate.cli.cells import in_json, options_in
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.expansion import Sweep, matrix, swept
+from scoregate.cli.generated import generated, is_generated, samples
 from scoregate.cli.records import Record, count, kind, records
 from scoregate.cli.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
 
@@ -49,14 +50,14 @@ class Dataset:
     asking: Sequence[str] = ()
 
     def __iter__(self) -> Iterator[Row]:
-        rows = captioned(self.path, self.any_path) if self.table is None else self.listed(self.table)
+        rows = self.below(self.path) if self.table is None else self.listed(self.table)
         if not (self.matrix or self.sweeps):
             return rows
         return numbered(swept(rows, self.sweeps))
 
     @property
     def table(self) -> Path | None:
-        """The file that lists the pictures; None if each has a caption file."""
+        """The file that lists the pictures; None for a folder of captions or of GenEval."""
         if not self.path.exists():
             raise UsageFault(f"{self.path}: no such file or folder")
         if not self.path.is_dir():
@@ -71,10 +72,19 @@ class Dataset:
     def __len__(self) -> int:
         if self.matrix:
             return sum(1 for _ in self)
-        rows = count(self.table) if self.table else sum(1 for _ in pictures(self.path))
+        if self.table:
+            rows = count(self.table)
+        else:
+            rows = sum(1 for _ in (samples if is_generated(self.path) else pictures)(self.path))
         for sweep in self.sweeps:
             rows *= len(sweep.values)
         return rows
+
+    def below(self, folder: Path) -> Iterator[Row]:
+        """Return the rows of a folder without a table."""
+        if is_generated(folder):
+            return generated(folder, self.metrics, self.any_path)
+        return captioned(folder, self.any_path)
 
     def listed(self, table: Path) -> Iterator[Row]:
         """Yield the rows of a table."""

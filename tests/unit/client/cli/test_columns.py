@@ -60,6 +60,25 @@ def test_columns_have_the_options_of_a_row(batch, service, metric, columns, opti
     assert options == item.get("options") == line.get("own_options")
 
 
+def test_pictures_of_geneval_become_its_table(command, service, tmp_path):
+    """From a data set's column, and from GenEval's folder, where the results are found by themselves."""
+    folder = tmp_path / "a"
+    (folder / "00000" / "samples").mkdir(parents=True)
+    (folder / "00000" / "samples" / "0000.png").write_bytes(png())
+    (folder / "00000" / "metadata.jsonl").write_text(json.dumps(METADATA | {"prompt": "a bench"}), "utf-8")
+    (tmp_path / "b.jsonl").write_text(json.dumps(ROW | {"geneval": METADATA}), "utf-8")
+    service.score = 1.0
+    for dataset, out in (("a", "a/results.jsonl"), ("b.jsonl", "b.out.jsonl")):
+        assert 0 == command(service, "batch", dataset, "-o", out, "-m", "geneval", "--explain")[0]
+    status, out, _ = command(service, "bench", "geneval", "A=a", "B=b.out.jsonl", "--json")
+
+    assert 0 == status
+    assert [1, 1] == [row["mean"]["single_object"] for row in json.loads(out)["generators"]]
+    assert [METADATA | {"prompt": "a bench"}, METADATA] == [
+        item["options"]["geneval"] for item in items(service)
+    ]
+
+
 def test_a_column_of_another_name_has_an_option(batch, service):
     """`--option-column`; an empty cell leaves the option out."""
     rows = [ROW | {"wanted": "open"}, ROW | {"wanted": ""}]

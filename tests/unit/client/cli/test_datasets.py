@@ -49,6 +49,25 @@ def test_a_picture_without_a_caption_is_an_error_and_a_caption_alone_is_told(fol
     assert ["notes.txt"] == captions_alone(folder)
 
 
+def test_a_folder_of_geneval_has_the_prompt_and_the_task_of_each_picture(tmp_path):
+    """The metadata is an option of `geneval`; a grid beside the samples is none of them."""
+    metadata = {"tag": "counting", "include": [{"class": "cup", "count": 2}], "prompt": "two cups"}
+    for number in ("00000", "00001"):
+        (tmp_path / number / "samples").mkdir(parents=True)
+        (tmp_path / number / "grid.png").write_bytes(PICTURE)
+        (tmp_path / number / "samples" / "0000.png").write_bytes(PICTURE)
+    (tmp_path / "00000" / "metadata.jsonl").write_text(json.dumps(metadata), "utf-8")
+    dataset = Dataset(tmp_path, metrics=["geneval", "vqascore"])
+    first, second = dataset
+
+    assert ("00000/samples/0000.png", "two cups", PICTURE) == (first.image, first.prompt, first.read())
+    assert ({"geneval": metadata}, {"tag": "counting"}) == (first.options, first.columns)
+    assert 2 == len(dataset)
+    assert {} == next(iter(Dataset(tmp_path, metrics=["vqascore"]))).options
+    said = "row 2, 00001/samples/0000.png: its metadata.jsonl: No such file or directory"
+    assert said == second.fault
+
+
 @pytest.mark.parametrize("name", ["metadata.jsonl", "metadata.csv", "metadata.parquet"])
 def test_an_imagefolder_is_read_by_its_metadata(folder, name):
     """As Hugging Face lays it out: `file_name` and columns of the user's own."""
