@@ -13,6 +13,7 @@ from scoregate.cli.records import Record
 from scoregate.cli.rows import Row
 
 ITEM, PICTURE, CAPTION = "item", "picture", "caption"  # columns that a matrix adds; the last two count from 0
+ID = "id"  # the data set's own name of an item
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
     """
     Yield a record for each picture with each text of *record*, in columns `image` and `prompt`.
 
+    The column `item` is the data set's own one, else its `id`, else the row's number.
+
     Args:
         images: the columns of its pictures; a cell may be a list.
         prompts: the columns of its texts, likewise.
@@ -85,7 +88,7 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
     if taken := rest.keys() & {PICTURE, CAPTION, "image", "prompt"}:
         raise UsageFault(f"--matrix adds a column {min(taken)}: rename the one of the data set")
     if empty(rest.get(ITEM)):
-        rest[ITEM] = record.number
+        rest[ITEM] = record.number if empty(rest.get(ID)) else rest[ID]
     for (picture, image), (caption, text) in product(enumerate(pictures), enumerate(texts)):
         yield Record(
             record.number, {**rest, PICTURE: picture, CAPTION: caption, "image": image, "prompt": text}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.cli.bench.data import read
-from scoregate.cli.bench.pairs import add_pairs, pair_tables
+from scoregate.cli.bench.pairs import add_pairs, contents_of, pair_tables
 
 HELP = "EqBen: text, image and group score of metrics by source"
 KUBRIC = "eqbenkubric"  # its three parts are also one
@@ -20,8 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return text, image and group score of each metric, by source.  Items are numbered from 0."""
-    sources = [Path(name).parts[0] for name in read(arguments.data).names("image0")]
-    return pair_tables(arguments, {str(place): tags(source) for place, source in enumerate(sources)})
+    table = read(arguments.data)
+    sources = [Path(name).parts[0] for name in table.names("image0")]
+    of_items = {str(place): tags(source) for place, source in enumerate(sources)}
+    contents = [contents_of(record.values, "caption", "image") for record in table.records]
+    return pair_tables(arguments, of_items, dict(zip(of_items, contents, strict=True)))
 
 
 def tags(source: str) -> list[str]:

@@ -3,7 +3,8 @@
 import argparse
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from itertools import product
+from pathlib import Path, PurePath
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 Tags = Mapping[str, Sequence[str]]  # by item
 Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
+Contents = Mapping[str, Mapping[str, str]]  # by item: its captions and pictures, such as `caption 0`
 
 LABEL = re.compile(r"(.+)_c([01])_i([01])")  # as in Winoground's released scores
 OWN = {"item", "id", "caption", "picture", "label"}
@@ -27,15 +29,24 @@ def add_pairs(parser: argparse.ArgumentParser) -> None:
     add_metrics(parser)
 
 
-def pair_tables(arguments: argparse.Namespace, tags: Tags) -> dict[str, Any]:
-    """Return a row for each metric and tag; *tags* has all items of the benchmark."""
+def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[str, str]:
+    """Return an item's captions and pictures; *caption* and *picture* are its columns without the number."""
+    kinds = (("caption", caption), ("picture", picture))
+    cells = {f"{kind} {n}": values.get(f"{column}{n}") for (kind, column), n in product(kinds, (0, 1))}
+    return {name: cell for name, cell in cells.items() if isinstance(cell, str)}
+
+
+def pair_tables(arguments: argparse.Namespace, tags: Tags, contents: Contents) -> dict[str, Any]:
+    """Return a row for each metric and tag; *tags* and *contents* have all items of the benchmark."""
     from scoregate.evaluation.winoground import CHANCE
 
     found: list[dict[str, Any]] = [{"metric": "chance", "tag": "all", **CHANCE}]
     for table, metric in metrics_of_files(arguments, OWN):
         name = table.path.name.partition(".")[0] if metric == UNNAMED else metric
         with columns(table.path, metric=metric, image="picture"):
-            found += by_tag(name, worth(arguments, table, metric), placed(table), tags)
+            places = placed(table)
+            check(table, places, contents)
+            found += by_tag(name, worth(arguments, table, metric), places, tags)
     return {"items": len(tags), "metrics": found}
 
 
@@ -54,6 +65,35 @@ def placed(table: "Table") -> Places:
             raise BadInput(f"{table.path}, column label: {label!r} is not of the form ITEM_c0_i1")
         found.append((parts[1], parts[2], parts[3]))
     return found
+
+
+def check(table: "Table", places: Places, contents: Contents) -> None:
+    """
+    Check that lines of `scoregate batch` have the captions and the pictures of their items.
+
+    Without a column `id` their items may be rows of a data set, which are no items of the benchmark.
+
+    Raises:
+        BadColumn: they differ, or without an `id` nothing can be compared.
+    """
+    from scoregate.evaluation import BadColumn
+    from scoregate.evaluation.tables import text
+
+    for record, (item, caption, picture) in zip(table.records, places, strict=True):
+        values = record.values
+        if "sha256" not in values:  # no line of `scoregate batch`
+            continue
+        own = text(values.get("id"))
+        if own not in (None, item):
+            raise BadColumn("item", f"row {record.number}: item {item} has the id {own}")
+        known, wrong = contents.get(item, {}), list[str]()
+        if (name := f"caption {caption}") in known and known[name].strip() != str(values["prompt"]).strip():
+            wrong.append(name)
+        if own is None and (name := f"picture {picture}") in known:
+            wrong += [name] if PurePath(known[name]).stem != PurePath(str(values["image"])).stem else []
+        if wrong or (own is None and not known):
+            why = f"the benchmark has another {wrong[0]}" if wrong else "nothing says which item this is"
+            raise BadColumn("item", f"row {record.number}, item {item}: {why}; number the items in `id`")
 
 
 def by_tag(metric: str, scores: Any, places: Places, tags: Tags) -> list[dict[str, Any]]:

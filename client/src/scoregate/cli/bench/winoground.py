@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.cli.bench.data import json_of, read
-from scoregate.cli.bench.pairs import add_pairs, pair_tables
+from scoregate.cli.bench.pairs import add_pairs, contents_of, pair_tables
 
 HELP = "Winoground: text, image and group score of metrics by tag"
 PREDICATES = {"1": "1 Main Pred", "2": "2 Main Preds"}
@@ -35,4 +35,6 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
         if item not in tags:
             raise BadInput(f"{arguments.tags}: {arguments.data} has no item {item}")
         tags[item] += names or ["No Tag"]
-    return pair_tables(arguments, tags)
+    rows = zip(table.names("id"), table.records, strict=True)
+    contents = {item: contents_of(record.values, "caption_", "image_") for item, record in rows}
+    return pair_tables(arguments, tags, contents)
