@@ -140,7 +140,7 @@ class SystemOne:
         }
 
     def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Reading:
-        """Return the answer of its name; vLLM has the mass in the diagnostics, SGLang beside the answer."""
+        """Return the answer of its name; its mass is in vLLM's diagnostics, and in SGLang's answer."""
         found = answer["answers"][str(number)]
         if "x_label_mass" in found:
             mass = mass_of(found["x_label_mass"])

@@ -53,6 +53,9 @@ class Dialects(Section):
         le=MOST_PICTURES,
         description="Most pictures in a trainer's request, worked on `server.max_items` at a time.",
     )
+    promptrl_kept_s: float = Field(
+        300, ge=0, description="For how long a finished group's responses are kept for retries."
+    )
     timeouts_s: Timeouts = Timeouts()
 
     @field_validator("enabled")

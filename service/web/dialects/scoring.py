@@ -54,7 +54,7 @@ class Dialects:
         self._rewards = rewards(service.metrics, service.settings.dialects)
         server = service.settings.server
         self._unheard = Unheard()
-        self.groups = Groups()
+        self.groups = Groups(service.settings.dialects.promptrl_kept_s)
         self._room = RetryBudget(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
 
     def metric(self, requested: str | None) -> str:

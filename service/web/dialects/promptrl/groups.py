@@ -5,9 +5,10 @@ So every rank of a trainer continues, or every rank fails the step.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 
 from service.core.concurrency.promise import Promise
 from service.core.errors import Conflict, DeadlineExceeded, Invalid, ScoregateError
@@ -28,13 +29,14 @@ class Group:
         digests: what was sent, by sample.
         outcomes: by sample, as they come.
         waiting: responses that are not sent yet.
+        answered: when the last response was sent, in seconds.
     """
 
-    id: str
     expected: int
     digests: dict[str, bytes] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     waiting: int = 0
+    answered: float = 0.0
     complete: Promise[None] = field(default_factory=Promise)
 
     def add(self, sample: str, outcome: Outcome) -> None:
@@ -71,11 +73,20 @@ class Group:
 
 
 class Groups:
-    """The groups in progress, and the last finished ones, by the id of their request."""
+    """
+    The groups in progress, and the last finished ones, by their ids and those of their requests.
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._groups: dict[str, Group] = {}
+    A trainer that starts again from a checkpoint uses the ids again, with other videos.
+
+    Args:
+        kept_s: for how long finished groups are kept for retries.
+        most: of the finished ones.
+        clock: in seconds.
+    """
+
+    def __init__(self, kept_s: float, most: int = MOST, clock: Callable[[], float] = monotonic) -> None:
+        self._kept_s, self._most, self._clock = kept_s, most, clock
+        self._groups: dict[tuple[str, str], Group] = {}
 
     @contextmanager
     def joined(self, request: str, group: str, expected: int, sample: str, digest: bytes) -> Iterator[Group]:
@@ -84,11 +95,11 @@ class Groups:
 
         Raises:
             Invalid: others of the group expect another number.
-            Conflict: the request has another group, is complete, or has other content for the sample.
+            Conflict: the group is complete, or has other content for the sample.
         """
-        found = self._groups.setdefault(request, Group(group, expected))
-        if found.id != group:
-            raise Conflict(f"request_id {request!r} belongs to group {found.id!r}")
+        self._forget(self._clock() - self._kept_s)
+        key = (group, request)
+        found = self._groups.setdefault(key, Group(expected))
         if found.expected != expected:
             raise Invalid(f"expected_group_size: {expected}, and {found.expected} for others of the group")
         if sample not in found.digests and len(found.digests) == expected:
@@ -100,16 +111,23 @@ class Groups:
             yield found
         finally:
             found.waiting -= 1
+            found.answered = self._clock()
             if sample not in found.outcomes:
                 found.digests.pop(sample, None)
-            self._end(request, found)
+            self._end(key, found)
 
-    def _end(self, request: str, group: Group) -> None:
+    def _forget(self, before: float) -> None:
+        """Drop finished groups whose last response was sent *before*."""
+        for key, group in [*self._groups.items()]:
+            if not group.waiting and group.answered < before:
+                del self._groups[key]
+
+    def _end(self, key: tuple[str, str], group: Group) -> None:
         """Drop a group that failed or was left, and the oldest if too many are kept."""
         failed = group.complete.done() and group.error
         unused = not (group.waiting or group.complete.done())
-        if (failed or unused) and self._groups.get(request) is group:
-            del self._groups[request]
+        if (failed or unused) and self._groups.get(key) is group:
+            del self._groups[key]
         finished = [name for name, each in self._groups.items() if not each.waiting]
         for name in finished[: max(0, len(finished) - self._most)]:
             del self._groups[name]

@@ -52,7 +52,7 @@ async def test_a_group_is_answered_when_all_of_it_is_scored(dialects):
     """The first waits for the last."""
     async with dialects() as apps:
         first = asyncio.create_task(sent(apps.main, PICTURES[0], size=2, sample="s0"))
-        while not (group := apps.groups.get("r")) or "s0" not in group.outcomes:
+        while not (group := apps.groups.get(("g", "r"))) or "s0" not in group.outcomes:
             await asyncio.sleep(0)
         assert not first.done()
         last = await sent(apps.main, PICTURES[1], size=2, sample="s1")
@@ -70,6 +70,28 @@ async def test_a_retry_has_the_answer_that_was_given(dialects):
 
     assert first.json() == again.json()
     assert 409 == late.status_code  # the request was complete without it
+
+
+async def test_a_request_id_belongs_to_its_group(dialects):
+    """With another group it is another one, with other videos."""
+    async with dialects() as apps:
+        first = await sent(apps.main, PICTURES[0], group="g")
+        other = await sent(apps.main, PICTURES[1], group="h")
+
+    assert [200, 200] == [first.status_code, other.status_code]
+    assert first.json()["score"] != other.json()["score"]
+
+
+async def test_a_restarted_training_uses_its_ids_again(dialects):
+    """As soon as the finished group is forgotten; until then other videos are 409."""
+    async with dialects() as apps:
+        early = [await sent(apps.main, PICTURES[n]) for n in (0, 1)]
+    async with dialects({"promptrl_kept_s": 0}) as apps:
+        late = [await sent(apps.main, PICTURES[n]) for n in (0, 1)]
+
+    assert [200, 409] == [answer.status_code for answer in early]
+    assert [200, 200] == [answer.status_code for answer in late]
+    assert late[0].json()["score"] != late[1].json()["score"]
 
 
 async def test_one_failed_sample_fails_its_group_and_a_retry_scores_it_again(dialects):
@@ -102,7 +124,6 @@ async def test_a_group_that_stays_incomplete_ends_with_its_timeout(dialects):
     ("fields", "status", "said"),
     [
         ({"expected_group_size": "3"}, 400, "expected_group_size: 3, and 2 for others of the group"),
-        ({"group": "h"}, 409, "request_id 'r' belongs to group 'g'"),
         ({"prompt": "a dog"}, 409, "sample_id 's0' was sent with other content"),
         ({"expected_group_size": "0", "request": "x"}, 400, "/expected_group_size: "),
         ({"expected_group_size": "many", "request": "x"}, 400, "/expected_group_size: "),
@@ -114,7 +135,7 @@ async def test_a_form_that_does_not_fit_is_refused(dialects, fields, status, sai
     """With its field, while the group waits for others."""
     async with dialects() as apps:
         waiting = asyncio.create_task(sent(apps.main, PICTURES[0], size=2))
-        while not apps.groups.get("r"):
+        while not apps.groups.get(("g", "r")):
             await asyncio.sleep(0)
         answer = await sent(apps.main, fields.pop("video", PICTURES[0]), **{"size": 2, **fields})
         waiting.cancel()
