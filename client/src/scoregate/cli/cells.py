@@ -7,6 +7,7 @@ from typing import Any
 from scoregate.cli.arguments import json_or_text
 
 QUESTION_SET = "question_set"
+Scalar = str | int | float | bool | None
 
 
 def in_json(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,6 +20,11 @@ def opened(cell: Any) -> Any:
     if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "["):
         return json_or_text(cell)
     return cell
+
+
+def is_column(cell: Any) -> bool:
+    """Return True for a cell that results keep: a text, a number, a truth value, or a list of these."""
+    return isinstance(cell, Scalar) or (isinstance(cell, list) and all(isinstance(c, Scalar) for c in cell))
 
 
 def listed(values: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:

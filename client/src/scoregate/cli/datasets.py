@@ -1,4 +1,4 @@
-"""Data sets of `scoregate batch`: folders of captions, an `imagefolder` or GenEval, JSON Lines, CSV, Parquet."""
+"""Data sets of `scoregate batch`: folders of captions, metadata or GenEval, JSON Lines, CSV, Parquet."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.cells import in_json, options_in
+from scoregate.cli.cells import in_json, is_column, options_in
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.expansion import Sweep, matrix, swept
 from scoregate.cli.generated import generated, is_generated, samples
@@ -148,7 +148,7 @@ class Dataset:
             {
                 column: value
                 for column, value in values.items()
-                if column not in (image, prompt) and isinstance(value, str | int | float | bool | None)
+                if column not in (image, prompt, self.frames_column) and is_column(value)
             },
             f"row {number}, {'; '.join(faults)}" if faults else "",
             {column: values[column] for column in RELATED if values.get(column) not in (None, "", [])},

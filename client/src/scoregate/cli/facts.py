@@ -1,10 +1,12 @@
 """Facts of each row from the data set's columns: people's rating, generator, item and skill."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import TYPE_CHECKING
 
 from scoregate.cli.datasets import Dataset
+from scoregate.cli.evaluate.slices import values
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.records import Record
 
@@ -16,12 +18,12 @@ ITEM = "prompt"  # the default of what generators share
 
 @dataclass(frozen=True)
 class Fact:
-    """Facts of one row; *human* is NaN without a rating, texts are None for empty cells."""
+    """Facts of one row; *human* is NaN without a rating, *skill* has all tags, texts are None if empty."""
 
     human: float
     model: str | None
     item: str | None
-    skill: str | None
+    skill: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,9 @@ def facts(dataset: Dataset, columns: "Columns", scale: tuple[float, float] | Non
         human = table.numbers(columns.human).tolist() if columns.human else [nan] * len(rows)
         texts = [
             table.texts(column) if column else [None] * len(rows)
-            for column in (columns.model, columns.item or ITEM, columns.skill)
+            for column in (columns.model, columns.item or ITEM)
         ]
+        skills = table.each(columns.skill, values) if columns.skill else [[] for _ in rows]
     except BadInput as exc:
         raise UsageFault(str(exc)) from exc
     outside = {
@@ -59,5 +62,5 @@ def facts(dataset: Dataset, columns: "Columns", scale: tuple[float, float] | Non
         if scale and not (rating != rating or scale[0] <= rating <= scale[1])
     }
     kept = [nan if place in outside else rating for place, rating in enumerate(human)]
-    found = {row.number: Fact(*values) for row, *values in zip(rows, kept, *texts, strict=True)}
+    found = {row.number: Fact(*cells) for row, *cells in zip(rows, kept, *texts, skills, strict=True)}
     return Facts(found, len(outside))

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 from scoregate.answers import is_number
+from scoregate.cli.cells import is_column
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.rows import Row, dumped_options
 from scoregate.notices import Notice
@@ -98,8 +99,12 @@ def line(
 
 
 def finite(columns: Mapping[str, Any]) -> Line:
-    """Replace NaN and infinities by None, since JSON has neither."""
-    return {name: None if isinstance(v, float) and not isfinite(v) else v for name, v in columns.items()}
+    """Replace NaN and infinities by None, also in lists, since JSON has neither."""
+
+    def one(cell: Any) -> Any:
+        return None if isinstance(cell, float) and not isfinite(cell) else cell
+
+    return {name: [*map(one, v)] if isinstance(v, list) else one(v) for name, v in columns.items()}
 
 
 def unreadable(plan: Plan, row: Row, why: str) -> Line:
@@ -157,7 +162,7 @@ def is_line(content: Any) -> bool:
             for name in ("models", "question_sets")
             for text in content.get(name, {}).values()
         )
-        and all(isinstance(cell, str | int | float | None) for cell in content.get("columns", {}).values())
+        and all(map(is_column, content.get("columns", {}).values()))
         and all(isinstance(name, str) for name in content.get("lower_is_better", []))
         and all(map(is_warning, content.get("warnings", [])))
     )

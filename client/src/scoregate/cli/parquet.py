@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scoregate.cli.lines import Line, checked
 from scoregate.cli.records import arrow, records
@@ -13,6 +13,21 @@ from scoregate.cli.records import arrow, records
 TEXTS = ("models", "options", "own_options", "question_sets", "details", "warnings", "lower_is_better")
 ROWS = 1000  # that are written together
 LARGEST = 2**63
+
+
+class Kind(NamedTuple):
+    """The type of a column's cells, or of the entries of its lists."""
+
+    of: type
+    lists: bool = False
+
+    def convert(self, cell: Any) -> Any:
+        """Return *cell* as the column holds it; a list in a column of texts is JSON."""
+        if cell is None or (isinstance(cell, list) and not self.lists):
+            return None if cell is None else json.dumps(cell)
+        if isinstance(cell, list):
+            return [None if each is None else as_text(self.of(each)) for each in cell]
+        return as_text(self.of(cell))
 
 
 def write_lines(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequence[str]) -> None:
@@ -26,7 +41,7 @@ def write_lines(path: Path, lines: Callable[[], Iterator[Line]], metrics: Sequen
             file.write_table(pyarrow.Table.from_pylist(some, schema))
 
 
-def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, type]) -> list[Any]:
+def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, Kind]) -> list[Any]:
     """Return the columns of the file."""
     text = pyarrow.string()
     arrows = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64(), str: text}
@@ -35,19 +50,36 @@ def fields(pyarrow: Any, metrics: Sequence[str], kinds: dict[str, type]) -> list
     named.append(("scores", pyarrow.struct([(metric, pyarrow.float64()) for metric in metrics])))
     named.append(("errors", pyarrow.struct([(metric, error) for metric in metrics])))
     if kinds:
-        named.append(("columns", pyarrow.struct([(name, arrows[kind]) for name, kind in kinds.items()])))
+        of = {
+            name: pyarrow.list_(arrows[kind.of]) if kind.lists else arrows[kind.of]
+            for name, kind in kinds.items()
+        }
+        named.append(("columns", pyarrow.struct(list(of.items()))))
     return [*named, *((name, text) for name in TEXTS)]
 
 
-def kinds_of_columns(lines: Iterator[Line]) -> dict[str, type]:
+def kinds_of_columns(lines: Iterator[Line]) -> dict[str, Kind]:
     """Return the type of each of the data set's own columns; text if its cells are of several."""
-    seen: dict[str, set[type]] = {}
+    seen: dict[str, dict[bool, set[type]]] = {}
     for line in lines:
         for name, cell in line.get("columns", {}).items():
-            kinds = seen.setdefault(name, set())
+            kinds = seen.setdefault(name, {})
             if cell is not None:
-                kinds.add(str if type(cell) is int and not -LARGEST <= cell < LARGEST else type(cell))
-    return {name: one_of(kinds) for name, kinds in seen.items()}
+                cells = cell if isinstance(cell, list) else [cell]
+                kinds.setdefault(isinstance(cell, list), set()).update(map(type_of, cells))
+    return {name: kind_of(kinds) for name, kinds in seen.items()}
+
+
+def type_of(cell: Any) -> type:
+    return str if type(cell) is int and not -LARGEST <= cell < LARGEST else type(cell)
+
+
+def kind_of(kinds: Mapping[bool, set[type]]) -> Kind:
+    """Return the kind of a column; *kinds* are the types in its lists (True) and outside them."""
+    if len(kinds) > 1:
+        return Kind(str)
+    lists, found = next(iter(kinds.items()), (False, set[type]()))
+    return Kind(one_of(found - {type(None)}), lists)
 
 
 def one_of(kinds: set[type]) -> type:
@@ -57,12 +89,10 @@ def one_of(kinds: set[type]) -> type:
     return float if kinds == {int, float} else str
 
 
-def flat(line: Line, kinds: dict[str, type]) -> Line:
+def flat(line: Line, kinds: dict[str, Kind]) -> Line:
     """Return a line as the file holds it."""
     cells = line.get("columns", {})
-    columns = {
-        name: None if cells.get(name) is None else as_text(kind(cells[name])) for name, kind in kinds.items()
-    }
+    columns = {name: kind.convert(cells.get(name)) for name, kind in kinds.items()}
     texts = {name: json.dumps(line[name]) for name in TEXTS if name in line}
     named = {name: as_text(line[name]) for name in ("image", "prompt")}
     return line | named | texts | ({"columns": columns} if kinds else {})

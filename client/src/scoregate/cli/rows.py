@@ -28,7 +28,7 @@ class Row:
         number: counts from 1; in JSON Lines the line.
         image: the picture's name, for people and for finding the row again.
         picture: its file or its bytes; with *frames* the first of these.
-        columns: further columns that hold a text, a number or a truth value.
+        columns: further columns that hold a text, a number, a truth value, or a list of these.
         related: the non-empty cells of the columns `references` and `source`.
         folder: the base of relative paths in these cells, and the only folder that files are read from.
         any_path: also read files elsewhere.

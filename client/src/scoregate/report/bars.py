@@ -22,11 +22,15 @@ class Bar:
     missing: int
 
 
-def grouped(rows: Iterable[Row], name: Callable[[Row], str | None]) -> Iterator[tuple[str, list[Row]]]:
-    """Yield rows by what a column says of them, in the order of the names."""
+def grouped(
+    rows: Iterable[Row], name: Callable[[Row], str | Sequence[str] | None]
+) -> Iterator[tuple[str, list[Row]]]:
+    """Yield rows by what a column says of them, in the order of the names; a row may have several."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(name(row) or EMPTY, []).append(row)
+        names = name(row) or EMPTY
+        for each in [names] if isinstance(names, str) else names:
+            found.setdefault(each, []).append(row)
     yield from sorted(found.items())
 
 

@@ -23,6 +23,7 @@ class Row:
     Attributes:
         errors: code and detail for each metric without a score.
         human: people's rating, NaN if missing.
+        skill: the groups that it counts in.
         item: what generators share, the prompt unless a column is named.
         parts: scores of a metric's own parts, such as skills; by metric and part.
         models: `id@revision` of the models that gave the scores, by configured name.
@@ -37,7 +38,7 @@ class Row:
     human: float = nan
     model: str | None = None
     item: str | None = None
-    skill: str | None = None
+    skill: Sequence[str] = ()
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[Notice] = ()

@@ -81,7 +81,7 @@ def test_an_imagefolder_is_read_by_its_metadata(folder, name):
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
 def test_a_file_names_pictures_relative_to_itself(folder, name):
-    """Further columns come along, but for lists and bytes."""
+    """Further columns come along, but for bytes."""
     write(folder / name, [{"image": "a.png", "prompt": "a cat", "good": 1}])
     [row] = Dataset(folder / name)
 

@@ -1,4 +1,4 @@
-"""`scoregate batch --matrix` and then `scoregate bench winoground` or `eqben`: items are joined, or refused."""
+"""`scoregate batch --matrix`, then `bench winoground` or `eqben`: items are joined, or refused."""
 
 import json
 

@@ -71,7 +71,9 @@ def test_ratings_outside_the_scale_are_counted(scored):
 
 def test_skills_are_those_of_the_column(scored):
     """A mean for each."""
-    found = scored(row(0.2, "a", skill="colour"), row(0.4, "b", skill="colour"), row(0.9, skill="count"))
+    found = scored(
+        row(0.2, "a", skill=["colour"]), row(0.4, "b", skill=["colour"]), row(0.9, skill=["count"])
+    )
     lines = texts(skills(found))
 
     assert "vqascore by skill" == lines[0]
@@ -82,7 +84,7 @@ def test_skills_are_those_of_the_column(scored):
 def test_skills_and_generators_have_a_matrix_of_means(scored):
     """A pair without a picture is empty; without generators there is none."""
     rows = [
-        row(score, item, skill=skill, model=model)
+        row(score, item, skill=[skill], model=model)
         for score, item, skill, model in (
             (0.2, "a", "colour", "x"),
             (0.4, "b", "colour", "x"),
@@ -94,7 +96,7 @@ def test_skills_and_generators_have_a_matrix_of_means(scored):
     place = lines.index("vqascore by skill and generator")
 
     assert ["skill x y", "colour 0.3000 0.9000", "count 0.5000"] == lines[place + 1 : place + 4]
-    without = scored(row(0.2, "a", skill="colour"))
+    without = scored(row(0.2, "a", skill=["colour"]))
     assert "vqascore by skill and generator" not in texts(skills(without))
 
 
@@ -123,7 +125,7 @@ def test_without_any_skill_the_section_says_so(scored):
 def test_too_many_groups_are_counted_and_not_drawn(scored, monkeypatch):
     """The largest stay."""
     monkeypatch.setattr(bars, "MOST", 1)
-    rows = [row(0.5, skill="rare"), row(0.5, skill="often"), row(0.5, skill="often")]
+    rows = [row(0.5, skill=["rare"]), row(0.5, skill=["often"]), row(0.5, skill=["often"])]
     lines = texts(skills(scored(*rows)))
 
     assert "often 0.5000 – 2 0" in lines

@@ -60,7 +60,7 @@ def described(table: "Table") -> None:
     """
     Copy `tag` and `prompt` to rows without them.
 
-    They are those of `metadata`, or of the options or the details of `geneval` in a line of `scoregate batch`.
+    They are those of `metadata`, or in a line of `scoregate batch` of `geneval`'s options or details.
     """
     from scoregate.evaluation.tables import cell
 
