@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Any, Self
+from typing import Self
 from uuid import uuid4
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.promise import Promise
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import (
     CallRefused,
@@ -33,7 +32,7 @@ from service.serving.contract import AdmissionForecast, Backend, Result, WorkEst
 from service.serving.demand import Demand
 from service.serving.ray.contract import Answer, Deployment, Described, Lost, Sent
 from service.serving.ray.presence import Presence
-from service.serving.ray.replica_queue import GroupedCall, ReplicaQueue
+from service.serving.ray.replica_queue import GroupedCall, ReplicaQueue, abandon
 from service.serving.ray.replica_queues import ReplicaQueues
 from service.serving.ray.returned import returned
 from service.serving.ray.sending import Sending
@@ -56,6 +55,7 @@ class ReplicatedBackend(Backend):
 
     Args:
         make_queue: makes an empty queue for a replica; with `alone` for one that takes calls one by one.
+        grace_s: seconds that a replica may take for its last groups.
     """
 
     def __init__(
@@ -66,13 +66,14 @@ class ReplicatedBackend(Backend):
         *,
         cpu: Mapping[str, FairThreads],
         instruments: Instruments,
+        grace_s: float,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.name = name
         self._presence = Presence(deployment, self._came, self._went, sleep)
         self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, clock)
-        self._cpu, self._instruments, self._clock = cpu, instruments, clock
+        self._cpu, self._instruments, self._clock, self._grace_s = cpu, instruments, clock, grace_s
         self._strays: list[QueuedCall] = []  # that wait until there is a replica
         self._sending = Tasks()
         self._closed = False
@@ -102,7 +103,7 @@ class ReplicatedBackend(Backend):
         self.ready.set()
 
     def _went(self, id: str) -> None:
-        """Move the waiting calls of a replica to others; groups that were sent may still be answered."""
+        """Move the waiting calls of a replica to others; groups that were sent may be answered in time."""
         removed = self._replicas.remove(id)
         self._settle()
         if removed is None:
@@ -110,6 +111,7 @@ class ReplicatedBackend(Backend):
         self._instruments.remove_device(self.name, removed.described.device)
         for call in removed.queue.take_all(self._clock()):
             self._place(call)
+        asyncio.get_running_loop().call_later(self._grace_s, removed.give_up)
 
     def _settle(self) -> None:
         """Choose the model after a change of replicas; if it was replaced, its calls get `Replaced`."""
@@ -227,6 +229,7 @@ class ReplicatedBackend(Backend):
         loop.call_later(replica.scheduler.ends_in_s(batch.began), self._send_due, replica)
         sent = [Sent(c.prepared.data, c.lane, min(c.deadline - loop.time(), FOREVER_S)) for c in batch.calls]
         task = self._sending.start(self._deployment.ask(replica.id, name, replica.described.model, sent))
+        replica.sent.add(task)
         task.add_done_callback(partial(self._end, replica, batch))
         for call in batch.calls:
             call.result.add_done_callback(partial(abandon, task, batch.calls))
@@ -236,9 +239,12 @@ class ReplicatedBackend(Backend):
     ) -> None:
         """Answer a group's calls or retry them, and send the next group."""
         now, calls = self._clock(), batch.calls
+        replica.sent.discard(task)
         replica.scheduler.end(batch, now)
         error: ScoregateError | None = None
-        if task.cancelled():
+        if task.cancelled() and replica.over:
+            self._lost(replica, calls)
+        elif task.cancelled():
             error = Draining()
         elif isinstance(fault := task.exception(), Lost):
             self._lost(replica, calls)
@@ -291,9 +297,3 @@ class ReplicatedBackend(Backend):
         self._instruments.count_call(self.name, call.lane, result.outcome, waited_s, gone=gone)
         if not gone:
             call.result.set_result(replace(result, waited_s=waited_s))
-
-
-def abandon(task: "asyncio.Task[Any]", calls: Sequence[QueuedCall], result: Promise[Result]) -> None:
-    """Cancel a group whose calls are all done or cancelled."""
-    if all(call.result.done() for call in calls):
-        task.cancel()

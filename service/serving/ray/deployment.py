@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from grpc.aio import AioRpcError
 from ray import serve
 from ray.exceptions import RayError, RayTaskError
 from ray.serve.exceptions import RayServeException
@@ -13,43 +14,59 @@ from service.serving.ray import running
 from service.serving.ray.application import APPLICATION
 from service.serving.ray.contract import Answer, Described, Lost, Sent
 
+LARGE = 2**20  # bytes of images: above it Ray's object store is faster than a message (ADR 0025)
+
 
 class ServeDeployment:
-    """A deployment on the cluster that this process is connected to."""
+    """
+    A deployment on the cluster that this process is connected to.
+
+    Must be made on the gateway's event loop, on which Serve's router runs.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._handle: DeploymentHandle = serve.get_deployment_handle(name, APPLICATION)
+        handle = serve.get_deployment_handle(name, APPLICATION)
+        self._messages: DeploymentHandle = handle.options(_by_reference=False)  # gRPC, to the replica itself
+        self._objects: DeploymentHandle = handle.options(_by_reference=True)  # Ray's own calls
 
     async def describe(self, replica: str) -> Described:
         """Return the description of *replica*."""
-        described: Described = await self._answer("describe", replica)
+        described: Described = await answer(self._messages.describe, replica)
         return described
 
     async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> Answer | None:
         """Return the answer to a group.  Cancellation removes the calls from the replica's queue."""
-        answer: Answer | None = await self._answer("ask", replica, group, model, calls)
-        return answer
+        handle = self._objects if size(calls) > LARGE else self._messages
+        answered: Answer | None = await answer(handle.ask, replica, group, model, calls)
+        return answered
 
     async def promote(self, replica: str, group: str) -> None:
         """Make a group interactive; ignore a replica that is lost."""
         try:
-            await self._answer("promote", replica, group)
+            await answer(self._messages.promote, replica, group)
         except Lost:
             return
 
     def listen(self, listener: Callable[[Sequence[str]], None]) -> Callable[[], None]:
-        """Call *listener* with the replicas of Serve's router, which the first call creates."""
+        """Call *listener* with the replicas of Serve's router."""
         return running.listen(self._name, listener)
 
-    async def _answer(self, method: str, replica: str, *arguments: object) -> Any:
-        response = getattr(self._handle, method).remote(*arguments, replica=replica)
-        try:
-            return await response
-        except asyncio.CancelledError:
-            response.cancel()
-            raise
-        except RayTaskError:
-            raise  # raised by the replica's own code
-        except (RayError, RayServeException) as exc:
-            raise Lost(f"{type(exc).__name__}") from exc
+
+async def answer(method: DeploymentHandle, replica: str, *arguments: object) -> Any:
+    """Return the answer of a replica's method.  Raises `Lost`, and what the replica's own code raises."""
+    response = method.remote(*arguments, replica=replica)
+    try:
+        return await response
+    except asyncio.CancelledError:
+        response.cancel()
+        raise
+    except RayTaskError:
+        raise  # raised by the replica's own code
+    except (RayError, RayServeException, AioRpcError) as exc:
+        raise Lost(f"{type(exc).__name__}") from exc
+
+
+def size(calls: Sequence[Sent]) -> int:
+    """Return the bytes of the images of *calls*, each image once."""
+    return sum({image.digest: len(image.encoded) for each in calls for image in each.call.images}.values())

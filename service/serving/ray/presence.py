@@ -40,7 +40,6 @@ class Presence:
                 loop.call_soon_threadsafe(self._changed, frozenset(ids))
 
         self._unlisten = self._deployment.listen(changed)
-        self._describing.start(self._meet())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -52,11 +51,6 @@ class Presence:
     def lost(self, id: str) -> None:
         """Get the description of a replica that did not answer again, while it runs by Serve."""
         self._describing.start(self._join(id))
-
-    async def _meet(self) -> None:
-        """Send the first call, to any replica: it creates Serve's router, which has the list of replicas."""
-        with suppress(Lost):
-            await self._deployment.describe("")
 
     def _changed(self, ids: frozenset[str]) -> None:
         before, self._running = self._running, set(ids)

@@ -1,13 +1,17 @@
 """The queue of one replica in a gateway, and the choice of the replica for a call."""
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from service.core.concurrency.promise import Promise
 from service.core.lanes import INTERACTIVE, LANES
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
+from service.serving.contract import Result
 from service.serving.ray.contract import Described
 
 GROUPS = 2  # sent to one replica at a time: one that it works on, and the next
@@ -45,13 +49,22 @@ class ReplicaQueue:
 
     Attributes:
         due: sending has been scheduled.
+        sent: groups that it has not answered.
+        over: it has ended, and so have the groups that it did not answer.
     """
 
     def __init__(self, described: Described, queue: Queue, now: float) -> None:
         self.described, self.id, self.queue = described, described.id, queue
         self.resident: HostedModel[None] = HostedModel(self.id, None, queue)
         self.scheduler = Scheduler([self.resident], now, ahead=GROUPS - 1)
-        self.due = False
+        self.due, self.over = False, False
+        self.sent: set[asyncio.Task[Any]] = set()
+
+    def give_up(self) -> None:
+        """End the groups that it did not answer; a connection to a node that vanished reports nothing."""
+        self.over = True
+        for task in self.sent:
+            task.cancel()
 
     def takes_more(self, now: float) -> bool:
         """
@@ -99,3 +112,9 @@ def choose(replicas: Sequence[ReplicaQueue], digest: str, slack: int) -> Replica
 def rank(id: str, digest: str) -> bytes:
     """Return a hash of both."""
     return hashlib.blake2b(f"{id} {digest}".encode(), digest_size=8).digest()
+
+
+def abandon(task: asyncio.Task[Any], calls: Sequence[QueuedCall], result: Promise[Result]) -> None:
+    """Cancel a group whose calls are all done or cancelled."""
+    if all(call.result.done() for call in calls):
+        task.cancel()

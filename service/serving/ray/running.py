@@ -16,7 +16,7 @@ _listeners: dict[str, set[Listener]] = {}
 
 
 def publish(deployment: str, ids: Sequence[str]) -> None:
-    """Set the running replicas of *deployment*, and call its listeners.  Runs on Serve's own thread."""
+    """Set the running replicas of *deployment*, and call its listeners.  Runs on Serve's event loop."""
     with _lock:
         _ids[deployment] = tuple(ids)
         listeners = list(_listeners.get(deployment, ()))

@@ -51,6 +51,7 @@ class RayRuntime(Runtime):
             partial(queue_of, table, queue),
             cpu=self._cpu,
             instruments=self._instruments,
+            grace_s=self._settings.server.grace_s,
         )
         await self._stack.enter_async_context(backend)
         try:

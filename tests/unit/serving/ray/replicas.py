@@ -93,7 +93,7 @@ class FakeDeployment:
 
 
 @asynccontextmanager
-async def asked(cache=None, clock=monotonic, instruments=None, **replicas):
+async def asked(cache=None, clock=monotonic, instruments=None, grace_s=HANGS_S, **replicas):
     """A deployment with these replicas, and a handle and a backend that ask it."""
     deployment = FakeDeployment()
     deployment.runs(**replicas)
@@ -113,6 +113,7 @@ async def asked(cache=None, clock=monotonic, instruments=None, **replicas):
                 queue,
                 cpu=dict.fromkeys(LANES, cpu),
                 instruments=instruments or unread("vqa"),
+                grace_s=grace_s,
                 sleep=no_sleep,
                 clock=clock,
             )

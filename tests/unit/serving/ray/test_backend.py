@@ -147,6 +147,31 @@ async def test_what_a_replica_went_away_with_is_answered_by_another_one():
         assert all(isinstance(outcome, Likelihood) for outcome in task.result())
 
 
+async def test_a_group_whose_replica_ended_without_an_answer_goes_to_another_one():
+    """A connection to a node that vanished reports nothing, so the group is given up."""
+    async with asked(a="m", b="m", grace_s=0) as (deployment, handle, _):
+        task, _ = asking(handle, *about(4))
+        await sent(deployment, 1)
+        vanished = deployment.under_way[0].replica
+        deployment.runs(**{name: "m" for name in ("a", "b") if name != vanished})
+        await settled()
+        assert vanished not in {group.replica for group in deployment.under_way}
+        deployment.answer_all()
+        assert all(isinstance(outcome, Likelihood) for outcome in await task)
+
+
+async def test_a_replica_that_ends_may_answer_its_last_groups():
+    async with asked(a="m", b="m") as (deployment, handle, _):
+        task, _ = asking(handle, *about(4))
+        await sent(deployment, 1)
+        ends = deployment.under_way[0].replica
+        deployment.runs(**{name: "m" for name in ("a", "b") if name != ends})
+        await settled()
+        assert [ends] == [group.replica for group in deployment.under_way]
+        deployment.answer_all()
+        assert all(isinstance(outcome, Likelihood) for outcome in await task)
+
+
 async def test_a_call_that_three_replicas_went_away_with_is_a_fault_and_not_tried_again():
     async with asked(a="m") as (deployment, handle, _):
         task, _ = asking(handle, call())
