@@ -5,7 +5,7 @@ The user's text decides what is answered:
 
 * a rubric: the probability of yes for each question, as JSON (verl-omni's agentic rewards),
 * with `logprobs` a question: yes or no, with both log-probabilities (Flow-Factory's `vllm_evaluate`),
-* any other text is a prompt: its score by a metric, as JSON.
+* a prompt alone: its score by a metric, as JSON.
 """
 
 import json
@@ -20,6 +20,7 @@ from service.images.loader import ImageRef
 from service.metrics.common.contract import Score
 from service.web.dialects.asking import failed_nested, readings
 from service.web.dialects.chat_judge.body import ChatRequest
+from service.web.dialects.chat_judge.prompt import prompt
 from service.web.dialects.chat_judge.rubric import rubric
 from service.web.dialects.decisions.questions import Question, Reading
 from service.web.dialects.entries import Picture, text
@@ -49,7 +50,7 @@ async def completions(request: Request) -> Response:
         [answer], model = await asked(request, wire, picture, [question])
         content, logprobs = ("Yes", "No")[answer.best], logprobs_of(answer)
     else:
-        score, model = await scored(request, wire, picture, said)
+        score, model = await scored(request, wire, picture, prompt(said))
         content = json.dumps({"score": score, "metric": model})
     return json_response(completion(request, model, content, logprobs))
 

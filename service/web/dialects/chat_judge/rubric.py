@@ -71,13 +71,17 @@ class Rubric:
 def rubric(text: str) -> Rubric | None:
     """Return the rubric in a text, None if there is none.  Raises `Invalid`."""
     section, reads_request = "", False
+    headings: dict[str, str] = {}
     facets: list[Facet] = []
     request: list[str] = []
     for line in text.splitlines():
         if heading := HEADING.fullmatch(line.strip()):
             section = heading[1].lower().replace(" ", "_")
+            headings[section] = heading[0]
         elif section and (found := LINE.fullmatch(line.strip())):
             facets.append(Facet(section, found[1], found[2]))
+        elif section and line.strip().startswith("-"):
+            raise Invalid(f"/messages: a line below {headings[section]!r} is not `- NAME: QUESTION`")
         else:
             section = ""
         if line.startswith(REQUEST):
@@ -86,4 +90,6 @@ def rubric(text: str) -> Rubric | None:
             reads_request = False
         if reads_request:
             request.append(line)
+    for empty in headings.keys() - {each.section for each in facets}:
+        raise Invalid(f"/messages: there is no line `- NAME: QUESTION` below {headings[empty]!r}")
     return Rubric("\n".join(request).strip(), facets) if facets else None

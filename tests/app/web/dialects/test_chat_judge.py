@@ -120,6 +120,10 @@ async def test_a_question_with_logprobs_has_those_of_yes_and_no(dialects):
         (body("a", part(BROKEN)), 400, "/messages: "),
         (body("a", {"type": "input_audio"}), 400, "/messages/1/content: has 0 pictures"),
         (body("a", part(), {"type": "input_audio"}), 400, "/messages/1/content/1: is neither"),
+        (body("Rate this image from 0 to 10. Respond in JSON."), 400, "read are a prompt alone"),
+        (body("CORRECTNESS QUESTIONS:\n1. Is it red?"), 400, "below 'CORRECTNESS QUESTIONS:'"),
+        (body("A QUESTIONS:\n- b: Is it?\n- the hue: Is it?"), 400, "a line below 'A QUESTIONS:' is not"),
+        (body("A QUESTIONS:\n- b: Is it?\n\nB QUESTIONS:\n"), 400, "below 'B QUESTIONS:'"),
         (body("A QUESTIONS:\n- b: Is it?\n- b: Was it?"), 400, "two questions of a section have one name"),
         (
             body("A QUESTIONS:" + "".join(f"\n- b{n}: Is it?" for n in range(65))),
