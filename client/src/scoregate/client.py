@@ -119,6 +119,7 @@ class Client:
     unload_model = blocking(AsyncClient.unload_model)
     swap_model = blocking(AsyncClient.swap_model)
     version = blocking(AsyncClient.version)
+    openapi = blocking(AsyncClient.openapi)
     health = blocking(AsyncClient.health)
     ready = blocking(AsyncClient.ready)
 

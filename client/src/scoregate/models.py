@@ -55,8 +55,12 @@ class Models:
 
     async def version(self) -> str:
         """Return the service's version, from its OpenAPI document."""
-        raw = await self._get("/openapi.json")
+        raw = await self.openapi()
         return understood(lambda: str(raw["info"]["version"]))
+
+    async def openapi(self) -> dict[str, Any]:
+        """Return the service's OpenAPI document, with the schema of each metric's options."""
+        return await self._get("/openapi.json")
 
     async def health(self) -> dict[str, Any]:
         """Return the JSON of `GET /health`: the metrics that are ready, and why others are not."""

@@ -3,6 +3,7 @@
 import json
 import re
 
+from scoregate.cli.planning import texts_in
 from service.web.openapi import tree
 
 ANYWHERE = {"200", "400", "408", "413", "500", "503"}
@@ -66,3 +67,11 @@ def test_openapi_refers_to_nothing_that_is_missing(app):
     references = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
 
     assert references <= set(document["components"]["schemas"])
+
+
+def test_openapi_says_which_options_are_texts(app):
+    """The client reads cells of CSV by it."""
+    found = texts_in(app.openapi())
+
+    assert {"ocr.text", "vqascore.answer", "vqascore.question", "geneval.tag"} <= found
+    assert not {"vqascore.samples", "geneval.include", "dsg.question_set", "gecko.nli_threshold"} & found

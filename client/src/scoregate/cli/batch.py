@@ -12,7 +12,7 @@ from scoregate.cli.exits import NO_SCORE, OK, UsageFault
 from scoregate.cli.expansion import sweep_of
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE
 from scoregate.cli.manifest import Manifest
-from scoregate.cli.planning import plan_of, with_question_sets
+from scoregate.cli.planning import plan_of, with_options
 from scoregate.cli.results import KINDS, Results
 from scoregate.cli.scoring import score
 from scoregate.cli.text import shown
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     check(dataset, arguments.out, arguments.html)
     with connected(arguments, TIMEOUT_S) as client:
         served = client.models()
-        plan, dataset = plan_of(arguments, served), with_question_sets(dataset, served)
+        plan, dataset = plan_of(arguments, served), with_options(dataset, served, client)
         with Results(arguments.out, plan) as results:
             with Manifest(arguments, results, served) as run:
                 asked = score(client, dataset, results, arguments.concurrency, run.answered)

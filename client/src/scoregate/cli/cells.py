@@ -1,7 +1,7 @@
 """Cells of a table that are more than a text: options of a row, and lists of pictures and prompts."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from scoregate.cli.arguments import json_or_text
@@ -10,9 +10,9 @@ QUESTION_SET = "question_set"
 Scalar = str | int | float | bool | None
 
 
-def in_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the cells of a CSV row, with objects and lists in place of their JSON."""
-    return {name: opened(cell) for name, cell in values.items()}
+def in_json(values: Mapping[str, Any], texts: Collection[str] = ()) -> dict[str, Any]:
+    """Return the cells of a CSV row, with objects and lists in place of their JSON; *texts* stay texts."""
+    return {name: cell if name in texts else opened(cell) for name, cell in values.items()}
 
 
 def opened(cell: Any) -> Any:
@@ -42,6 +42,7 @@ def options_in(
     renamed: Mapping[str, str] | None = None,
     *,
     in_csv: bool = False,
+    texts: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """
     Return the options that a row's cells give, by metric.
@@ -53,6 +54,7 @@ def options_in(
         metrics: all others are ignored.
         renamed: further columns, by `METRIC.OPTION`.
         in_csv: a cell of one option is JSON, or else a text.
+        texts: options that are always texts, by `METRIC.OPTION`.
 
     Raises:
         ValueError: a cell is not an object of options, or not JSON.
@@ -69,13 +71,19 @@ def options_in(
     for name, column in {**dotted, **(renamed or {})}.items():
         metric, _, option = name.partition(".")
         if metric in metrics and not empty(cell := values.get(column)):
-            of_it = json_or_text(cell) if in_csv and isinstance(cell, str) else cell
+            of_it = option_of(cell, is_text=name in texts) if in_csv else cell
             found.setdefault(metric, {})[option] = of_it
     if not empty(cell := values.get(QUESTION_SET)):
         for metric in asking:
             found.setdefault(metric, {}).setdefault(QUESTION_SET, cell)
     check(found)
     return found
+
+
+def option_of(cell: Any, *, is_text: bool) -> Any:
+    """Return the value of an option in a cell of CSV: JSON, or else a text; always a text if it *is_text*."""
+    value = json_or_text(cell) if isinstance(cell, str) else cell
+    return cell if is_text and not isinstance(value, str) else value
 
 
 def in_options(cell: Any) -> Mapping[str, Any]:

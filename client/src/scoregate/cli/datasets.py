@@ -1,6 +1,6 @@
 """Data sets of `scoregate batch`: folders of captions, metadata or GenEval, JSON Lines, CSV, Parquet."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -33,6 +33,7 @@ class Dataset:
         sweeps: options whose values are all scored.
         metrics: those whose options are read from the columns.
         asking: those of them whose question set the column `question_set` pins.
+        texts: options that are texts, by `METRIC.OPTION`, though a cell of CSV may be `2024`.
 
     Raises:
         UsageFault: nothing can be read from *path*, or none of its first rows has the columns.
@@ -48,6 +49,7 @@ class Dataset:
     sweeps: Sequence[Sweep] = ()
     metrics: Sequence[str] = ()
     asking: Sequence[str] = ()
+    texts: Collection[str] = ()
 
     def __iter__(self) -> Iterator[Row]:
         rows = self.below(self.path) if self.table is None else self.listed(self.table)
@@ -95,8 +97,9 @@ class Dataset:
 
     def records(self, table: Path, in_csv: bool) -> Iterator[Record]:
         """Yield the rows as they are scored, in CSV with objects and lists in place of their JSON."""
+        plain = {self.option_columns.get(name, name) for name in self.texts}
         for record in records(table):
-            each = replace(record, values=in_json(record.values)) if in_csv else record
+            each = replace(record, values=in_json(record.values, plain)) if in_csv else record
             if self.matrix:
                 yield from matrix(each, self.image.split(","), self.prompt_column.split(","))
             else:
@@ -137,7 +140,9 @@ class Dataset:
         if why := prompt_fault(text):
             faults.append(f"column {prompt} {why}")
         try:
-            options = options_in(values, self.metrics, self.asking, self.option_columns, in_csv=in_csv)
+            options = options_in(
+                values, self.metrics, self.asking, self.option_columns, in_csv=in_csv, texts=self.texts
+            )
         except ValueError as exc:
             faults.append(str(exc))
         return Row(

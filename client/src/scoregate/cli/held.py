@@ -32,7 +32,7 @@ def held(
     """
     plan = plan_of(file)
     plan = replace(plan, metrics=metrics or plan.metrics, any_models=any_models)
-    dataset = replace(dataset, metrics=plan.metrics, asking=pinned(file))
+    dataset = replace(dataset, metrics=plan.metrics, asking=pinned(file), texts=texts_of(file))
     with TemporaryDirectory() as folder, Results(Path(shutil.copy(file, folder)), plan, file) as results:
         for row in dataset:
             take(results, row)
@@ -63,6 +63,16 @@ def pinned(file: Path) -> list[str]:
     """Return the metrics whose question set is pinned in a row of *file*."""
     own = chain.from_iterable(line.get("own_options", {}).items() for line in lines_of(file))
     return sorted({metric for metric, options in own if QUESTION_SET in options})
+
+
+def texts_of(file: Path) -> set[str]:
+    """Return the options that are texts in all rows of *file*, by `METRIC.OPTION`."""
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for each in lines_of(file):
+        for metric, options in each.get("own_options", {}).items():
+            for option, value in options.items():
+                found[isinstance(value, str)].add(f"{metric}.{option}")
+    return found[True] - found[False]
 
 
 def lines_of(file: Path) -> Iterator[Line]:

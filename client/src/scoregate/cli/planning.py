@@ -2,14 +2,17 @@
 
 import argparse
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+import scoregate
 from scoregate.cli.arguments import metrics_of, options_of
 from scoregate.cli.datasets import Dataset
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Plan
+from scoregate.cli.records import kind
 from scoregate.direction import lower_is_better
 
 
@@ -40,7 +43,27 @@ def label_of(model: Mapping[str, str]) -> str:
     return model.get("label") or plain
 
 
-def with_question_sets(dataset: Dataset, served: Mapping[str, Any]) -> Dataset:
-    """Return *dataset* whose column `question_set` pins the sets of those metrics that have some."""
+def with_options(dataset: Dataset, served: Mapping[str, Any], client: scoregate.Client) -> Dataset:
+    """Return *dataset* with the facts of the service that its columns of options are read by."""
     asking = [name for name in dataset.metrics if served["metrics"].get(name, {}).get("style")]
-    return replace(dataset, asking=asking)
+    texts = set[str]()
+    if dataset.table is not None and kind(dataset.table) == ".csv":
+        with suppress(scoregate.NotFound):  # behind a gateway that has no such path
+            texts = texts_in(client.openapi())
+    return replace(dataset, asking=asking, texts=texts)
+
+
+def texts_in(document: Mapping[str, Any]) -> set[str]:
+    """Return the options of an OpenAPI document that are texts, by `METRIC.OPTION`."""
+    schemas = document.get("components", {}).get("schemas", {})
+
+    def properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        found = schemas.get(schema.get("$ref", "").rpartition("/")[2], schema)
+        return found.get("properties") or {}
+
+    return {
+        f"{metric}.{option}"
+        for metric, schema in (schemas.get("Options", {}).get("properties") or {}).items()
+        for option, each in properties(schema).items()
+        if {kind.get("type") for kind in each.get("anyOf", [each])} - {"null"} == {"string"}
+    }

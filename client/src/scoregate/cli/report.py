@@ -15,7 +15,7 @@ from scoregate.cli.facts import facts
 from scoregate.cli.held import held
 from scoregate.cli.lines import ANY_MODELS
 from scoregate.cli.manifest import Manifest, runs_of
-from scoregate.cli.planning import plan_of, with_question_sets
+from scoregate.cli.planning import plan_of, with_options
 from scoregate.cli.results import Results
 from scoregate.cli.scoring import score
 from scoregate.cli.text import shown
@@ -100,7 +100,7 @@ def online(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Itera
     """Score the rows without results, and yield the results in *file*."""
     with connected(arguments, batch.TIMEOUT_S) as client:
         served = client.models()
-        plan, dataset = plan_of(arguments, served), with_question_sets(dataset, served)
+        plan, dataset = plan_of(arguments, served), with_options(dataset, served, client)
         with Results(file, plan) as results:
             with Manifest(arguments, results, served) as run:
                 asked = score(client, dataset, results, arguments.concurrency, run.answered)

@@ -16,7 +16,7 @@ from scoregate.cli.batch import TIMEOUT_S, dataset_of
 from scoregate.cli.cells import QUESTION_SET
 from scoregate.cli.datasets import Dataset
 from scoregate.cli.exits import NO_SCORE, OK, NoResult
-from scoregate.cli.held import CHANGED, lines_of, pinned
+from scoregate.cli.held import CHANGED, lines_of, pinned, texts_of
 from scoregate.cli.lines import Line, key
 from scoregate.cli.planning import plan_of
 from scoregate.cli.results import Results
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = arguments_of(content, folder, arguments)
     dataset, file = dataset_of(given), folder / content["results"]
     then = {key(line): line for line in lines_of(file)}
-    again = Again(replace(dataset, asking=pinned(file)), then)
+    again = Again(replace(dataset, asking=pinned(file), texts=texts_of(file)), then)
     with ExitStack() as stack:
         client = stack.enter_context(connected(arguments, TIMEOUT_S))
         served = client.models()

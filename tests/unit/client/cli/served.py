@@ -21,6 +21,7 @@ class Service:
         more: of each answer.
         metrics: what `GET /models` says of each.
         facts: what `GET /models` says besides.
+        document: of OpenAPI.
         score, entry: of each result.
         sent: the requests for scores.
     """
@@ -28,6 +29,7 @@ class Service:
     def __init__(self, *labels: str, metrics: Mapping[str, Any], **more: Any) -> None:
         self.labels, self.metrics, self.more = list(labels), metrics, more
         self.facts: dict[str, Any] = {}
+        self.document: dict[str, Any] = {"info": {"version": "1"}}
         self.score, self.entry = 0.5, dict[str, Any]()
         self.sent: list[dict[str, Any]] = []
 
@@ -44,7 +46,7 @@ class Service:
             }
             return httpx.Response(200, json={"models": [model], "metrics": self.metrics} | self.facts)
         if request.url.path in ("/readyz", "/openapi.json"):
-            return httpx.Response(200, json={"info": {"version": "1"}})
+            return httpx.Response(200, json=self.document)
         self.sent.append(request_of(request))
         label = self.labels.pop(0) if len(self.labels) > 1 else self.labels[0]
         answer = {"models": {"vqa": label}, **self.more}

@@ -79,6 +79,31 @@ def test_pictures_of_geneval_become_its_table(command, service, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("column", ["ocr.text", "wanted"])
+def test_an_option_that_is_a_text_stays_one_in_csv(command, service, batch, column, tmp_path):
+    """Digits and brackets too, as the service's schema says; quotes as in JSON are none of it."""
+    schemas = {
+        "Options": {"properties": {"ocr": {"$ref": "#/components/schemas/OcrOptions"}}},
+        "OcrOptions": {
+            "properties": {
+                "text": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                "samples": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            }
+        },
+    }
+    service.document |= {"components": {"schemas": schemas}}
+    texts = ["2024", "true", "[1]", "open", '"7"']
+    given = ("-m", "ocr", *(["--option-column", "ocr.text=wanted"] if column == "wanted" else []))
+    batch([ROW | {column: text, "ocr.samples": "2"} for text in texts], *given, name="table.csv")
+    sent = [item["options"]["ocr"] for item in items(service)]
+
+    assert [{"text": text.strip('"'), "samples": 2} for text in texts] == sent
+    assert 0 == command(service, "reproduce", "out.jsonl.manifest.json")[0]
+    assert sent * 2 == [item["options"]["ocr"] for item in items(service)]
+    offline = ("report", "table.csv", "-o", "page.html", "--results", "out.jsonl", "--offline")
+    assert 0 == command(service, *offline, *given)[0]
+
+
 def test_a_column_of_another_name_has_an_option(batch, service):
     """`--option-column`; an empty cell leaves the option out."""
     rows = [ROW | {"wanted": "open"}, ROW | {"wanted": ""}]
