@@ -14,8 +14,8 @@ REFERENCE = "#/components/schemas/{model}"
 TEXT: Json = {"type": "string"}
 
 PLAIN_FORM = (
-    "A form without `request` has the fields `prompt` and optionally `metrics`, separated by commas, and "
-    "files named `image`."
+    "A form without `request` has files named `image` and the fields of the JSON: `prompt`, `metrics` "
+    "separated by commas, and others as JSON or as a word."
 )
 FILE_PART = 'The image that `{"part": NAME}` refers to; a part with a filename.'
 KEY_NOTE = "Needed if the server has keys; `/livez` and `/readyz` never need one."

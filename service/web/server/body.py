@@ -17,6 +17,7 @@ from service.metrics.common.contract import MAX_PICTURES
 from service.web.problems import invalid
 from service.web.server.incoming import BODY, Body, Raw
 from service.web.server.multipart import read_multipart
+from service.web.server.plain_form import content_of
 from service.web.wire.translate import Parts
 
 B = TypeVar("B", bound=BaseModel)
@@ -52,7 +53,12 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
     if kind == "multipart/form-data":
         max_files = limits.max_items * MAX_PICTURES + 1  # the JSON may be a file part, too
         content_type = request.headers["content-type"]
-        body, parts = await read_multipart(content_type, chunks(request), max_files)
+        form = await read_multipart(content_type, chunks(request), max_files)
+        sent, parts = form.read()
+        if sent is None:
+            others = [name for name in parts if name not in form.images]
+            return checked(content_of(form.fields(), form.images, others, wire), wire), parts
+        body = sent
     elif kind in ("", "application/json") or kind.endswith("+json"):
         body = await whole(request)
     else:
@@ -103,7 +109,11 @@ async def parsed(request: Request, parse: Callable[[Raw], T], body: Raw, small: 
 
 def parse(body: Raw, wire: type[B]) -> B:
     """Check *body* against the wire type."""
-    content = load(body)
+    return checked(load(body), wire)
+
+
+def checked(content: Any, wire: type[B]) -> B:
+    """Return *content* as the wire type.  Raises `Invalid`."""
     try:
         return wire.model_validate(content, context={})
     except ValidationError as exc:

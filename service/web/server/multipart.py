@@ -6,45 +6,39 @@ any codec that a caller names, and some take quadratic time.
 """
 
 from collections.abc import AsyncIterable, Collection
-from typing import Any
 
-import orjson
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from service.core.errors import Invalid, Malformed
+from service.core.errors import Fault, Invalid, Malformed
+from service.web.problems import pointer
 
 REQUEST = "request"  # the part that holds the JSON
 IMAGE = "image"  # the file parts of a form without JSON; only there may several have this name
-PROMPT, METRICS = "prompt", "metrics"  # its fields; the names of metrics are separated by commas
 
-MAX_FIELDS = 2  # parts without a filename
+MAX_FIELDS = 32  # parts without a filename: twice the fields of a request
+MAX_FIELD_BYTES = 64 * 2**10  # of all fields but `request`, since they are read on the event loop
 MAX_HEADER_BYTES = 4096  # of one part
 MAX_NAME_BYTES = 256
+MAX_SHOWN = 64  # characters of a name that an error shows
 MAX_OPTIONS = 16  # of a Content-Disposition
 MAX_PADDING = 1024  # bytes of the whole body that are neither delimiter nor header nor data
 
 
-async def read_multipart(
-    content_type: str, chunks: AsyncIterable[bytes], max_files: int
-) -> tuple[bytes, dict[str, bytes]]:
+async def read_multipart(content_type: str, chunks: AsyncIterable[bytes], max_files: int) -> "Form":
     """
-    Return the JSON of the part `request`, and the bytes of every file part by name.
-
-    A form without it, as `curl -F image=@cat.png -F prompt="a cat"` sends, is the JSON of its prompt with the
-    parts `image` as its images.
+    Return the form, read to its end.
 
     Args:
         content_type: the request's header, which names the boundary.
         max_files: the largest number of file parts.
 
     Raises:
-        Malformed: broken, over a limit, in another charset, or without a part `request` or `image`.
-        Invalid: it has a part `request` and fields of a form without one.
+        Malformed: broken, over a limit, or in another charset.
     """
     form = Form(content_type, max_files)
     async for chunk in chunks:
         form.feed(chunk)
-    return form.read()
+    return form
 
 
 async def read_form(
@@ -67,14 +61,17 @@ class Form:
     A parser that is fed the body in chunks of any size.
 
     Args:
-        names: of the fields that are kept.
+        names: of the fields that are kept; None for all, within `MAX_FIELD_BYTES`.
+
+    Attributes:
+        images: names of the parts that were sent as `image`; those after the first get a number.
     """
 
     def __init__(
         self,
         content_type: str,
         max_files: int,
-        names: Collection[str] = (REQUEST, PROMPT, METRICS),
+        names: Collection[str] | None = None,
         max_fields: int = MAX_FIELDS,
     ) -> None:
         boundary = utf8_options(content_type.encode("latin-1")).get(b"boundary")
@@ -83,10 +80,11 @@ class Form:
         self._delimiter, self._delimiters = b"--" + boundary, 0
         self._max_files, self._files, self._fields = max_files, 0, 0
         self._names, self._max_fields = names, max_fields
+        self._room = MAX_FIELD_BYTES  # for further bytes of fields
         self._padding = MAX_PADDING
         self._parts: dict[str, bytes] = {}  # the files
         self._texts: dict[str, bytes] = {}
-        self._images = 0  # files of the name `image`
+        self.images: list[str] = []
         self._ended = False
         try:
             self._parser = MultipartParser(
@@ -137,30 +135,23 @@ class Form:
         if not self._ended:
             raise wrong("it ends before its last boundary")
 
-    def read(self) -> tuple[bytes, dict[str, bytes]]:
-        """Return the JSON and the files, after the whole body was fed.  Raises `Malformed`, `Invalid`."""
-        self._check_end()
-        fields = {name: self._texts.pop(name) for name in (PROMPT, METRICS) if name in self._texts}
-        body = self._texts.pop(REQUEST, None)
-        if body is None:
-            return self._plain(fields), self._parts
-        if fields:
-            raise Invalid(f"give either the part '{REQUEST}', or '{IMAGE}' with '{PROMPT}'")
-        if self._images > 1:
-            raise wrong("two parts have the same name")
-        return body, self._parts
+    def read(self) -> tuple[bytes | None, dict[str, bytes]]:
+        """
+        Return the part `request`, None without one, and the files, after the whole body was fed.
 
-    def _plain(self, fields: dict[str, bytes]) -> bytes:
-        """Return the JSON of a form of plain fields.  Raises `Malformed`."""
-        if not self._images:
-            raise wrong(f"there is no part named '{REQUEST}', and no file part named '{IMAGE}'")
-        if len(self._parts) > self._images:
-            raise wrong(f"a file part that is not named '{IMAGE}' needs a part '{REQUEST}' that refers to it")
-        texts = {name: decoded(field, f"the part '{name}'") for name, field in fields.items()}
-        content: dict[str, Any] = {"images": [{"part": name} for name in self._parts]}
-        if METRICS in texts:
-            content[METRICS] = [name.strip() for name in texts[METRICS].split(",")]
-        return orjson.dumps(content | {PROMPT: texts.get(PROMPT)})
+        Raises:
+            Malformed: it ends too early, or two parts have the same name.
+            Invalid: it has a part `request` and other fields.
+        """
+        self._check_end()
+        body = self._texts.pop(REQUEST, None)
+        if body is not None and self._texts:
+            detail = f"a form with a part '{REQUEST}' has no other fields; the part of a file has a filename"
+            faults = [Fault(pointer([name]), "extra_forbidden", detail) for name in self._texts]
+            raise Invalid(f"{faults[0].pointer}: {detail}", faults=faults)
+        if body is not None and len(self.images) > 1:
+            raise wrong(f"two parts are named '{IMAGE}'")
+        return body, self._parts
 
     def _begin_part(self) -> None:
         self._padding += len(self._delimiter) + len(b"\r\n\r\n\r\n")
@@ -201,18 +192,24 @@ class Form:
         if self._files > self._max_files or self._fields > self._max_fields:
             raise wrong("there are too many parts")
         if is_file and self._name == IMAGE:
-            self._images += 1
-            self._name = IMAGE if self._images == 1 else f"{IMAGE} {self._images}"
-        self._kept = is_file or self._name in self._names
+            self._name = f"{IMAGE} {len(self.images) + 1}" if self.images else IMAGE
+            self.images.append(self._name)
+        self._kept = is_file or self._names is None or self._name in self._names
         self._held = self._parts if is_file and self._name != REQUEST else self._texts
+        self._limited = self._names is None and self._held is self._texts and self._name != REQUEST
         if self._kept and self._name in self._held:
-            raise wrong("two parts have the same name")
+            many = "; give all metrics in one, separated by commas" if self._name == "metrics" else ""
+            raise wrong(f"two parts are named '{self._name[:MAX_SHOWN]}'{many}")
         if self._name == REQUEST:
             utf8_options(self._headers.get(b"content-type", b""))
         self._data = bytearray()
 
     def _add_data(self, chunk: bytes, start: int, end: int) -> None:
         self._padding += end - start
+        if self._limited:
+            self._room -= end - start
+            if self._room < 0:
+                raise wrong(f"its fields are too long; send them as JSON, in a part '{REQUEST}'")
         if self._kept:
             self._data += chunk[start:end]
 

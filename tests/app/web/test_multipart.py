@@ -7,6 +7,7 @@ import PIL.Image
 import pytest
 
 from service.metrics.common.contract import MAX_FRAMES, MAX_PICTURES
+from service.web.server.multipart import MAX_FIELD_BYTES, MAX_FIELDS
 from tests.support.pictures import png, saved
 from tests.support.refusals import SECRET, parts, refused
 from tests.unit.web.test_multipart import form, named
@@ -16,17 +17,19 @@ pytestmark = pytest.mark.anyio
 FILE = ("p.png", png())
 FORM = {"Content-Type": "multipart/form-data; boundary=b"}
 FORM_C = "multipart/form-data; boundary=c"
-
+LONG = bytes(MAX_FIELD_BYTES // 2 + 1)
 
 MULTIPART = {
-    "no request part": ({"files": {"p": FILE}}, 400),
+    "no request part": ({"files": {"p": FILE}}, 422),
     "no JSON": ({"data": {"request": SECRET}, "files": {"p": FILE}}, 400),
     "a missing part": ({"data": {"request": json.dumps(parts("q"))}, "files": {"p": FILE}}, 422),
     "a part without a filename": (
         {"data": {"request": json.dumps(parts()), "p": "x"}, "files": {"q": FILE}},
         422,
     ),
-    "too many fields": ({"data": {"request": "{}", "a": "", "b": ""}, "files": {"p": FILE}}, 400),
+    "fields beside the request": ({"data": {"request": "{}", "a": "", "b": ""}, "files": {"p": FILE}}, 422),
+    "too many fields": (form(*[named(b"%d" % n) for n in range(MAX_FIELDS + 1)]), 400),
+    "fields that are too long": (form(*[named(b"%d" % n, data=LONG) for n in range(2)]), 400),
     "two files of one name": ({"data": {"request": "{}"}, "files": [("p", FILE), ("p", FILE)]}, 400),
     "two requests": (form(named(b"request"), named(b"request")), 400),
     "no boundary": ({"content": b"x", "headers": {"Content-Type": "multipart/form-data"}}, 400),

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.pictures import b64, png
 from tests.support.refusals import refused
+from tests.unit.web.test_multipart import form, named
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shared]
 
@@ -37,8 +38,10 @@ async def test_each_file_of_a_plain_form_is_a_picture_of_the_prompt_for_each_met
 
 
 MIXED = {
-    "no picture": ({"data": {"prompt": "a cat"}, "files": {"other": CAT}}, 400, "image"),
-    "another file": ({"data": {"prompt": "a cat"}, "files": {"image": CAT, "b": CAT}}, 400, "request"),
+    "another picture": ({"data": {"prompt": "a cat"}, "files": {"other": CAT}}, 422, "image"),
+    "another file": ({"data": {"prompt": "a cat"}, "files": {"image": CAT, "b": CAT}}, 422, "request"),
+    "no picture": (form(named(b"prompt", data=b"a cat")), 400, "image"),
+    "metrics twice": (form(*[named(b"metrics", data=b"dsg")] * 2), 400, "separated by commas"),
     "a prompt in another charset": ({"data": {"prompt": b"\xff"}, "files": {"image": CAT}}, 400, "prompt"),
     "no prompt": ({"files": {"image": CAT}}, 422, "prompt"),
     "JSON and fields": ({"data": {"prompt": "a", "request": "{}"}, "files": {"image": CAT}}, 422, "request"),
@@ -58,6 +61,102 @@ async def test_a_plain_form_that_lacks_something_names_it(serve, sent, status, n
 
     assert status == answer.status_code
     assert named in answer.json()["detail"]
+
+
+FIELDS = {
+    "options": ('{"vqascore": {"output": "logit"}}', {"vqascore": {"output": "logit"}}),
+    "explain": ("true", True),
+    "orient": ("exif", "exif"),
+    "timeout_ms": ("60000", 60_000),
+    "priority": ("bulk", "bulk"),
+    "id": ("7", "7"),
+    "prompt": ("true", "true"),
+}
+
+
+@pytest.mark.parametrize(("field", "value"), FIELDS.items(), ids=FIELDS)
+async def test_a_field_of_a_plain_form_is_that_of_the_json(serve, field, value):
+    """A text needs no quotes; any other value is written as JSON."""
+    async with serve() as client:
+        form = await client.post("/score", data={**PLAIN["data"], field: value[0]}, files=PLAIN["files"])
+        body = {"prompt": "a cat", "image": b64(CAT[1]), field: value[1]}
+        same = await client.post("/score", json=body)
+
+    assert (200, 200) == (form.status_code, same.status_code), form.text
+    told, expected = ({**each.json()["results"][0], "cache": {}} for each in (form, same))
+    assert expected == told
+    assert same.json()["provenance"] == form.json()["provenance"]
+
+
+MISTYPED = {
+    "metric": ({"metric": "clipscore"}, {}, "/metric", "metrics"),
+    "promt": ({"promt": "a cat"}, {}, "/promt", "prompt"),
+    "reqest": ({"reqest": "{}"}, {}, "/reqest", "request"),
+    "a picture imge": ({}, {"imge": CAT}, "/imge", "image"),
+    "a picture images": ({}, {"images": CAT}, "/images", "image"),
+    "images": ({"images": "x"}, {}, "/images", "image"),
+    "an option": ({"options": '{"vqascore": {"outptu": 1}}'}, {}, "/options/vqascore/outptu", "output"),
+}
+
+
+@pytest.mark.parametrize(("fields", "files", "place", "meant"), MISTYPED.values(), ids=MISTYPED)
+async def test_a_mistyped_field_of_a_plain_form_gets_the_one_that_was_meant(
+    serve, fields, files, place, meant
+):
+    """422 as for JSON: a field that is dropped would be a score that nobody asked for."""
+    async with serve() as client:
+        answer = await client.post("/score", data=PLAIN["data"] | fields, files=PLAIN["files"] | files)
+
+    problem = refused(answer, 422, "invalid")
+    [fault] = problem["errors"]
+    assert (place, meant) == (fault["pointer"], fault["did_you_mean"])
+    assert meant in fault["valid"]
+    assert len(fault["valid"]) <= 20
+    assert "/docs" == problem["docs"]
+
+
+WRONG = {
+    "explain": ({"explain": "yes"}, "/explain"),
+    "fps": ({"fps": "NaN"}, "/fps"),
+    "timeout_ms": ({"timeout_ms": "9" * 40}, "/timeout_ms"),
+    "options": ({"options": "{"}, "/options"),
+    "items": ({"items": "[]"}, "/items"),
+    "an image without a filename": ({"image": "cat.png"}, "/image"),
+}
+
+
+@pytest.mark.parametrize(("fields", "place"), WRONG.values(), ids=WRONG)
+async def test_a_field_of_a_plain_form_with_a_wrong_value_is_named(serve, fields, place):
+    """422, by the rules of the JSON."""
+    async with serve() as client:
+        answer = await client.post("/score", data=PLAIN["data"] | fields, files=PLAIN["files"])
+
+    assert [place] == [fault["pointer"] for fault in refused(answer, 422, "invalid")["errors"]]
+
+
+async def test_many_unknown_parts_are_named_up_to_twenty(serve):
+    """Each costs little, and a problem stays small."""
+    files = [(f"p{n}", CAT) for n in range(200)]
+    async with serve() as client:
+        answer = await client.post("/score", data=PLAIN["data"], files=files)
+
+    assert 20 == len(refused(answer, 422, "invalid")["errors"])
+
+
+async def test_a_plain_form_ranks_its_pictures(serve):
+    """With the fields of a ranking."""
+    files = [("image", CAT), ("image", ("dog.png", png("blue")))]
+    async with serve() as client:
+        answer = await client.post(
+            "/rank", data={"prompt": "a cat", "metric": "clipscore", "top_k": "1"}, files=files
+        )
+        one = await client.post("/rank", data={"prompt": "a cat"}, files=files[:1])
+        metrics = await client.post("/rank", data={"prompt": "a cat", "metrics": "dsg"}, files=files)
+
+    assert [True, False] == [each["accepted"] for each in answer.json()["ranking"]]
+    assert ["clipscore"] == [*answer.json()["ranking"][0]["scores"]]
+    assert 200 == one.status_code, one.text
+    assert "metric" == refused(metrics, 422, "invalid")["errors"][0]["did_you_mean"]
 
 
 async def test_one_item_needs_no_list(serve):
