@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -15,8 +16,9 @@ from service.metrics.common.model_calls import Detector, Models
 from service.metrics.objects.checks import Verdict, coloured, verdict
 from service.metrics.objects.classes import CLASSES, check_known, names_of
 from service.metrics.objects.colours import colours_of
-from service.metrics.objects.detected import THRESHOLD, DetectedObject, by_class
-from service.metrics.objects.positions import PositionRule
+from service.metrics.objects.cutout import BACKGROUND, ORIGINAL, Cutout
+from service.metrics.objects.detected import RELEASED, DetectedObject, Limits, by_class
+from service.metrics.objects.positions import MARGIN, PositionRule
 from service.metrics.objects.rewards import Reward, reward
 from service.metrics.objects.tasks import MAX_CLAUSES, Exclude, Include, Tag, Task, check
 from service.metrics.objects.templates import task_of
@@ -24,17 +26,21 @@ from service.metrics.objects.trainers import FORMAT
 from service.observability.notes import Code, Note
 from service.serving.demand import Demand
 
+Threshold = Annotated[float, Field(ge=0.05, le=1)]  # less would be any region of a picture
 OF_ANOTHER = Note(Code.METADATA_OF_ANOTHER_PROMPT, "options.geneval are the metadata of another prompt")
 
 
 class GenEvalOptions(MetricOptions):
     """
-    Options of `geneval`: a line of GenEval's metadata, and a rule.
+    Options of `geneval`: a line of GenEval's metadata, and the options of its released code.
 
     Attributes:
         tag, include: the objects that the image should show; taken from the prompt by default.
         exclude: objects that it should not show; only with `include`.
         prompt: of the metadata.  The score has a warning if the item's prompt differs.
+        threshold, counting_threshold, max_objects, max_overlap: see `Limits`.
+        position_threshold: least distance of two centers, as a share of both sizes.
+        crop, bgcolor: of the cut-outs whose colours are named, see `Cutout`.
     """
 
     tag: Tag | None = None
@@ -44,6 +50,18 @@ class GenEvalOptions(MetricOptions):
     exclude: Annotated[list[Exclude], Field(max_length=MAX_CLAUSES, fail_fast=True)] | None = None
     prompt: Prompt | None = None
     position_rule: PositionRule = "released"
+    threshold: Threshold = RELEASED.threshold
+    counting_threshold: Threshold = RELEASED.counting_threshold
+    max_objects: Annotated[int, Field(ge=1, le=100)] = RELEASED.max_objects
+    max_overlap: Annotated[float, Field(ge=0, le=1)] = RELEASED.max_overlap
+    position_threshold: Annotated[float, Field(ge=0, le=1)] = MARGIN
+    crop: bool = True
+    bgcolor: Annotated[str, Field(pattern=rf"^({ORIGINAL}|#([0-9a-fA-F]{{3}}){{1,2}})$")] = BACKGROUND
+
+    @property
+    def limits(self) -> Limits:
+        """Which objects count."""
+        return Limits(self.threshold, self.counting_threshold, self.max_objects, self.max_overlap)
 
 
 # One object: the detector's confidence; left, top, right and bottom in pixels from the top left of the image;
@@ -62,7 +80,7 @@ class GenEvalDetails(TypedDict):
         width, height: of the image.
         strict, reward: for trainers: true if the number of objects is exact, and the mean reward of all
             counts, colours and positions.
-        boxes: all objects with a confidence above 0.3, the highest first.
+        boxes: all objects with a confidence above the lower threshold, the highest first.
     """
 
     correct: bool
@@ -91,11 +109,13 @@ async def geneval(item: Item, models: Models, options: GenEvalOptions) -> Score:
         NoMasks: a colour matters, and the detector returns no masks.
     """
     task = task_for(item.prompt, options)
-    found = await detected(item, models.detector, task)
-    colours = await colours_of(item.image, coloured(task, by_class(found, task.tag)), models)
+    limits, rule, margin = options.limits, options.position_rule, options.position_threshold
+    found = await detected(item, models.detector, task, limits.least)
+    cut = partial(Cutout, crop=options.crop, background=options.bgcolor)
+    colours = await colours_of(item.image, coloured(task, by_class(found, task.tag, limits)), models, cut)
     found = [replace(each, colour=colours.get(each)) for each in found]
-    counted, rule = by_class(found, task.tag), options.position_rule
-    judged, given = verdict(task, counted, rule), reward(task, counted, rule)
+    counted = by_class(found, task.tag, limits)
+    judged, given = verdict(task, counted, rule, margin), reward(task, counted, rule, margin)
     about_another = options.prompt is not None and options.prompt != item.prompt
     warnings = (OF_ANOTHER,) if about_another else ()
     shown = details(task, found, rule, judged, given, item.image.size)
@@ -114,9 +134,9 @@ def task_for(prompt: str, options: GenEvalOptions) -> Task:
     return check(task, "options.geneval")
 
 
-async def detected(item: Item, detector: Detector, task: Task) -> list[DetectedObject]:
+async def detected(item: Item, detector: Detector, task: Task, threshold: float) -> list[DetectedObject]:
     """
-    Return the objects in an image, the highest confidence first, with GenEval's class names.
+    Return an image's objects above *threshold*, the highest confidence first, with GenEval's class names.
 
     An open-vocabulary detector gets all 80 classes, so that it does not take objects that the prompt does
     not name for those that it names.
@@ -127,7 +147,7 @@ async def detected(item: Item, detector: Detector, task: Task) -> list[DetectedO
     if not detector.masks and any(clause.color for clause in task.include):
         raise NoMasks(f"the detector {detector.name} draws no masks, and colours need an object's pixels")
     wanted = [*dict.fromkeys([*CLASSES, *task.classes])]
-    detections = await detector.find(item.image, wanted, THRESHOLD)
+    detections = await detector.find(item.image, wanted, threshold)
     return [
         DetectedObject(names.get(each.label, each.label), each.score, each.box, seen=each)
         for each in detections.found

@@ -12,6 +12,9 @@ from models.core.outcomes.detections import packed
 from service.metrics.objects.colours import COLOURS
 from service.metrics.objects.cutout import GREY
 from tests.support.fakes import FakeClip, FakeDetector
+from tests.support.pictures import b64, item, saved
+
+SIZE = 64
 
 
 class Detector(FakeDetector):
@@ -74,3 +77,22 @@ def detection(label, score=0.95, box=(0, 0, 10, 10), mask=None):
     left, top, right, bottom = map(float, box)
     pixels = np.ones((box[3] - box[1], box[2] - box[0]), bool) if mask is None else mask
     return Detection(label, score, (left, top, right, bottom), packed(pixels))
+
+
+def picture(*shapes):
+    """Boxes of colours on blue."""
+    drawn = PIL.Image.new("RGB", (SIZE, SIZE), "blue")
+    for colour, (left, top, right, bottom) in shapes:
+        PIL.ImageDraw.Draw(drawn).rectangle((left, top, right - 1, bottom - 1), fill=colour)
+    return b64(saved(drawn, "PNG"))
+
+
+async def scored(client, prompt, image=None, /, **options):
+    body = {
+        "items": [item(prompt, image or picture(), options={"geneval": options})],
+        "metrics": ["geneval"],
+        "explain": True,
+    }
+    answer = await client.post("/score", json=body)
+    assert 200 == answer.status_code, answer.text
+    return {**answer.json()["results"][0], "warnings": answer.json().get("warnings", [])}

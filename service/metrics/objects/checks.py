@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, get_args
 
 from service.metrics.objects.detected import DetectedObject, Objects
-from service.metrics.objects.positions import PositionRule, relations
+from service.metrics.objects.positions import MARGIN, PositionRule, relations
 from service.metrics.objects.tasks import Colour, Include, Task
 
 
@@ -20,7 +20,7 @@ class Verdict(NamedTuple):
     reason: str
 
 
-def verdict(task: Task, objects: Objects, rule: PositionRule) -> Verdict:
+def verdict(task: Task, objects: Objects, rule: PositionRule, margin: float = MARGIN) -> Verdict:
     """
     Check that every clause holds.
 
@@ -31,7 +31,7 @@ def verdict(task: Task, objects: Objects, rule: PositionRule) -> Verdict:
     reasons: list[str] = []
     for clause in task.include:
         found = surest(clause, objects)
-        if reason := failure(clause, found, matched, rule):
+        if reason := failure(clause, found, matched, rule, margin):
             reasons.append(reason)
         matched.append([] if reason else found)
     for unwanted in task.exclude:
@@ -51,6 +51,7 @@ def failure(
     found: Sequence[DetectedObject],
     matched: Sequence[Sequence[DetectedObject]],
     rule: PositionRule,
+    margin: float,
 ) -> str:
     """Return why a clause fails, or an empty string."""
     if len(found) < clause.count:
@@ -67,19 +68,19 @@ def failure(
         relation, number = clause.position
         if not matched[number]:
             return f"no target for {clause.name} to be {relation}"
-        for said in positions(found, matched[number], rule):
+        for said in positions(found, matched[number], rule, margin):
             if relation not in said:
                 return f"expected {clause.name} {relation} target, found {' and '.join(said)} target"
     return ""
 
 
 def positions(
-    found: Sequence[DetectedObject], targets: Sequence[DetectedObject], rule: PositionRule
+    found: Sequence[DetectedObject], targets: Sequence[DetectedObject], rule: PositionRule, margin: float
 ) -> Iterator[Sequence[str]]:
     """Yield the relations of each object to each target."""
     for each in found:
         for target in targets:
-            yield relations(each.box, target.box, rule)
+            yield relations(each.box, target.box, rule, margin)
 
 
 def coloured(task: Task, objects: Objects) -> list[DetectedObject]:

@@ -1,11 +1,12 @@
 """The colours of objects by CLIP, from cut-outs on grey (Ghosh et al. 2023, appendix C.3)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import get_args
 
 import numpy as np
 
 from models.core.calls import ImageCall, TextCall
+from models.core.outcomes import Detection
 from models.images.image import Image
 from service.metrics.common.model_calls import Models
 from service.metrics.objects.cutout import Cutout
@@ -26,20 +27,26 @@ def texts_of(name: str) -> list[str]:
 
 
 async def colours_of(
-    image: Image, found: Iterable[DetectedObject], models: Models
+    image: Image,
+    found: Iterable[DetectedObject],
+    models: Models,
+    cut: Callable[[Image, Detection], Image] = Cutout,
 ) -> dict[DetectedObject, Colour]:
     """
     Return the likeliest colour of each object.
 
     A colour's vector is the normalized mean of its templates' unit vectors.  The released code
     computes with CLIP ViT-L/14 of OpenAI in half precision on a GPU.
+
+    Args:
+        cut: makes the picture of an object.
     """
     objects = [*dict.fromkeys(found)]
     if not objects:
         return {}
     names = [*dict.fromkeys(each.name for each in objects)]
     texts = [TextCall(text) for name in names for text in texts_of(name)]
-    cutouts = [ImageCall(Cutout(image, each.seen)) for each in objects if each.seen]
+    cutouts = [ImageCall(cut(image, each.seen)) for each in objects if each.seen]
     vectors = np.stack([each.vector for each in await models.ask("clip", [*texts, *cutouts])]).astype(float)
     colours = vectors[: len(texts)].reshape(len(names), len(COLOURS), len(TEMPLATES), -1).mean(2)
     colours /= np.linalg.norm(colours, axis=-1, keepdims=True)

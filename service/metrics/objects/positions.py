@@ -8,21 +8,21 @@ from service.metrics.objects.tasks import Relation
 
 PositionRule = Literal["released", "paper"]
 
-MARGIN = 0.1  # least distance of the centers, relative to both objects' sizes
+MARGIN = 0.1  # the default of the least distance of the centers, relative to both objects' sizes
 LEAST = 1e-3  # pixels beyond the margin; less is no offset
 DIRECTION = 0.5  # least share of the distance in one direction
 
 
-def relations(a: Box, b: Box, rule: PositionRule) -> list[Relation]:
+def relations(a: Box, b: Box, rule: PositionRule, margin: float = MARGIN) -> list[Relation]:
     """
     Return the relations of *a* to *b*: none, one or several.
 
-    The paper's rule: the centers differ in a direction by more than a tenth of both sizes together.  (Its
+    The paper's rule: the centers differ in a direction by more than *margin* of both sizes together.  (Its
     formulas for "above" and "below" differ only by a sign; both were meant to mirror left and right.)  The
     released code divides the offset beyond the margin by the distance of the centers, and requires more than
     a half: an object that is mostly below is not "left of" as well.
     """
-    beyond = [beyond_margin(a, b, axis) for axis in (0, 1)]
+    beyond = [beyond_margin(a, b, axis, margin) for axis in (0, 1)]
     if rule == "released":
         if all(abs(offset) < LEAST for offset in beyond):
             return []
@@ -39,10 +39,10 @@ def relations(a: Box, b: Box, rule: PositionRule) -> list[Relation]:
     return [relation for relation, holding in holds.items() if holding]
 
 
-def beyond_margin(a: Box, b: Box, axis: int) -> float:
+def beyond_margin(a: Box, b: Box, axis: int, margin: float) -> float:
     """Return the offset of *a*'s center from *b*'s along an axis, less the margin; 0 within it."""
     offset = middle(a, axis) - middle(b, axis)
-    return copysign(max(abs(offset) - MARGIN * (length(a, axis) + length(b, axis)), 0.0), offset)
+    return copysign(max(abs(offset) - margin * (length(a, axis) + length(b, axis)), 0.0), offset)
 
 
 def middle(box: Box, axis: int) -> float:

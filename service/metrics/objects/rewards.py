@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from service.metrics.objects.checks import positions
 from service.metrics.objects.detected import DetectedObject, Objects
-from service.metrics.objects.positions import PositionRule
+from service.metrics.objects.positions import MARGIN, PositionRule
 from service.metrics.objects.tasks import Include, Task
 
 
@@ -29,13 +29,13 @@ class Reward(NamedTuple):
     value: float
 
 
-def reward(task: Task, objects: Objects, rule: PositionRule) -> Reward:
+def reward(task: Task, objects: Objects, rule: PositionRule, margin: float = MARGIN) -> Reward:
     """Return the reward of an image with these *objects*, whose colours are set."""
     matched: list[Sequence[DetectedObject]] = []  # by clause; empty if it fails
     parts: list[float] = []
     for clause in task.include:
         found = objects.get(clause.name, ())
-        given, holds = of_clause(clause, found, matched, rule)
+        given, holds = of_clause(clause, found, matched, rule, margin)
         parts += given
         matched.append(found if holds else [])
     return Reward(all(matched), sum(parts) / len(parts))
@@ -46,6 +46,7 @@ def of_clause(
     found: Sequence[DetectedObject],
     matched: Sequence[Sequence[DetectedObject]],
     rule: PositionRule,
+    margin: float,
 ) -> tuple[list[float], bool]:
     """Return the rewards of a clause's parts, and True if it holds."""
     parts, holds = [share(clause.count, len(found))], len(found) == clause.count
@@ -59,7 +60,7 @@ def of_clause(
         relation, number = clause.position
         if not matched[number]:
             return [*parts, 0.0], False
-        holds = all(relation in said for said in positions(found, matched[number], rule))
+        holds = all(relation in said for said in positions(found, matched[number], rule, margin))
         parts += [1.0] if holds else [0.0, 1.0]  # the 1 is also in the original if a position is wrong
     return parts, holds
 

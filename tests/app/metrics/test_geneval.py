@@ -1,42 +1,19 @@
 """GenEval as a metric: which objects are looked for, in which colour and place."""
 
 import numpy as np
-import PIL.Image
-import PIL.ImageDraw
 import pytest
 
 from service.metrics.objects.classes import CLASSES
-from tests.support.fake_objects import Detector, FakeColours, Leaning, detection
-from tests.support.pictures import b64, item, saved
+from tests.support.fake_objects import SIZE, Detector, FakeColours, Leaning, detection, picture, scored
+from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio
-
-SIZE = 64
 
 
 @pytest.fixture
 def detector(fakes):
     fakes["detector"], fakes["clip"] = Detector(), FakeColours()
     return fakes["detector"]
-
-
-def picture(*shapes):
-    """Boxes of colours on blue."""
-    drawn = PIL.Image.new("RGB", (SIZE, SIZE), "blue")
-    for colour, (left, top, right, bottom) in shapes:
-        PIL.ImageDraw.Draw(drawn).rectangle((left, top, right - 1, bottom - 1), fill=colour)
-    return b64(saved(drawn, "PNG"))
-
-
-async def scored(client, prompt, image=None, /, **options):
-    body = {
-        "items": [item(prompt, image or picture(), options={"geneval": options})],
-        "metrics": ["geneval"],
-        "explain": True,
-    }
-    answer = await client.post("/score", json=body)
-    assert 200 == answer.status_code, answer.text
-    return {**answer.json()["results"][0], "warnings": answer.json().get("warnings", [])}
 
 
 async def test_a_prompt_is_scored_by_what_the_detector_finds(serve, detector):

@@ -1,0 +1,48 @@
+"""Cut-outs of objects: cropped or not, and on which background."""
+
+import numpy as np
+import PIL.Image
+
+from models.core.outcomes import Detection
+from models.core.outcomes.detections import packed
+from models.images.image import Image
+from service.metrics.objects.cutout import GREY, Cutout
+
+RED = (255, 0, 0)
+PICTURE = Image.of(PIL.Image.new("RGB", (8, 6), "red"))
+MASK = np.array([[True, False], [False, False]])
+DOG = Detection("dog", 0.5, (3.0, 2.0, 5.0, 4.0), packed(MASK))
+
+
+def pixels(**options):
+    return np.asarray(Cutout(PICTURE, DOG, **options).rgb)
+
+
+def test_without_a_crop_the_whole_picture_is_grey_outside_the_mask():
+    """The object stands at its place."""
+    found = pixels(crop=False)
+
+    assert (6, 8, 3) == found.shape
+    assert RED == tuple(found[2, 3])
+    assert 47 == (found == GREY).all(axis=-1).sum()
+    assert (8, 6) == Cutout(PICTURE, DOG, crop=False).size
+
+
+def test_the_background_is_a_colour_or_the_pictures_own():
+    """Within the box."""
+    assert (2, 2, 3) == pixels(background="#00f").shape
+    assert 3 == (pixels(background="#00f") == (0, 0, 255)).all(axis=-1).sum()
+    assert (pixels(background="original") == RED).all()
+    assert (pixels(background="original", crop=False) == RED).all()
+
+
+def test_other_cutouts_of_an_object_have_other_digests():
+    """Those of the default stay, so cached vectors do; a colour has two spellings."""
+    digests = [
+        Cutout(PICTURE, DOG, crop=crop, background=background).digest
+        for crop in (True, False)
+        for background in ("#999", "#00f", "original")
+    ]
+
+    assert len(digests) == len({*digests})
+    assert Cutout(PICTURE, DOG).digest == digests[0] == Cutout(PICTURE, DOG, background="#999999").digest
