@@ -14,7 +14,7 @@ class Fault:
     A faulty place of a request: a JSON pointer, a code and a sentence.
 
     Attributes:
-        valid: the names that could stand there, if the fault is an unknown name.
+        valid: the names that could stand there, if the fault is an unknown name or value.
         did_you_mean: the one of them that is most like it; empty if none is.
     """
 
@@ -26,8 +26,9 @@ class Fault:
 
     @classmethod
     def unknown(cls, pointer: str, code: str, detail: str, name: str, valid: Sequence[str]) -> Self:
-        """Return the fault of the unknown *name*, with the *valid* one that is most like it."""
-        close = next(iter(get_close_matches(name[:MAX_NAME], valid, 1)), "")
+        """Return the fault of the unknown *name*, with the *valid* one that is most like it in any case."""
+        folded = {each.casefold(): each for each in valid}
+        close = next((folded[each] for each in get_close_matches(name[:MAX_NAME].casefold(), folded, 1)), "")
         hint = f"; did you mean {close}?" if close else ""
         return cls(pointer, code, f"{detail}{hint}", valid, close)
 

@@ -14,7 +14,7 @@ from service.core.errors import Fault, Invalid, ScoregateError
 from service.core.fields import BRANCHES
 from service.observability.instruments import Instruments
 from service.web.wire.responses import ErrorEntry, FaultEntry, Problem
-from service.web.wire.walk import models_at
+from service.web.wire.walk import models_at, words_at
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
@@ -93,7 +93,7 @@ def invalid(exc: ValidationError, body: Any, wire: type[BaseModel]) -> Invalid:
     Args:
         wire: the type that *body* is not.
     """
-    errors = exc.errors(include_url=False, include_context=False, include_input=False)
+    errors = exc.errors(include_url=False, include_context=False)
     faults = [fault_of(error, body, wire) for error in errors[:MAX_FAULTS]]
     first = f"{faults[0].pointer or 'the body'}: {faults[0].detail}"
     more = len(errors) - 1
@@ -101,12 +101,15 @@ def invalid(exc: ValidationError, body: Any, wire: type[BaseModel]) -> Invalid:
 
 
 def fault_of(error: ErrorDetails, body: Any, wire: type[BaseModel]) -> Fault:
-    """Return the fault of a validation error; that of an unknown field has the valid names."""
+    """Return the fault of a validation error; that of an unknown field or word has the valid ones."""
     where = place(error, body)
     at, kind = pointer(where), error["type"]
     if kind == "extra_forbidden":
         valid = sorted({name for model in models_at(wire, where[:-1]) for name in model.model_fields})
         return Fault.unknown(at, kind, "there is no such field", str(where[-1]), valid)
+    if kind == "literal_error" and (words := [*words_at(wire, where)]):
+        given = error["input"] if isinstance(error["input"], str) else ""
+        return Fault.unknown(at, kind, error["msg"], given, words)
     return Fault(at, kind, error["msg"].removeprefix("Value error, "))
 
 

@@ -196,7 +196,13 @@ async def test_json_needs_no_content_type(serve):
 TYPOS = [
     ({"metric": ["vqascore"]}, "/metric", "metrics", "items"),
     ({"metrics": ["vqascor"]}, "/metrics/0", "vqascore", "clipscore"),
+    ({"metrics": ["VQAScore"]}, "/metrics/0", "vqascore", "clipscore"),
     ({"options": {"vqascor": {}}}, "/options/vqascor", "vqascore", "dsg"),
+    ({"options": {"CLIPScore": {}}}, "/options/CLIPScore", "clipscore", "dsg"),
+    ({"options": {"vqascore": {"output": "logits"}}}, "/options/vqascore/output", "logit", "probability"),
+    ({"orient": "exfi"}, "/orient", "exif", "as_stored"),
+    ({"priority": "Bulk"}, "/priority", "bulk", "interactive"),
+    ({"options": {"judge": {"labels": "a-e"}}}, "/options/judge/labels", "A-E", "1-5"),
     ({"options": {"vqascore": {"outptu": "logit"}}}, "/options/vqascore/outptu", "output", "normalization"),
     (
         {"options": {"dsg": {"question_set": [{"id": 1, "text": "?", "depend_on": []}]}}},
@@ -207,7 +213,9 @@ TYPOS = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "pointer", "meant", "other"), TYPOS, ids=[typo[1] for typo in TYPOS])
+@pytest.mark.parametrize(
+    ("typed", "pointer", "meant", "other"), TYPOS, ids=[f"{at}={meant}" for _, at, meant, _ in TYPOS]
+)
 async def test_a_mistyped_name_gets_the_one_that_was_meant(serve, typed, pointer, meant, other):
     """With the other valid names, and a link to the page about the API."""
     async with serve() as client:
@@ -218,6 +226,30 @@ async def test_a_mistyped_name_gets_the_one_that_was_meant(serve, typed, pointer
     assert (422, pointer, meant) == (answer.status_code, fault["pointer"], fault["did_you_mean"])
     assert {meant, other} <= set(fault["valid"])
     assert "/docs" == problem["docs"]
+
+
+async def test_a_mistyped_style_gets_the_one_that_was_meant(serve):
+    """Words of other routes and of an item's own options are in the problem, too."""
+    own = {"prompt": "a", "image": b64(png()), "options": {"vqascore": {"output": "Logit"}}}
+    async with serve() as client:
+        style = await client.post("/questions", json={"prompts": ["a cat"], "style": "dgs"})
+        ranked = await client.post("/rank", json={"prompt": "a", "images": [b64(png())], "on_error": "rase"})
+        item = await client.post("/score", json={"items": [own]})
+
+    faults = [refused(each, 422, "invalid")["errors"][0] for each in (style, ranked, item)]
+    assert ["dsg", "raise", "logit"] == [fault["did_you_mean"] for fault in faults]
+    assert "/items/0/options/vqascore/output" == faults[2]["pointer"]
+    assert "docs" in style.json()
+
+
+async def test_a_number_in_the_place_of_a_word_gets_the_valid_words(serve):
+    """Like no word, it gets no suggestion."""
+    async with serve() as client:
+        answer = await client.post("/score", json={"prompt": "a", "image": b64(png()), "orient": 7})
+
+    [fault] = refused(answer, 422, "invalid")["errors"]
+    assert ["as_stored", "exif"] == fault["valid"]
+    assert "did_you_mean" not in fault
 
 
 async def test_a_name_like_no_other_gets_the_valid_ones_alone(serve):
