@@ -61,6 +61,41 @@ def test_three_ratings_are_averaged_and_scores_join_by_prompt_and_generator(benc
     assert (6, 1, 1, 1) == pytest.approx((row["n"], row["pearson"], row["kendall"], row["accuracy"]))
 
 
+@pytest.mark.parametrize("name", ["data.jsonl", "data.csv"])
+def test_a_table_may_have_several_ratings_in_a_cell(bench, written, released, scores, name):
+    """A list, in CSV as JSON; the figures are those of the authors' file."""
+    rows = [
+        {"item": item, "model": model, "human": json.dumps(cell) if name.endswith(".csv") else cell}
+        for item, models in RATINGS.items()
+        for model, cell in models.items()
+    ]
+    of_table, of_file = (
+        bench("genai", data, "--scores", scores)["metrics"] for data in (written(rows, name), released[0])
+    )
+
+    assert of_file == of_table
+
+
+@pytest.mark.parametrize("item", [int, str])
+def test_scores_join_by_items_with_and_without_leading_zeros(bench, written, released, item):
+    """As the prompts of the file of skills do."""
+    rows = [
+        {"item": item(int(number)), "model": model, "m": sum(ratings)}
+        for number, models in RATINGS.items()
+        for model, ratings in models.items()
+    ]
+    [row] = bench("genai", *released, "--scores", written(rows))["metrics"]
+
+    assert (6, 1) == pytest.approx((row["n"], row["pearson"]))
+
+
+def test_a_cell_without_ratings_is_refused(refused, written):
+    """With its row."""
+    rows = [{"item": 1, "model": "A", "human": ["good"], "m": 1}]
+
+    assert "row 1: ['good'] are no ratings" in refused("bench", "genai", written(rows))
+
+
 def test_a_prompt_counts_in_each_of_its_skills(bench, released, scores):
     """Prompt 1 has a basic and an advanced skill, and is advanced; 2 is basic."""
     found = bench("genai", *released, "--scores", scores)["skills"]

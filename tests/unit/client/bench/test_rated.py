@@ -73,6 +73,30 @@ def test_results_of_several_runs_are_joined(bench, written):
     assert {"dsg": 1, "tifa": 1} == {row["metric"]: row["all"] for row in found["metrics"]}
 
 
+def test_a_source_with_one_label_is_told_beside_the_others(bench, written):
+    """It has no area, and the mean is that of the others."""
+    rows = [
+        {"label": label, "source": source, "m": m}
+        for label, source, m in ((1, "s", 2), (0, "s", 1), (1, "t", 2), (1, "t", 1), (1, "u", None))
+    ]
+    found = bench("seetrue", written(rows))
+
+    assert ({"s": 1, "t": None, "u": None}, 1) == (
+        found["metrics"][0]["mean"],
+        found["metrics"][0]["of sources"],
+    )
+    known, one_class, unscored = (row.get("undefined") for row in found["sources"])
+    assert (None, "m: all 2 labels are 1") == (known, one_class)
+    assert unscored.startswith("m: ")
+
+
+def test_an_id_of_tifas_rows_is_no_metric(bench, written):
+    """A data set may number its rows."""
+    rows = [{"id": n, "image_path": f"{n}.jpg", "human_avg": n % 3, "m": n} for n in range(4)]
+
+    assert ["m"] == [row["metric"] for row in bench("tifa160", written(rows))["metrics"]]
+
+
 def test_a_source_with_one_label_is_named(refused, written):
     """Its area is undefined, and no other figure takes its place."""
     rows = [{"label": 1, "source": "s", "m": 1}, {"label": 1, "source": "s", "m": 2}]

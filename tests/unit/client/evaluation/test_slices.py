@@ -94,6 +94,16 @@ def test_metrics_are_compared_in_pairs(evaluate, table):
     assert apart["p"] < 0.1
 
 
+def test_means_of_two_metrics_have_no_table_of_differences(tmp_path, capsys):
+    """They have no intervals."""
+    path = tmp_path / "scores.csv"
+    path.write_text("model,a,b\nx,1,2\ny,2,3\n", "utf-8")
+    command = ("means", "--scores", str(path), "--metric", "a", "--metric", "b", "--model", "model")
+
+    assert 0 == main(["evaluate", *command])
+    assert ["METRIC", "a", "b"] == [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+
+
 def test_a_metric_does_not_differ_from_its_logit(evaluate, tmp_path):
     """Spearman's correlation is the same for both, so p is 1."""
     path = tmp_path / "scores.jsonl"

@@ -3,6 +3,7 @@
 import argparse
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from scoregate.cli.bench.data import (
     add_data,
     columns,
+    joined,
     json_of,
     metrics_of,
     of_rows,
     read,
-    with_scores,
     worth,
 )
+from scoregate.cli.cells import opened
 from scoregate.cli.evaluate.slices import values
 from scoregate.cli.records import kind
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 HELP = "GenAI-Bench: agreement of metrics with ratings, generators by skill, best of N"
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})
+ITEMS = ("item", "id")
 OWN = {"item", "id", "model", "human", "rating", "skills"}
 BASIC = ("attribute", "scene", "spatial relation", "action relation", "part relation")
 ADVANCED = ("counting", "comparison", "differentiation", "negation", "universal")
@@ -40,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the agreement of metrics, generators by skill, and the rating of the best of N."""
-    table = with_scores(rated(arguments.data), arguments, *KEYS)
+    table = with_numbers(rated(arguments.data))
+    for path in arguments.scores:
+        table = joined(table, with_numbers(read(path)), KEYS)
     metrics = metrics_of(arguments, table, OWN)
     scores = {metric: worth(arguments, table, metric) for metric in metrics}
     human, models, items = table.numbers("human"), table.names("model"), table.names("item")
@@ -64,7 +69,7 @@ def rated(path: Path) -> "Table":
     from scoregate.evaluation import BadInput
 
     if kind(path) != ".json":
-        return read(path)
+        return with_means(read(path))
     content = json_of(path)
     entries = content.items() if isinstance(content, Mapping) else enumerate(content)
     rows = []
@@ -83,6 +88,33 @@ def rated(path: Path) -> "Table":
     if not rows:
         raise BadInput(f"{path}: there is no prompt")
     return of_rows(path, rows)
+
+
+def with_means(table: "Table") -> "Table":
+    """Return *table* with one rating for each row, the mean where a cell has several.  Raises `BadInput`."""
+    from scoregate.evaluation import BadInput
+
+    records = []
+    for record in table.records:
+        cell = opened(record.values.get("human"))
+        try:
+            more = {"human": mean(cell)} if isinstance(cell, list) and cell else {}
+        except (TypeError, ValueError) as exc:
+            raise BadInput(f"{table.path}, row {record.number}: {cell!r} are no ratings") from exc
+        records.append(replace(record, values={**record.values, **more}))
+    return replace(table, records=records)
+
+
+def with_numbers(table: "Table") -> "Table":
+    """Return *table* with items without leading zeros, as the files of scores and skills may have them."""
+    from scoregate.evaluation.tables import text
+
+    records = []
+    for record in table.records:
+        items = {name: item for name in ITEMS if (item := text(record.values.get(name))) is not None}
+        more = {name: numbered(item) for name, item in items.items()}
+        records.append(replace(record, values={**record.values, **more}))
+    return replace(table, records=records)
 
 
 def mean(ratings: Any) -> float:
@@ -116,7 +148,8 @@ def skills_of(path: Path | None, table: "Table") -> list[list[str]]:
 
 def numbered(item: Any) -> str:
     """Return an item without leading zeros: 00024 is 24 in the file of skills."""
-    return str(item).lstrip("0") or "0"
+    name = str(item)
+    return (name.lstrip("0") or "0") if name.isdigit() else name
 
 
 def grouped(skills: Sequence[str]) -> list[str]:

@@ -1,10 +1,16 @@
 """`scoregate bench seetrue`: SeeTRUE (Yarom et al. 2023), pictures with right and wrong texts."""
 
 import argparse
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.bench.data import add_data, columns, metrics_of, table_of, worth
+
+if TYPE_CHECKING:
+    from scoregate.evaluation import BadColumn
+    from scoregate.evaluation.arrays import Floats
 
 HELP = "SeeTRUE: AUROC of metrics by source"
 KEYS = ({"image": "image", "text": "text"}, {"image": "image", "text": "prompt"})
@@ -22,20 +28,41 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
 
     table = table_of(arguments, *KEYS)
     labels, sources = table.labels("label"), table.names("source")
-    found, rows = [], dict.fromkeys(sources, 0)
-    for source in sources:
-        rows[source] += 1
+    found, rows, undefined = [], Counter(sources), dict[str, list[str]]()
     for metric in metrics_of(arguments, table, OWN):
         score, label, source = table.complete(worth(arguments, table, metric), labels, [*sources])
-        of_source = {}
-        for name in rows:
-            chosen = [place for place, each in enumerate(source) if each == name]
-            with columns(table.path, metric=f"{metric}, source {name}", label=f"label, source {name}"):
-                of_source[name] = auroc(score[chosen], label[chosen]).auroc
+        of_source, faults = by_source(score, label, source, rows)
+        for name, fault in faults.items():
+            undefined.setdefault(name, []).append(f"{metric}: {fault.why}")
+            if not of_source:
+                with columns(table.path, metric=f"{metric}, source {name}", label=f"label, source {name}"):
+                    raise fault
         with columns(table.path, metric=metric):
             pooled = auroc(score, label).auroc
         found.append(
-            {"metric": metric, "mean": of_source, "of sources": fmean(of_source.values()), "all": pooled}
+            {"metric": metric, "mean": {name: of_source.get(name) for name in rows}}
+            | {"of sources": fmean(of_source.values()), "all": pooled}
             | {"n": len(score), "dropped": table.dropped}
         )
-    return {"metrics": found, "sources": [{"source": name, "rows": count} for name, count in rows.items()]}
+    described = [
+        {"source": name, "rows": count}
+        | ({"undefined": "; ".join(undefined[name])} if name in undefined else {})
+        for name, count in rows.items()
+    ]
+    return {"metrics": found, "sources": described}
+
+
+def by_source(
+    score: "Floats", label: "Floats", source: Sequence[str], names: Iterable[str]
+) -> "tuple[dict[str, float], dict[str, BadColumn]]":
+    """Return the AUROC of each source, and why others have none, such as that all labels are the same."""
+    from scoregate.evaluation import BadColumn, auroc
+
+    found, faults = dict[str, float](), dict[str, BadColumn]()
+    for name in names:
+        chosen = [place for place, each in enumerate(source) if each == name]
+        try:
+            found[name] = auroc(score[chosen], label[chosen]).auroc
+        except BadColumn as exc:
+            faults[name] = exc
+    return found, faults

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scoregate.evaluation import Table
 
 HELP = "TIFA160: agreement of metrics with people's ratings"
-OWN = {"text_id", "image_path", "human_avg", "human_scores", "human"}
+OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
 GENERATORS = {  # in the ratings of DSG, and in the names of TIFA's pictures
     "mini-dalle": "mini_dalle",
     "sd1dot1": "stable_diffusion_v1_1",
