@@ -1,4 +1,4 @@
-"""A prompt alone, as distinct from instructions to a judge."""
+"""A prompt alone, as distinct from instructions to judges."""
 
 import re
 
@@ -10,7 +10,7 @@ INSTRUCTIONS = re.compile(
         [
             # "Rate this image …", "Please evaluate how …"
             rf"{SENTENCE}(?:please |carefully )*"
-            r"(?:rate|score|grade|evaluate|assess|judge|compare|decide|determine) "
+            r"(?:rate|score|grade|evaluate|assess|judges?|compare|decide|determine) "
             r"(?:this|these|the|that|how|if|whether|each|its|both)\b",
             # "Respond in JSON", "Answer with yes or no"
             rf"{SENTENCE}(?:please |only |then |and )*"
@@ -19,7 +19,7 @@ INSTRUCTIONS = re.compile(
             r"\bon a scale (?:of|from)\b",
             r"\b(?:rating|score|grade)\s+(?:from|between|of)\s+-?\d+\s*(?:to|and|-)\s*\d",
             r"^you are (?:a|an|the) [^.\n]{0,60}"
-            r"\b(?:judge|evaluator|expert|assistant|critic|grader|annotator)\b",
+            r"\b(?:judges?|evaluator|expert|assistant|critic|grader|annotator)\b",
             # "Does this image show …?"
             r"\b(?:this|the) (?:image|picture|photo|figure|video)\b[^.\n]*\?",
             # {"score": …}
@@ -37,5 +37,5 @@ FORMS = (
 def prompt(text: str) -> str:
     """Return *text*.  Raises `Invalid` for instructions, whose score as a prompt would have no meaning."""
     if INSTRUCTIONS.search(text):
-        raise Invalid(f"/messages: the text has instructions to a judge; {FORMS}")
+        raise Invalid(f"/messages: the text has instructions, as for judges; {FORMS}")
     return text
