@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from service.core.fields import Orient
 from service.images.loader import ImageRef
 from service.metrics.common.contract import MetricOptions
 from service.scoring.clip import WHOLE, Clip
@@ -31,3 +32,8 @@ class UnopenedItem:
     references: Sequence[ImageRef] = ()
     source: ImageRef | None = None
     clip: Clip = WHOLE
+
+    @property
+    def orient(self) -> Orient | None:
+        """The orientation of its pictures; None for the settings' value."""
+        return self.frames[0].orient

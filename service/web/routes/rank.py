@@ -9,12 +9,13 @@ from service.scoring.report import ItemReport
 from service.web.caller import context_of
 from service.web.openapi import TIMEOUT, TRACE, documented
 from service.web.problems import entry
+from service.web.provenance import provenance_of, question_sets
 from service.web.routing import SERVER_TIMING, json_response, requests_of, service_of, timing_header
 from service.web.server import body
 from service.web.warnings import warnings_of
 from service.web.wire.requests import RankRequest
 from service.web.wire.responses import PlaceEntry, RankAnswer
-from service.web.wire.translate import check_served, items_of, rule_of
+from service.web.wire.translate import check_served, items_of, options_of, rule_of
 
 router = APIRouter()
 
@@ -40,11 +41,14 @@ async def rank(request: Request) -> Response:
     work = ranked(service.engine, items, rule_of(wanted, service.metrics), context)
     outcome = await while_connected(request.receive, work)
     report, timings = outcome.report, context.timings_ms()
+    options = options_of(wanted.options, [*wanted.metrics.values()])
+    orient = wanted.orient or service.settings.images.orient
     content: RankAnswer = {
         "request_id": context.request_id,
         "ranking": [placed(place, report.items[place.index], wanted.explain) for place in outcome.places],
         **warnings_of(report),
         "models": report.models,
+        "provenance": provenance_of(report, options, service.metrics, orient),
         "timings_ms": timings,
     }
     return json_response(content, headers=timing_header(timings))
@@ -64,6 +68,8 @@ def placed(place: RankedItem, item: ItemReport, explain: bool) -> PlaceEntry:
     if place.failed:
         metric, error = place.failed
         content["error"] = {"metric": metric, **entry(error)}
+    if sets := question_sets(scores):
+        content["question_sets"] = sets
     if explain:
         content["details"] = {name: score.details for name, score in scores.items()}
     return content

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from fastapi import APIRouter, Request, Response
 
 from service.core.concurrency.disconnect import while_connected
+from service.core.fields import Orient
 from service.metrics.common.contract import MetricOptions
 from service.scoring.report import ItemReport
 from service.web.caller import context_of
@@ -47,7 +48,9 @@ async def score(request: Request) -> Response:
     orient = wanted.orient or service.settings.images.orient
     content: ScoreAnswer = {
         "request_id": context.request_id,
-        "results": [result(index, item, shared, wanted.explain) for index, item in enumerate(report.items)],
+        "results": [
+            result(index, item, shared, orient, wanted.explain) for index, item in enumerate(report.items)
+        ],
         "partial": report.partial,
         **warnings_of(report),
         "models": report.models,
@@ -57,8 +60,10 @@ async def score(request: Request) -> Response:
     return json_response(content, headers=timing_header(timings))
 
 
-def result(index: int, item: ItemReport, shared: Mapping[str, MetricOptions], explain: bool) -> Result:
-    """Build the entry of one item; *shared* are the options of the request."""
+def result(
+    index: int, item: ItemReport, shared: Mapping[str, MetricOptions], orient: Orient, explain: bool
+) -> Result:
+    """Build the entry of one item; *shared* are the options of the request, *orient* is its orientation."""
     scores, errors = item.scores, item.errors
     content: Result = {"index": index, "scores": {name: score.value for name, score in scores.items()}}
     if item.item.id is not None:
@@ -69,6 +74,8 @@ def result(index: int, item: ItemReport, shared: Mapping[str, MetricOptions], ex
         content["cache"] = cache
     if item.item.options != shared:
         content["options"] = shown(item.item.options)
+    if item.item.orient not in (None, orient):
+        content["orient"] = item.item.orient
     if sets := question_sets(scores):
         content["question_sets"] = sets
     if explain:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from service.core.fields import Orient
 from service.observability.notes import Code
 from service.web.wire.provenance import PartEntry, Preprocessing, Provenance, ServiceBuild
 
@@ -24,6 +25,7 @@ class Result(TypedDict):
 
     Attributes:
         options: as in `provenance`, if the item has options of its own.
+        orient: of its pictures, if it differs from that in `provenance`.
         question_sets: the ids of the sets by metric; a composite's part is `NAME.PART`.
     """
 
@@ -33,6 +35,7 @@ class Result(TypedDict):
     errors: NotRequired[dict[str, ErrorEntry]]
     cache: NotRequired[dict[str, Literal["hit", "miss", "coalesced"]]]
     options: NotRequired[dict[str, dict[str, Any]]]
+    orient: NotRequired[Orient]
     question_sets: NotRequired[dict[str, str]]
     details: NotRequired[dict[str, Any]]
 
@@ -81,6 +84,7 @@ class PlaceEntry(TypedDict):
         score: by the metric that decided.
         decided_by: that metric.
         scores: by each metric that the picture was shown to.
+        question_sets: as in `POST /score`.
     """
 
     index: int
@@ -89,6 +93,7 @@ class PlaceEntry(TypedDict):
     decided_by: NotRequired[str]
     error: NotRequired[PictureError]
     scores: dict[str, float]
+    question_sets: NotRequired[dict[str, str]]
     details: NotRequired[dict[str, Any]]
 
 
@@ -98,6 +103,7 @@ class RankAnswer(Warnings):
     request_id: str
     ranking: list[PlaceEntry]
     models: Mapping[str, str]
+    provenance: Provenance
     timings_ms: dict[str, float]
 
 

@@ -53,6 +53,40 @@ async def test_an_item_with_options_of_its_own_shows_them(serve):
     assert "probability" == answer["provenance"]["options"]["vqascore"]["output"]
 
 
+@pytest.mark.shared
+async def test_an_item_with_an_orientation_of_its_own_shows_it(serve):
+    """Beside its options; the provenance has that of the request."""
+    items = [item(orient="exif"), item(orient="as_stored"), item()]
+    async with serve() as client:
+        stored = (await client.post("/score", json={"items": items})).json()
+        turned = (await client.post("/score", json={"items": items, "orient": "exif"})).json()
+
+    assert ["exif", None, None] == [each.get("orient") for each in stored["results"]]
+    assert [None, "as_stored", None] == [each.get("orient") for each in turned["results"]]
+    assert "exif" == turned["provenance"]["preprocessing"]["orient"]
+
+
+@pytest.mark.shared
+async def test_a_ranking_has_the_provenance_of_its_scores(serve):
+    """That of `/score` by both metrics, and the ids of the question sets of each picture."""
+    options = {"dsg": {"answers": "soft"}}
+    asked = {"prompt": "a red dog", "images": [b64(png()), b64(png("blue"))], "options": options}
+    cascade = {"metric": "clipscore", "keep": 1}
+    async with serve() as client:
+        ranked = await client.post(
+            "/rank", json={**asked, "metric": "dsg", "cascade": cascade, "orient": "exif"}
+        )
+        scored = await client.post(
+            "/score", json={**asked, "metrics": ["dsg", "clipscore"], "orient": "exif"}
+        )
+
+    ranking, scores = ranked.json(), scored.json()
+    assert scores["provenance"] == ranking["provenance"]
+    assert "soft" == ranking["provenance"]["options"]["dsg"]["answers"]
+    sets = [each.get("question_sets") for each in ranking["ranking"]]
+    assert [scores["results"][0]["question_sets"], None] == sets
+
+
 async def test_the_parts_of_a_composite_have_sets_under_their_own_names():
     """`NAME.PART`, and through frames and grids."""
     parts = {"dsg": {"details": {"question_set": "a"}}, "clipscore": {"details": {"cosine": 1}}}

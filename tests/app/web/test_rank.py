@@ -41,7 +41,7 @@ async def test_the_ranking_has_the_scores_of_score_best_first(serve):
         answer = (await rank(client)).json()
         plain = await scores(client, "vqascore")
 
-    assert {"request_id", "ranking", "models", "timings_ms"} == answer.keys()
+    assert {"request_id", "ranking", "models", "provenance", "timings_ms"} == answer.keys()
     assert descending(plain) == [place["index"] for place in answer["ranking"]]
     for place in answer["ranking"]:
         score = plain[place["index"]]
