@@ -46,7 +46,7 @@ def shapes_in(scene: Scene) -> Counter[str]:
 
 
 def report(detector: Mask2Former, count: int, say: Callable[[str], None] = print) -> None:
-    """Print the detector's rows of `docs/demo-world.md`."""
+    """Print what the detector finds, by kind of scene."""
     say(f"held-out scenes, {count} pictures: all things found, and nothing else, %")
     say(f"{'any':<16} {100 * counted_right(detector, count):>6.1f}")
     say(f"{f'{CLOSE:.0%} apart':<16} {100 * counted_right(detector, count, CLOSE):>6.1f}")

@@ -33,7 +33,7 @@ def answered(llm: QuestionLLM, message: str) -> str:
 
 
 def report(llm: QuestionLLM, count: int, say: Callable[[str], None] = print) -> None:
-    """Print the table of question styles of `docs/demo-world.md`."""
+    """Print a table of the question styles."""
     say(f"held-out statements, {count} per style: answers that are right to the letter, %")
     for style in (*STYLES, ANSWERS):
         say(f"{style:<18} {100 * written_right(llm, style, count):>6.1f}")
