@@ -68,7 +68,7 @@ def printed(content: Mapping[str, Any], form: str | None) -> str:
         return rendered(content, form)
     if not content.keys() & {"by", "metrics"}:
         return as_text(content)
-    rest = {name: content[name] for name in ("seed", "differences") if name in content}
+    rest = {name: content[name] for name in ("seed", "differences") if content.get(name) not in (None, [])}
     return "\n\n".join([rendered(content, "text")] + ([as_text(rest)] if rest else []))
 
 
