@@ -25,24 +25,33 @@ class Difference:
     p: float
 
 
-def drawn(figures: Callable[[Codes], Figures], units: Codes, times: int, seed: int) -> Drawn:
+def drawn(
+    figures: Callable[[Codes], Figures],
+    units: Codes,
+    times: int,
+    seed: int,
+    counted: Callable[[Codes], Figures] | None = None,
+) -> Drawn:
     """
-    Return the figures of rows whose units are drawn with replacement.
+    Return the figures of rows whose units are drawn with replacement; none if there is one unit.
 
     The same units and seed give the same rows, so that two metrics are compared in pairs.
 
     Args:
         figures: computes the figures of rows, given by their indices.
         units: the unit of each row, from 0; a unit is drawn with all of its rows.
+        counted: computes more figures from the number of times that each unit is drawn.
     """
     order = np.argsort(units, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(units))[:-1])
     random = np.random.default_rng(seed)
     found: list[Figures] = []
-    for _ in range(times):
-        chosen = np.concatenate([rows[unit] for unit in random.integers(len(rows), size=len(rows))])
+    for _ in range(times if len(rows) > 1 else 0):
+        chosen = random.integers(len(rows), size=len(rows))
         try:
-            found.append(figures(chosen))
+            of_rows = figures(np.concatenate([rows[unit] for unit in chosen]))
+            more = counted(np.bincount(chosen, minlength=len(rows))) if counted else {}
+            found.append({**of_rows, **more})
         except BadColumn:  # for example, all rows drawn have the same rating
             found.append({})
     names = dict.fromkeys(name for each in found for name in each)

@@ -63,13 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def printed(content: Mapping[str, Any], form: str | None) -> str:
-    """Return the figures as text, with those of several metrics or values in one table."""
-    if form:
-        return rendered(content, form)
-    if not content.keys() & {"by", "metrics"}:
-        return as_text(content)
-    rest = {name: content[name] for name in ("seed", "differences") if content.get(name) not in (None, [])}
-    return "\n\n".join([rendered(content, "text")] + ([as_text(rest)] if rest else []))
+    """Return the figures in a form of `FORMATS` or as text, a row for each metric or value of several."""
+    if form or content.keys() & {"by", "metrics"}:
+        return rendered(content, form or "text")
+    return as_text(content)
 
 
 def run(arguments: argparse.Namespace) -> int:

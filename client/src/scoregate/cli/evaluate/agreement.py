@@ -35,18 +35,22 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
 
     from scoregate.evaluation import correlation, pair_accuracy
     from scoregate.evaluation.arrays import Codes, coded
+    from scoregate.evaluation.drawn_pairs import MOST, pair_accuracies
 
     columns = [table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)]
     group = [table.texts(arguments.group)] if arguments.group else []
     metric, human, *groups = table.complete(*columns, *group)
-    of_pairs = pair_accuracy(metric, human, groups[0] if groups else None)
+    grouped = groups[0] if groups else None
+    of_pairs = pair_accuracy(metric, human, grouped)
 
     def correlations(rows: Codes) -> dict[str, float]:
         found = correlation(metric[rows], human[rows])
         return {"pearson": found.pearson, "spearman": found.spearman, "kendall": found.kendall}
 
-    units = coded(groups[0])[1] if groups else np.arange(len(metric))
-    drawn = drawings(arguments, correlations, units)
+    units = np.arange(len(metric)) if grouped is None else coded(grouped)[1]
+    few = arguments.bootstrap and of_pairs.pairs <= MOST
+    accuracies = pair_accuracies(metric, human, grouped) if few else None
+    drawn = drawings(arguments, correlations, units, accuracies)
 
     def draw(axes: Any) -> None:
         axes.scatter(metric, human, s=8, alpha=0.4)
@@ -54,4 +58,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         axes.set_ylabel(label(arguments.human))
         axes.set_title(f"pairwise accuracy {of_pairs.accuracy:.4f}")
 
-    return outcome(table, draw, correlation(metric, human), of_pairs, drawn=drawn)
+    found = outcome(table, draw, correlation(metric, human), of_pairs, drawn=drawn)
+    if drawn and not few:
+        found.content["no_interval"] = f"of accuracy: {of_pairs.pairs:,} pairs, more than {MOST:,}"
+    return found

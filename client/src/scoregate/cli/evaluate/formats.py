@@ -16,8 +16,13 @@ ESCAPED = str.maketrans(
 
 
 def rendered(content: Mapping[str, Any], form: str) -> str:
-    """Return the figures, with a row for each metric, and for each value of the column `--by`."""
-    return laid_out(*tabular(content), form)
+    """
+    Return the figures, with a row for each metric, and for each value of the column `--by`.
+
+    The differences of metrics are a second table, except in CSV, where a file is one table.
+    """
+    tables = [tabular(content), between(content)]
+    return "\n\n".join(laid_out(*each, form) for each in tables[: 1 if form == "csv" else 2] if each[1])
 
 
 def laid_out(heads: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> str:
@@ -38,7 +43,25 @@ def tabular(content: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
             name = {"by": value} if "by" in content else {}
             name |= {"metric": metric} if metric else {}
             single = {key: each for key, each in figures.items() if not isinstance(each, Mapping | list)}
-            lines.append(name | nested(figures, "mean") | single | ends(figures))
+            of_all = {key: part[key] for key in ("caution", "seed") if key in part}
+            lines.append(name | nested(figures, "mean") | single | ends(figures) | of_all)
+    return columns(lines)
+
+
+def between(content: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """Return the heads and cells of the differences of metrics, of all rows and of each value of `--by`."""
+    lines: list[dict[str, Any]] = []
+    for value, part in {"all": content, **content.get("by", {})}.items():
+        for each in part.get("differences", ()):
+            name = {"by": value} if "by" in content else {}
+            low, high = each["interval"]
+            single = {key: cell for key, cell in each.items() if key != "interval"}
+            lines.append(name | single | {"low": low, "high": high})
+    return columns(lines)
+
+
+def columns(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
+    """Return the heads of all lines in order, and their cells; None where a line has none."""
     heads = list(dict.fromkeys(head for line in lines for head in line))
     return heads, [[line.get(head) for head in heads] for line in lines]
 

@@ -62,19 +62,21 @@ def add_columns(parser: argparse.ArgumentParser, columns: Mapping[str, str]) -> 
 def add_bootstrap(parser: argparse.ArgumentParser) -> None:
     """Declare intervals."""
     add = parser.add_argument
-    what = "intervals and p-values from N drawings (default 1000 with --by or several metrics)"
-    add("--bootstrap", type=count, metavar="N", help=what)
+    what = "intervals and p-values from N drawings, 0 for none (default %(default)s)"
+    add("--bootstrap", type=count, default=DRAWINGS, metavar="N", help=what)
     add("--seed", type=count, default=0, help="of the drawings (default 0)")
 
 
 def drawings(
-    arguments: argparse.Namespace, figures: "Callable[[Codes], Mapping[str, float]]", units: "Codes"
+    arguments: argparse.Namespace,
+    figures: "Callable[[Codes], Mapping[str, float]]",
+    units: "Codes",
+    counted: "Callable[[Codes], Mapping[str, float]] | None" = None,
 ) -> "Drawn | None":
-    """Return the bootstrap of *figures* over *units*; None without intervals."""
+    """Return the bootstrap over *units* of figures, as `bootstrap.drawn`; None without intervals."""
     from scoregate.evaluation.bootstrap import drawn
 
-    times = arguments.bootstrap if arguments.bootstrap is not None else DRAWINGS * arguments.compared
-    return drawn(figures, units, times, arguments.seed) if times else None
+    return drawn(figures, units, arguments.bootstrap, arguments.seed, counted) or None
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,16 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
+from scoregate.cli.evaluate.outcome import (
+    Outcome,
+    add_bootstrap,
+    add_columns,
+    add_lower,
+    add_table,
+    drawings,
+    label,
+    outcome,
+)
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Table
@@ -21,18 +30,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "group": "the pictures to compare with each other, such as those of one prompt",
     }
     add_columns(parser, columns)
+    add_bootstrap(parser)
 
 
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the share."""
     from scoregate.evaluation import preference
+    from scoregate.evaluation.arrays import coded
+    from scoregate.evaluation.drawn_pairs import preferences
 
     numbers = table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)
-    found = preference(*table.complete(*numbers, table.texts(arguments.group)))
+    metric, human, group = table.complete(*numbers, table.texts(arguments.group))
+    found = preference(metric, human, group)
+    accuracies = preferences(metric, human, group)
+    drawn = drawings(arguments, lambda rows: {}, coded(group)[1], accuracies)
 
     def draw(axes: Any) -> None:
         axes.bar(["correct", "tied", "wrong"], [found.correct, found.ties_metric, found.wrong])
         axes.set_ylabel("pairs")
         axes.set_title(f"{label(arguments.metric)}, accuracy {found.accuracy:.4f}")
 
-    return outcome(table, draw, found)
+    return outcome(table, draw, found, drawn=drawn)

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import combinations
@@ -20,11 +20,10 @@ Evaluated = Callable[[argparse.Namespace, "Table"], Outcome]
 
 def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the figures of all rows, and by the values of the column `--by`."""
-    several = len(set(getattr(arguments, "metric", None) or ())) > 1
-    arguments.compared = several or arguments.by is not None
     whole = of_metrics(evaluated, arguments, table)
-    if getattr(arguments, "bootstrap", 0) or (arguments.compared and "bootstrap" in arguments):
+    if getattr(arguments, "bootstrap", 0):
         whole.content["seed"] = arguments.seed
+    whole.content.update(caution(len(table.records), whole.content))
     if arguments.by is None:
         return whole
     from scoregate.evaluation import BadInput
@@ -37,7 +36,7 @@ def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") 
             content = of_metrics(evaluated, arguments, replace(table, records=records)).content
         except BadInput as exc:  # for example, all ratings are the same
             content = {"error": str(exc)}
-        by[value] = {"rows": len(records)} | content | caution(len(records))
+        by[value] = {"rows": len(records)} | content | caution(len(records), content)
     more = {"by": by, "untagged": sum(not each for each in tags)}
     return Outcome({"rows": len(table.records)} | whole.content | more, whole.draw)
 
@@ -77,8 +76,11 @@ def with_metric(arguments: argparse.Namespace, metric: str) -> argparse.Namespac
     return argparse.Namespace(**vars(arguments) | {"metric": metric})
 
 
-def caution(rows: int) -> dict[str, str]:
-    return {"caution": f"{rows} rows, fewer than {FEW}"} if rows < FEW else {}
+def caution(rows: int, content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the caution that few of the *rows* are in the figures, if so."""
+    figures = next(iter(content.get("metrics", {"": content}).values()))
+    used = rows - content.get("incomplete", 0) - figures.get("dropped", 0)
+    return {"caution": f"{used} rows, fewer than {FEW}"} if used < FEW else {}
 
 
 def values(cell: Any) -> list[str]:

@@ -1,0 +1,168 @@
+"""Intervals and differences of accuracies, and what a small table says of itself."""
+
+import json
+
+import numpy as np
+import pytest
+
+from scoregate.cli.main import main
+from scoregate.evaluation import BadColumn, pair_accuracy, preference
+from scoregate.evaluation.bootstrap import drawn
+from scoregate.evaluation.drawn_pairs import pair_accuracies, preferences
+
+FIGURES = ("accuracy", "accuracy_at_0")
+OF_PREFERENCE = ("accuracy", "accuracy_ties_half")
+
+
+def rows_of(seed, rows=24):
+    """Scores with ties or without, ratings of three values, and groups of about four."""
+    random = np.random.default_rng(seed)
+    metric = random.random(rows)
+    metric = metric if seed % 2 else np.round(metric, 1)
+    return metric, random.integers(1, 4, rows).astype(float), list(map(str, random.integers(6, size=rows)))
+
+
+def accuracy_of(pairs, metric, human):
+    """The best accuracy over all distances, and that at 0, of a list of pairs."""
+    apart = np.array([metric[a] - metric[b] for a, b in pairs])
+    order = np.array([np.sign(human[a] - human[b]) for a, b in pairs])
+
+    def at(epsilon):
+        tied = abs(apart) <= epsilon + 1e-12
+        return float(np.where(tied, order == 0, np.sign(apart) * order > 0).mean())
+
+    return max(map(at, {0.0, *abs(apart)})), at(0.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_row_drawn_twice_is_no_pair_with_itself(seed):
+    """The figures are those of all pairs of drawn rows but these, with an epsilon of their own."""
+    metric, human, _ = rows_of(seed)
+    figures, random = pair_accuracies(metric, human), np.random.default_rng(seed)
+
+    for _ in range(5):
+        rows = random.integers(len(metric), size=len(metric))
+        pairs = [(a, b) for place, a in enumerate(rows) for b in rows[:place] if a != b]
+        found = figures(np.bincount(rows, minlength=len(metric)))
+        assert accuracy_of(pairs, metric, human) == pytest.approx([found[name] for name in FIGURES])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_group_drawn_twice_is_two_groups(seed):
+    """The accuracies of both figures are those of a table with each copy under a name of its own."""
+    metric, human, group = rows_of(seed)
+    names = sorted(set(group))
+    calibrated, preferred = pair_accuracies(metric, human, group), preferences(metric, human, group)
+    random = np.random.default_rng(seed)
+
+    for _ in range(5):
+        copies = random.integers(len(names), size=len(names))
+        of_copies = [np.flatnonzero(np.array(group) == names[copy]) for copy in copies]
+        rows = np.concatenate(of_copies)
+        renamed = [str(number) for number, each in enumerate(of_copies) for _ in each]
+        times = np.bincount(copies, minlength=len(names))
+        table = metric[rows], human[rows], renamed
+        of_pairs, of_preference = pair_accuracy(*table), preference(*table)
+        assert [getattr(of_pairs, name) for name in FIGURES] == pytest.approx([*calibrated(times).values()])
+        assert [getattr(of_preference, name) for name in OF_PREFERENCE] == pytest.approx(
+            [*preferred(times).values()]
+        )
+
+
+def test_a_drawing_without_pairs_has_no_accuracy():
+    """One row drawn again and again, or groups of one row."""
+    assert {} == pair_accuracies([0.1, 0.2, 0.3], [1, 2, 3])(np.array([3, 0, 0]))
+    assert {} == pair_accuracies([0.1, 0.2, 0.3], [1, 2, 3], ["a", "a", "b"])(np.array([0, 2]))
+    assert {} == preferences([0.1, 0.2, 0.3], [1, 2, 3], ["a", "a", "b"])(np.array([0, 2]))
+
+
+def test_one_unit_has_no_interval():
+    """Every drawing would be the same, and the interval without a width."""
+
+    def no_figures(rows):
+        raise BadColumn("metric", "it is not called")
+
+    assert {} == drawn(no_figures, np.zeros(4, np.intp), 10, 0)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Two metrics of 12 rows, ratings, labels and prompts."""
+    metric, human, _ = rows_of(1, 12)
+    path = tmp_path / "scores.jsonl"
+    rows = [
+        {
+            "m": score,
+            "worse": -score,
+            "human": rating,
+            "good": bool(rating > 2),
+            "prompt": f"prompt {place % 4}",
+        }
+        for place, (score, rating) in enumerate(zip(metric, human + metric, strict=True))
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return path
+
+
+CALLS = {
+    "agreement": (("--human", "human"), {"pearson", "spearman", "kendall", *FIGURES}),
+    "preference": (("--human", "human", "--group", "prompt"), {*OF_PREFERENCE}),
+    "auroc": (("--label", "good"), {"auroc"}),
+}
+
+
+@pytest.mark.parametrize("figure", CALLS)
+def test_each_figure_has_its_interval_seed_and_caution(evaluate, table, figure):
+    """Without a further argument; `--bootstrap 0` switches the intervals off, but no caution."""
+    arguments, names = CALLS[figure]
+    command = (figure, "--scores", table, "--metric", "m", *arguments)
+    found, without = evaluate(*command), evaluate(*command, "--bootstrap", 0)
+
+    assert names == found["interval"].keys()
+    assert all(low <= found[name] <= high for name, (low, high) in found["interval"].items())
+    assert 0 == found["seed"]
+    assert not {"interval", "seed"} & without.keys()
+    assert "12 rows, fewer than 30" == found["caution"] == without["caution"]
+
+
+@pytest.mark.parametrize("figure", CALLS)
+def test_each_accuracy_is_compared_between_metrics(evaluate, table, figure):
+    """On the same drawings, with a p-value."""
+    arguments, names = CALLS[figure]
+    found = evaluate(figure, "--scores", table, "--metric", "m", "--metric", "worse", *arguments)
+
+    assert names == {each["figure"] for each in found["differences"]}
+    assert all(each["interval"][0] <= each["difference"] for each in found["differences"])
+    assert "12 rows, fewer than 30" == found["caution"]
+
+
+def test_a_row_that_is_left_out_does_not_count_for_the_caution(evaluate, table):
+    """40 rows of which 12 have a rating are 12."""
+    table.write_text(table.read_text("utf-8") + '\n{"m": 0.5}' * 28, "utf-8")
+
+    found = evaluate("agreement", "--scores", table, "--metric", "m", "--human", "human")
+
+    assert "12 rows, fewer than 30" == found["caution"]
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex"])
+def test_a_table_has_the_differences_and_the_seed(capsys, table, form):
+    """The differences are a second table; a CSV file has the figures only."""
+    command = ["evaluate", "auroc", "--scores", str(table), "--metric", "m", "--metric", "worse"]
+    more = [] if form == "text" else ["--format", form]
+    assert 0 == main([*command, "--label", "good", *more, "--seed", "7"])
+    figures, differences = capsys.readouterr().out.split("\n\n")
+
+    assert all(word in figures.lower() for word in ("seed", "7", "caution"))
+    assert all(word in differences.lower() for word in ("difference", "worse", "auroc"))
+    assert 0 == main([*command, "--label", "good", "--format", "csv"])
+    assert 3 == len(capsys.readouterr().out.splitlines())
+
+
+def test_too_many_pairs_have_no_interval_and_say_so(evaluate, table, monkeypatch):
+    """The correlations have theirs."""
+    monkeypatch.setattr("scoregate.evaluation.drawn_pairs.MOST", 65)
+    found = evaluate("agreement", "--scores", table, "--metric", "m", "--human", "human")
+
+    assert {"pearson", "spearman", "kendall"} == found["interval"].keys()
+    assert "of accuracy: 66 pairs, more than 65" == found["no_interval"]
