@@ -11,6 +11,7 @@ from scoregate.cli.results import Results
 from scoregate.cli.rows import Row, digest
 from scoregate.cli.signatures import kind_of
 from scoregate.many import change_of
+from scoregate.notices import DEMO
 from scoregate.progress import Progress
 
 ITEMS = 16  # of a request; the pictures of several requests are in memory
@@ -109,7 +110,7 @@ def no_picture(files: Sequence[bytes], related: Mapping[str, list[bytes]]) -> st
 
 def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> None:
     """
-    Write the answer's line, with the models and the warnings of the answer.
+    Write the answer's line, with the models and the answer's warnings about this row.
 
     A score of an earlier run stays if there is no new one and it is from the same models.
 
@@ -133,7 +134,9 @@ def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> N
     }
     details = known.get("details", {}) | dict(answer.details)
     sets = known.get("question_sets", {}) | dict(answer.question_sets)
-    noted = [notice.as_json() for notice in answer.warnings]
+    own = [notice for notice in answer.warnings if notice.code == DEMO or not notice.shared]
+    noted = [notice.as_json() for notice in own]
+    results.requests.note(answer)
     earlier = [each for each in known.get("warnings", []) if each not in noted]
     if known.get("scores") and not answer.scores:
         models = known.get("models", {})

@@ -38,6 +38,38 @@ def test_lines_have_the_warnings_about_their_row(command, warning, tmp_path):
     assert f"warning: 3 rows: {TEXT}\n" in said
 
 
+UNKNOWN = "words that vqa never learnt: ein, käse"
+
+
+@pytest.fixture
+def general():
+    """A service that warns about whole requests."""
+    more = {"warnings": [UNKNOWN], "warning_codes": [{"code": "unknown_words"}]}
+    return lambda: Service("clip@1", metrics=METRICS, **more)
+
+
+def test_a_warning_about_a_request_is_in_the_summary_and_on_no_row(command, general, tmp_path):
+    """Since the words may be another row's; all answers of this service are of one request id."""
+    service = general()
+    status, _, said = command(service, "batch", "rows.jsonl", *OUT)
+
+    assert 0 == status
+    assert not any("warnings" in each for each in lines(tmp_path / "out.jsonl"))
+    assert f"warning: 1 request: {UNKNOWN}\n" in said
+
+
+def test_strict_makes_errors_of_a_warning_about_a_request(command, general, tmp_path):
+    """Of all rows of the request, and a later run retries them."""
+    status, _, said = command(general(), "batch", "rows.jsonl", *OUT, "--strict")
+
+    assert 1 == status
+    assert f"request: {UNKNOWN}\n" in said
+    assert {"warned"} == {each["errors"]["vqascore"]["code"] for each in lines(tmp_path / "out.jsonl")}
+    service = Service("clip@1", metrics=METRICS)
+    assert 0 == command(service, "batch", "rows.jsonl", *OUT, "--strict")[0]
+    assert ROWS == sum(len(asked["items"]) for asked in service.sent)
+
+
 def test_they_are_in_the_columns_of_parquet_and_in_the_next_run(command, warning, tmp_path):
     """Which asks nothing, and says them again."""
     for _ in range(2):
