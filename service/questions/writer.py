@@ -142,7 +142,8 @@ class QuestionWriter:
                     if stored := await self._store.find(*keys):
                         return stored, False
                     if token is not None:
-                        made = await self._generate(prompt, style, llm, self._writing[key])
+                        with llm.used_by(self._writing[key]):
+                            made = await self._generate(prompt, style, llm, self._writing[key])
                         if llm.info.identity != identity:
                             raise Replaced
                         with suppress(LeaseLost):

@@ -47,7 +47,7 @@ class Asker:
             BadImage: the picture cannot be opened.
             DeadlineExceeded: the deadline passed.
         """
-        with one_caller(context.caller):
+        with one_caller(context.caller), model.used_by(context):
             model.admit(context, demand)
             context.charge(demand.calls)
             try:

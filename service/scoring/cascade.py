@@ -10,6 +10,7 @@ from service.scoring.items import UnopenedItem
 from service.scoring.ranking import Cascade, RankedItem, Rule, best, is_late, ranking, refuse
 from service.scoring.report import ItemReport, Report
 from service.serving.context import Context, free
+from service.serving.handle import used
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ async def ranked(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, cont
         report = await engine.score(items, [rule.metric], context)
         refuse(report, rule)
     else:
-        report = await both(engine, items, rule, rule.cascade, context)
+        with used(engine.catalog.handles([rule.metric]).values(), context):  # during the first stage too
+            report = await both(engine, items, rule, rule.cascade, context)
     return Ranked(ranking([item.results for item in report.items], rule), report)
 
 

@@ -31,7 +31,7 @@ from service.scoring.report import ItemReport, MetricResult, Report, notes
 from service.scoring.workload import Workload, workload
 from service.serving.context import CacheStatus, Context
 from service.serving.demand import Demand
-from service.serving.handle import Handle
+from service.serving.handle import Handle, used
 from service.serving.runtime import Runtime
 
 log = logging.getLogger("scoregate.engine")
@@ -93,7 +93,7 @@ class Engine:
             Invalid: an item has images that none of the metrics uses.
         """
         handles = self.catalog.handles(metrics)
-        with one_caller(context.caller):
+        with one_caller(context.caller), used(handles.values(), context):
             # Admitted before any picture is opened, so that a full service fetches and opens none.
             plans, work = self._admitted(items, metrics, context)
             films = dict.fromkeys(image for plan in plans for image in plan.films)
@@ -141,7 +141,8 @@ class Engine:
         if llm and (unwritten := await self._writer.unwritten(prompts, style, llm)):
             llm.admit(context, Demand(len(unwritten), sum(map(len, unwritten))))
         context.charge(len(prompts))
-        results = await side_by_side([self._question_set(each, style, llm, context) for each in prompts])
+        with used([llm] if llm else [], context):
+            results = await side_by_side([self._question_set(each, style, llm, context) for each in prompts])
         refused = {result.code: result for result in results if isinstance(result, REFUSALS)}
         if any(not isinstance(result, ScoregateError) for result in results):
             for error in refused.values():  # the rejection of a whole request is counted by its response

@@ -37,6 +37,7 @@ class Context:
         charge: called with the number of (item, metric) pairs when the request is admitted; raises
             `QuotaExceeded` or `LargerThanQuota`.
         caller: the name of its API key; None without one.  Callers take turns.
+        request: the same object in all copies.
     """
 
     request_id: str
@@ -51,6 +52,7 @@ class Context:
     since: float = field(default_factory=monotonic)
     charge: Callable[[int], None] = free
     caller: str | None = None
+    request: object = field(default_factory=object)
     _promotions: set[Callable[[], None]] = field(default_factory=set)
 
     def elapsed(self) -> float:
@@ -72,7 +74,7 @@ class Context:
 
     def for_shared_work(self, span: Span) -> "Context":
         """Return a context for work that other requests may join: same lane, but no deadline or timings."""
-        return Context(self.request_id, inf, self.lane, self.instruments, span)
+        return Context(self.request_id, inf, self.lane, self.instruments, span, request=self.request)
 
     def promote(self) -> None:
         """Make the work interactive, with all calls that it waits for now."""

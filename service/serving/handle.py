@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from time import monotonic
 from typing import Any
 
@@ -51,8 +52,13 @@ class Handle:
         """Reject a request before any work.  Raises `LaneFull`, `Overloaded` or `TooLarge`."""
         self.backend.admit(context.lane, context.deadline, demand)
 
+    def used_by(self, context: Context) -> AbstractContextManager[None]:
+        """Keep the model for a request until the context closes: it leaves when that has ended."""
+        return self.backend.presence.used_by(context.request)
+
     async def idle(self) -> None:
-        """Return when no call is under way.  New ones must not begin meanwhile."""
+        """Return when no call is under way, and the requests that are finished first have ended."""
+        await self.backend.presence.unused()
         await self._calls.idle()
 
     async def aclose(self) -> None:
@@ -71,7 +77,7 @@ class Handle:
             NotReady: the model has been taken away, and its calls do not wait.
         """
         while True:
-            await self.backend.presence.wait()
+            await self.backend.presence.wait(context.request)
             outcomes = await self._call(calls, context)
             if not any(isinstance(outcome, Replaced) for outcome in outcomes):
                 return outcomes
@@ -125,6 +131,15 @@ class Handle:
             context.spent("model", result.ran_s)
         if context.span.recording:
             add_spans(context.span, self.name, shared, since)
+
+
+@contextmanager
+def used(handles: Iterable[Handle], context: Context) -> Iterator[None]:
+    """Keep several models for a request, see `Handle.used_by`."""
+    with ExitStack() as stack:
+        for handle in handles:
+            stack.enter_context(handle.used_by(context))
+        yield
 
 
 def add_spans(span: Span, model: str, calls: Sequence[SharedCall], since: float) -> None:

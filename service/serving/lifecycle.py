@@ -46,7 +46,8 @@ class Lifecycle:
         """
         Change the model *name*; nothing happens if it is in that state already.
 
-        Calls that have begun are answered first.  The change goes on if its caller disconnects.
+        Requests under way are finished first, before a swap their calls.  The change goes on if its caller
+        disconnects.
 
         Args:
             revision: of the swap.

@@ -1,6 +1,7 @@
 """A question LLM whose answers a test gives."""
 
 import asyncio
+from contextlib import nullcontext
 
 
 class FakeHandle:
@@ -14,6 +15,9 @@ class FakeHandle:
 
     def admit(self, context, demand):
         """Takes everything."""
+
+    def used_by(self, context):
+        return nullcontext()
 
     async def call(self, calls, context):
         self.asked.append(context.lane)

@@ -45,7 +45,7 @@ async def test_a_model_sleeps_and_wakes_up_with_the_same_scores(client, server):
     assert ("offloaded", None, None) == tuple(
         asleep[key] for key in ("state", "device_bytes_before", "device_bytes_after")
     )
-    assert ("not_ready", True) == (away[0], "models.vqa has been taken away: offloaded" in away[1])
+    assert ("not_ready", True) == (away[0], "models.vqa has been taken away (offloaded)" in away[1])
     assert ("loaded", False) == (awake["state"], server.sleeps)
     assert len(server.checks) > checks
     assert before["scores"] == (await vqa(client))["scores"]

@@ -98,7 +98,7 @@ async def test_a_model_goes_and_comes_back(client, checkpoints, action):
     away = await score(client, "away")
     ready = await client.get("/readyz")
     assert "not_ready" == code_of(away)
-    assert f"models.vqa has been taken away: {STATES[action]}" in str(away)
+    assert f"models.vqa has been taken away ({STATES[action]})" in str(away)
     assert 503 == ready.status_code
     other = await client.post("/score", json={"items": [item("a square")], "metrics": ["clipscore"]})
     assert "clipscore" in other.json()["results"][0]["scores"]
@@ -127,6 +127,53 @@ async def test_calls_that_have_begun_are_answered_first(client, checkpoints, fak
         assert not going.done()
     assert "not_ready" == code_of(late)
     assert (await begun)["scores"]
+    assert "offloaded" == (await going)["state"]
+
+
+@pytest.mark.parametrize("action", ["offload", "unload"])
+async def test_a_request_under_way_is_finished_first(client, checkpoints, fakes, action):
+    """Most of its items have not begun when the model begins to leave; all get a score."""
+    body = {"items": [item(f"{number} squares") for number in range(128)], "metrics": ["vqascore"]}
+    with held(fakes["vqa"]):
+        begun = asyncio.create_task(client.post("/score", json=body))
+        await until(lambda: fakes["vqa"].held)
+        going = asyncio.create_task(change(client, action))
+        await reached(client, "leaving")
+        late = await score(client, "late")
+    results = (await begun).json()["results"]
+
+    assert 128 == len([result for result in results if "vqascore" in result["scores"]])
+    assert "not_ready" == code_of(late)
+    assert STATES[action] == (await going)["state"]
+
+
+async def test_the_second_stage_of_a_ranking_is_finished_first(client, checkpoints, fakes):
+    """Its model begins to leave during the first stage."""
+    body = {"prompt": "a square", "images": [item("")["image"]] * 2, "metric": "vqascore"}
+    with held(fakes["clip"]):
+        begun = asyncio.create_task(
+            client.post("/rank", json=body | {"cascade": {"metric": "clipscore", "keep": 1}})
+        )
+        await until(lambda: fakes["clip"].held)
+        going = asyncio.create_task(change(client, "offload"))
+        await reached(client, "leaving")
+    ranking = (await begun).json()["ranking"]
+
+    assert "vqascore" in ranking[0]["scores"]
+    assert "offloaded" == (await going)["state"]
+
+
+async def test_questions_are_written_and_asked_first(client, checkpoints, fakes):
+    """The VQA model begins to leave while the questions about it are written."""
+    body = {"items": [item("a red square")], "metrics": ["dsg"]}
+    with held(fakes["questions"]):
+        begun = asyncio.create_task(client.post("/score", json=body))
+        await until(lambda: fakes["questions"].held)
+        going = asyncio.create_task(change(client, "offload"))
+        await reached(client, "leaving")
+    [result] = (await begun).json()["results"]
+
+    assert "dsg" in result["scores"]
     assert "offloaded" == (await going)["state"]
 
 

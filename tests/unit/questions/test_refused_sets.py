@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from contextlib import nullcontext
 
 import pytest
 
@@ -27,6 +28,9 @@ class Busy(FakeQuestionLLM):
 
     def admit(self, context, demand):
         """Takes everything."""
+
+    def used_by(self, context):
+        return nullcontext()
 
     async def call(self, calls, context):
         if self.gives_up:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import nullcontext
 
 import pytest
 
@@ -79,6 +80,9 @@ class Scripted(FakeQuestionLLM):
 
     def admit(self, context, demand):
         """Takes everything."""
+
+    def used_by(self, context):
+        return nullcontext()
 
     async def call(self, calls, context):
         [call] = calls

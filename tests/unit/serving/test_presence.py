@@ -16,7 +16,7 @@ async def test_calls_of_a_model_that_is_away_are_rejected(state):
     presence = Presence("vqa")
     presence.change(state)
 
-    with pytest.raises(NotReady, match=rf"models.vqa has been taken away: {state}"):
+    with pytest.raises(NotReady, match=rf"models.vqa has been taken away \({state}\)"):
         await presence.wait()
     assert state in presence.reason
 
@@ -34,3 +34,30 @@ async def test_calls_wait_until_the_model_is_back(waits, state):
     presence.change("loading")
     presence.change("loaded")
     await waiting
+
+
+async def test_requests_under_way_are_finished_before_a_model_leaves():
+    """Their calls begin, those of later requests do not; parts of a request overlap."""
+    presence, late = Presence("vqa"), object()
+    with presence.used_by("request"):
+        presence.change("leaving")
+        leaving = asyncio.create_task(presence.unused())
+        with presence.used_by("request"), presence.used_by(late):
+            await presence.wait("request")
+            with pytest.raises(NotReady):
+                await presence.wait(late)
+        await asyncio.sleep(0)
+        assert not leaving.done()
+    await leaving
+    with pytest.raises(NotReady):
+        await presence.wait("request")
+
+
+async def test_requests_that_waited_are_under_way_when_the_model_is_back():
+    """The next time it leaves, they are finished first."""
+    presence = Presence("vqa", waits=True)
+    presence.change("offloaded")
+    with presence.used_by("request"):
+        presence.change("loaded")
+        presence.change("leaving")
+        await presence.wait("request")
