@@ -1,6 +1,6 @@
 """Weights that leave a device for the host's memory, and come back."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -32,17 +32,25 @@ class Offloaded:
         for tensor in tensors if keep else ():
             host = torch.empty_like(tensor.data, device="cpu", pin_memory=tensor.is_cuda)
             self._kept.append((tensor, tensor.device, host.copy_(tensor.data)))
-        for tensor in tensors:
-            tensor.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-        if any(tensor.is_cuda for tensor in tensors):
-            torch.cuda.empty_cache()  # gives the memory back to the driver
+        empty(tensors)
 
     def restore(self) -> None:
-        """Move all tensors back.  Raises `torch.OutOfMemoryError`, and may be called again then."""
-        while self._kept:
-            tensor, device, host = self._kept[-1]
-            tensor.data = host if device.type == "cpu" else host.to(device)
-            self._kept.pop()
+        """Move all tensors back.  After an error none is there, and it may be called again."""
+        try:
+            for tensor, device, host in self._kept:
+                tensor.data = host if device.type == "cpu" else host.to(device)
+        except Exception:  # such as `torch.OutOfMemoryError`
+            empty([tensor for tensor, _, _ in self._kept])
+            raise
+        self._kept.clear()
+
+
+def empty(tensors: Sequence[torch.Tensor]) -> None:
+    """Free the memory of *tensors*."""
+    for tensor in tensors:
+        tensor.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+    if any(tensor.is_cuda for tensor in tensors):
+        torch.cuda.empty_cache()  # gives the memory back to the driver
 
 
 def device_bytes(model: object, device: str) -> int:

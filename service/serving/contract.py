@@ -120,6 +120,8 @@ class Backend(ABC):
         """
         Move the weights from the device to the host's memory; no call is under way.
 
+        After an error the model serves on.  If it cannot, the presence says that it is away.
+
         Raises:
             Invalid: this model cannot be moved.
         """
@@ -136,6 +138,7 @@ class Backend(ABC):
         Raises:
             Invalid: this model cannot be moved.
             ModelFault: the example has other numbers than at the start.
+            NotReady: the memory does not suffice now.
         """
         await Backend.offload(self)
 

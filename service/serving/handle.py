@@ -53,7 +53,7 @@ class Handle:
         self.backend.admit(context.lane, context.deadline, demand)
 
     def used_by(self, context: Context) -> AbstractContextManager[None]:
-        """Keep the model for a request until the context closes: it leaves when that has ended."""
+        """Keep the model for a request until the context closes, before it goes."""
         return self.backend.presence.used_by(context.request)
 
     async def idle(self) -> None:

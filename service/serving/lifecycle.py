@@ -4,11 +4,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
+from models.core.reason import in_short
 from service.core.concurrency.tasks import Tasks
-from service.core.errors import Conflict, NotFound
+from service.core.errors import Conflict, NotFound, NotReady
+from service.core.settings import NotYet
 from service.observability.instruments import Instruments
+from service.serving.batcher.execution_slot import is_out_of_memory
 from service.serving.handle import Handle
-from service.serving.presence import LOADED, State
+from service.serving.presence import LOADED, RETRY_S, State
 from service.serving.runtime import Runtime
 
 Action = Literal["load", "offload", "unload", "swap"]
@@ -57,6 +60,7 @@ class Lifecycle:
             Conflict: another change is under way, or a swap of a model that is away.
             Invalid: this model cannot be changed so, or the revision cannot be loaded.
             ModelFault: the model does not give the numbers of the first start; it stays away.
+            NotReady: the memory does not suffice now.
         """
         handle = self._runtime.handles.get(name)
         if handle is None:
@@ -76,6 +80,11 @@ class Lifecycle:
                     await self._swap(handle, revision)
                 case "offload" | "unload":
                     await self._take_away(handle, action)
+        except Exception as exc:
+            if isinstance(exc, NotYet) or is_out_of_memory(exc):
+                detail = str(exc) if isinstance(exc, NotYet) else f"models.{handle.name}: {in_short(exc)}"
+                raise NotReady(f"too little free memory: {detail}", retry_after_s=RETRY_S) from exc
+            raise
         finally:
             del self._under_way[handle.name]
             here = backend.presence.state == LOADED and not backend.missing
@@ -92,7 +101,8 @@ class Lifecycle:
                 await handle.idle()
             await (backend.offload() if action == "offload" else backend.unload())
         except BaseException:
-            backend.presence.change(before)
+            if backend.presence.state == "leaving":  # else it could not be brought back
+                backend.presence.change(before)
             raise
         backend.presence.change("offloaded" if action == "offload" else "unloaded")
 
@@ -104,7 +114,8 @@ class Lifecycle:
         try:
             await backend.load()
         except BaseException:
-            backend.presence.change(before)
+            if backend.presence.state == "loading":
+                backend.presence.change(before)
             raise
         backend.presence.change(LOADED)
 

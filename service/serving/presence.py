@@ -11,6 +11,7 @@ from service.core.errors import NotReady
 State = Literal["loaded", "offloaded", "unloaded", "leaving", "loading", "swapping"]
 
 LOADED: State = "loaded"
+RETRY_S = 10.0  # after a load for which memory or the hub was missing
 BEGUN: tuple[State, ...] = ("loaded", "leaving")  # states in which calls that have begun are answered
 
 
@@ -32,7 +33,7 @@ class Presence:
         self.state: State = LOADED
         self._back, self._ended = asyncio.Event(), asyncio.Event()
         self._requests: Counter[object] = Counter()
-        self._last: set[object] = set()  # requests that are finished before the model leaves
+        self._last: set[object] = set()  # requests that are finished before the model goes
 
     @property
     def reason(self) -> str:

@@ -1,13 +1,14 @@
 """A model on devices of this process."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from models.core.calls import Call
-from models.core.contract import CheckpointError, Model, Prepared, RemoteModel
+from models.core.contract import CheckpointAway, CheckpointError, Model, Prepared, RemoteModel
 from models.core.copies import copies_of
-from models.core.settings import ModelSettings
+from models.core.settings import DeviceSettings, ModelSettings
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.errors import Invalid, ScoregateError
+from service.core.errors import Invalid, NotReady, ScoregateError
 from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import QueuedBackend
@@ -15,7 +16,10 @@ from service.serving.backends.weights import bytes_of, drop, offload
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.pool import LocalModel, Pool
 from service.serving.loading import load_model
+from service.serving.presence import RETRY_S
 from service.serving.recipe import with_recipe
+
+log = logging.getLogger("scoregate.models")
 
 
 class LocalBackend(QueuedBackend):
@@ -37,7 +41,7 @@ class LocalBackend(QueuedBackend):
         super().__init__(resident, pool.scheduler, pool.clock)
         self._pool, self._table, self._cpu, self._mover = pool, table, cpu, mover
         self._devices = pool.devices_of(resident)
-        self._restore: list[Callable[[], None]] = []  # of each offloaded copy
+        self._restore: dict[str, Callable[[], None]] = {}  # by device, of each offloaded copy
 
     @property
     def missing(self) -> str:
@@ -70,53 +74,115 @@ class LocalBackend(QueuedBackend):
     # --- the model goes and comes -----------------------------------------------------------------
 
     async def offload(self) -> None:
-        """Move the weights of all copies to the host's memory."""
+        """Move the weights of all copies to the host's memory; if that fails, serve on."""
         await self._pool.pause(self._resident)
-        for copy in self._resident.copies.values():
-            self._restore.append(await self._mover.run(offload, copy))
+        try:
+            await self._offload()
+        except Exception:
+            await self._serve_on(whole=not self._restore)
+            raise
 
     async def unload(self) -> None:
-        """Drop the weights of all copies."""
+        """Drop the weights of all copies; if that fails, load them again and serve on."""
         await self._pool.pause(self._resident)
         self._restore.clear()
-        for copy in self._resident.copies.values():
-            await self._mover.run(drop, copy)
+        try:
+            for copy in tuple(self._resident.copies.values()):
+                await self._mover.run(drop, copy)
+        except Exception:
+            await self._serve_on(whole=False)
+            raise
 
     async def load(self) -> None:
-        """Bring the weights back, from the host's memory or from the checkpoint, and check the example."""
-        if not self._restore:
-            self._put(await self._load(self._table), self._table)
-        while self._restore:
-            await self._mover.run(self._restore[-1])
-            self._restore.pop()
-        await self._pool.warm(self._resident)
+        """
+        Bring the weights back, from the host's memory or from the checkpoint, and check the example.
+
+        If that fails, the devices' memory is given back again.
+        """
+        kept = bool(self._restore)
+        try:
+            if not kept:
+                self._put(await self._load(self._table), self._table)
+            for device in tuple(self._restore):
+                if device in self._resident.copies:  # it may have been taken out meanwhile
+                    await self._mover.run(self._restore[device])
+                del self._restore[device]
+            await self._pool.warm(self._resident)
+        except Exception:
+            await self._put_away(keep=kept)
+            raise
         self._pool.resume(self._resident)
 
     async def replace(self, revision: str, drain: Callable[[], Awaitable[None]]) -> None:
         """Load *revision*, check it, *drain* the model of calls, and replace it."""
         table = self._table.model_copy(update={"revision": revision})
         copies = await self._load(table)
-        outcome = await self._pool.warm_copies(self._resident, copies)
+        try:
+            outcome = await self._pool.warm_copies(self._resident, copies)
+        except Exception:
+            await self._drop(copies)
+            raise
         await drain()
         await self._pool.pause(self._resident)
         old = self._resident.copies
         self._put(copies, table)
-        for copy in old.values():
-            await self._mover.run(drop, copy)
         self._resident.outcome = outcome
         self.replacements += 1
         self._pool.resume(self._resident)
+        await self._drop(old)
+
+    async def _serve_on(self, *, whole: bool) -> None:
+        """Serve after a failed change, if the model was here; load it first unless it is *whole*."""
+        if self.presence.state != "leaving":
+            return
+        try:
+            if not whole:
+                await self.load()
+            self._pool.resume(self._resident)
+        except Exception:  # it is away now, and an operator can load it
+            log.error("model not brought back", extra={"model": self.name}, exc_info=True)
+
+    async def _put_away(self, *, keep: bool) -> None:
+        """Give the devices' memory back after a failed load; drop the weights unless they can be kept."""
+        try:
+            if keep:
+                await self._offload()
+        except Exception:
+            log.error("weights not kept", extra={"model": self.name}, exc_info=True)
+            keep = False
+        if not keep:
+            self._restore.clear()
+            await self._drop(self._resident.copies)
+        self.presence.change("offloaded" if keep else "unloaded")
+
+    async def _offload(self) -> None:
+        """Move each copy to the host's memory that is not there."""
+        for device, copy in tuple(self._resident.copies.items()):
+            if device not in self._restore:
+                self._restore[device] = await self._mover.run(offload, copy)
+
+    async def _drop(self, copies: Mapping[str, Model]) -> None:
+        """Free copies that are of no more use; log what fails."""
+        for copy in tuple(copies.values()):
+            try:
+                await self._mover.run(drop, copy)
+            except Exception:
+                log.error("weights not freed", extra={"model": self.name}, exc_info=True)
 
     async def _load(self, table: ModelSettings) -> dict[str, Model]:
-        """Return copies of the model of *table* for the devices that serve.  Raises `Invalid`."""
+        """Return copies of the model of *table* for the devices that serve.  Raises `Invalid`, `NotReady`."""
+        serving = tuple(self._resident.copies)  # those of a lost device are not among them
+        if isinstance(table, DeviceSettings) and table.devices:
+            table = table.model_copy(update={"devices": serving})
         try:
             loaded = await self._mover.run(load_model, self.name, table)
+        except CheckpointAway as exc:
+            raise NotReady(str(exc), retry_after_s=RETRY_S) from exc
         except CheckpointError as exc:
             raise Invalid(str(exc)) from exc
         assert not isinstance(loaded, RemoteModel)  # as at the start
-        serving = self._resident.copies  # those of a lost device are not among them
-        copies = copies_of(next(iter(serving)), loaded)
-        return {device: copies[device] for device in serving}
+        copies = copies_of(serving[0], loaded)
+        return {device: copies[device] for device in self._resident.copies}
 
     def _put(self, copies: dict[str, Model], table: ModelSettings) -> None:
         self._resident.copies, self._table = copies, table

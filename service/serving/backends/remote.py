@@ -156,16 +156,19 @@ class RemoteBackend(QueuedBackend):
         await self._operate("../sleep?level=1")
 
     async def load(self) -> None:
-        """Wake the server up, and check its known calls."""
+        """Wake the server up, and check its known calls; if they fail, put it to sleep again."""
         await self._operate("../wake_up")
         self._trust.doubted = True
         try:
             async with asyncio.timeout(CHECK_S):
                 await self._trust.renew()
-        except NotReady as exc:
-            raise ModelFault(exc.detail) from exc
-        except (UpstreamError, TimeoutError) as exc:
+        except (NotReady, UpstreamError, TimeoutError) as exc:
+            with suppress(ScoregateError):
+                await self.offload()
+            if isinstance(exc, NotReady):
+                raise ModelFault(exc.detail) from exc
             raise UpstreamFailed(f"the server of {self.name} {exc or 'did not answer in time'}") from exc
+        self._missing = ""  # the last look at it may be some seconds old
 
     async def _operate(self, path: str) -> None:
         """Post to one of vLLM's routes for operators.  Raises `Invalid`, `UpstreamFailed`."""

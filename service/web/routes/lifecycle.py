@@ -15,7 +15,7 @@ from service.web.server import body
 router = APIRouter()
 
 NAME: Json = {"name": "name", "in": "path", "required": True, "schema": TEXT}
-STATUSES = [403, 404, 409, 422, 500, 502]
+STATUSES = [403, 404, 409, 422, 500, 502, 503]
 
 
 class SwapRequest(Strict):

@@ -52,11 +52,12 @@ async def test_a_model_sleeps_and_wakes_up_with_the_same_scores(client, server):
 
 
 async def test_a_model_that_wakes_up_with_other_numbers_does_not_serve(client, server):
-    """It stays away, and can be loaded again."""
+    """It sleeps again, and can be loaded later."""
     await change(client, "offload")
     server.known = otherwise
 
     assert OTHER in (await change(client, "load", 500))["detail"]
+    assert server.sleeps
     assert "not_ready" == (await refusal(client))[0]
     server.known = lambda body: (200, plausible(body))
     assert "loaded" == (await change(client, "load"))["state"]
@@ -84,3 +85,13 @@ async def test_a_served_model_is_not_unloaded(client, server):
     """Its weights are not this process's; it serves on."""
     assert "cannot be taken away" in (await change(client, "unload", 422))["detail"]
     assert (await vqa(client))["scores"]
+
+
+async def test_a_model_is_ready_as_soon_as_it_is_loaded(client, server):
+    """Though the last look at its server found it asleep."""
+    await change(client, "offload")
+    backend = client._transport.app.state.service.runtime.handles["vqa"].backend
+    await backend.look()
+    await change(client, "load")
+
+    assert "" == backend.missing

@@ -41,6 +41,22 @@ def test_a_model_gives_the_same_numbers_after_its_weights_were_away(model):
     assert held >= device_bytes(model, "cpu") > 100_000  # features are computed again
 
 
+def test_a_model_that_does_not_fit_takes_no_memory():
+    """It can be restored later."""
+    network = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2))
+    before = network(torch.ones(2))
+    offloaded = Offloaded(network)
+    tensor, _, host = offloaded._kept[-1]
+    offloaded._kept[-1] = tensor, torch.device("cuda:99"), host
+    with pytest.raises((RuntimeError, AssertionError)):
+        offloaded.restore()
+    assert 0 == device_bytes(network, "cpu")
+
+    offloaded._kept[-1] = tensor, torch.device("cpu"), host
+    offloaded.restore()
+    assert torch.equal(before, network(torch.ones(2)))
+
+
 def test_every_tensor_of_a_network_is_found_once():
     """In attributes of networks and of objects, in lists and dicts; shared ones once."""
 

@@ -1,0 +1,155 @@
+"""A model of this process that cannot go, or cannot come back."""
+
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from models.core.copies import Copies
+from models.families.fake import FakeSettings
+from service.core.concurrency.cpu_threads import FairThreads
+from service.core.errors import ModelFault, NotReady
+from service.core.lanes import LANES
+from service.serving.backends import local
+from service.serving.batcher.device import Device
+from service.serving.batcher.pool import Pool
+from service.serving.batcher.queue import Queue
+from service.serving.batcher.scheduler import HostedModel
+from service.serving.handle import Handle
+from service.serving.lifecycle import Lifecycle
+from tests.support.fakes import FakeVqa
+from tests.support.handles import call, context
+from tests.support.instruments import unread
+
+pytestmark = pytest.mark.anyio
+
+DEVICES = ("cpu:0", "cpu:1")
+TABLE = FakeSettings(role="vqa", family="fake", devices=DEVICES)
+
+
+class Weights:
+    """Where the weights of each copy are; *fails* has the moves that raise, once each."""
+
+    def __init__(self, monkeypatch):
+        self.here, self.fails, self.tables = {}, [], []
+        monkeypatch.setattr(local, "offload", self.offload)
+        monkeypatch.setattr(local, "drop", lambda copy: self.move("drop", copy, False))
+        monkeypatch.setattr(local, "load_model", self.load)
+
+    def move(self, how, copy, here):
+        if self.fails and how == self.fails[0]:
+            raise MemoryError(self.fails.pop(0))
+        self.here[copy] = here
+
+    def offload(self, copy):
+        self.move("offload" if copy.first else "offload second", copy, False)
+        return lambda: self.move("restore" if copy.first else "restore second", copy, True)
+
+    def load(self, name, table):
+        self.tables.append(table)
+        return self.made(table.devices)
+
+    def made(self, devices):
+        copies = {device: FakeVqa() for device in devices}
+        for device, copy in copies.items():
+            copy.first = device == DEVICES[0]
+            self.here[copy] = True
+        return Copies(copies)
+
+
+@pytest.fixture
+def weights(monkeypatch):
+    return Weights(monkeypatch)
+
+
+@asynccontextmanager
+async def serving(weights):
+    """A handle on a model with two devices, and what changes it."""
+    model, threads = weights.made(DEVICES), FairThreads(1, "cpu")
+    queue = Queue(max_items=8, max_cost=1000, max_waiting=10_000)
+    resident = HostedModel("vqa", model, queue, copies=dict(model.on))
+    devices = [Device(name) for name in DEVICES]
+    with threads as cpu:
+        async with Pool([resident], unread("vqa"), devices=devices) as pool:
+            handle = Handle(local.LocalBackend(resident, pool, TABLE, dict.fromkeys(LANES, cpu), cpu), None)
+            runtime = SimpleNamespace(handles={"vqa": handle})
+            yield handle, resident, Lifecycle(runtime, unread("vqa"))
+            await handle.aclose()
+
+
+async def answered(handle, question="Is it?"):
+    """True if a call has an outcome before its deadline."""
+    [outcome] = await handle.call([call(question)], context())
+    return not isinstance(outcome, Exception)
+
+
+@pytest.mark.parametrize(
+    ("action", "fails"), [("offload", "offload"), ("offload", "offload second"), ("unload", "drop")]
+)
+async def test_a_model_that_cannot_go_serves_on(weights, action, fails):
+    """The copies that had gone are brought back."""
+    async with serving(weights) as (handle, resident, lifecycle):
+        weights.fails = [fails]
+        with pytest.raises(NotReady, match="too little free memory"):
+            await lifecycle.change("vqa", action)
+
+        assert "loaded" == handle.backend.presence.state
+        assert [True, True] == [weights.here[copy] for copy in resident.copies.values()]
+        assert await answered(handle)
+
+
+async def test_a_model_that_cannot_go_and_cannot_be_brought_back_is_away(weights):
+    """Its calls are rejected, and it can be loaded."""
+    async with serving(weights) as (handle, _, lifecycle):
+        weights.fails = ["offload second", "restore"]
+        with pytest.raises(NotReady):
+            await lifecycle.change("vqa", "offload")
+        with pytest.raises(NotReady, match=r"taken away \(offloaded\)"):
+            await answered(handle)
+
+        assert "loaded" == (await lifecycle.change("vqa", "load")).state
+        assert await answered(handle)
+
+
+@pytest.mark.parametrize("action", ["offload", "unload"])
+async def test_a_model_that_comes_back_wrong_gives_its_memory_back(weights, action, monkeypatch):
+    """It can be tried again."""
+    async with serving(weights) as (handle, resident, lifecycle):
+        away = (await lifecycle.change("vqa", action)).state
+        with monkeypatch.context() as patch:
+            patch.setattr("service.serving.batcher.pool.same", lambda *outcomes, exact: False)
+            with pytest.raises(ModelFault):
+                await lifecycle.change("vqa", "load")
+
+        assert away == handle.backend.presence.state
+        assert [False, False] == [weights.here[copy] for copy in resident.copies.values()]
+        await lifecycle.change("vqa", "load")
+        assert await answered(handle)
+
+
+async def test_a_load_without_enough_memory_is_tried_again_later(weights):
+    """503 with Retry-After; no copy stays on its device."""
+    async with serving(weights) as (handle, resident, lifecycle):
+        await lifecycle.change("vqa", "offload")
+        weights.fails = ["restore second"]
+        with pytest.raises(NotReady, match=r"models.vqa: MemoryError: restore second") as refused:
+            await lifecycle.change("vqa", "load")
+
+        assert refused.value.retry_after_s
+        assert [False, False] == [weights.here[copy] for copy in resident.copies.values()]
+        assert "offloaded" == handle.backend.presence.state
+        assert "loaded" == (await lifecycle.change("vqa", "load")).state
+
+
+@pytest.mark.parametrize("action", ["offload", "unload"])
+async def test_a_model_is_loaded_on_the_devices_that_serve(weights, action):
+    """One that was taken out is not touched."""
+    async with serving(weights) as (handle, resident, lifecycle):
+        lost = resident.copies.pop("cpu:1")
+        await lifecycle.change("vqa", action)
+        await lifecycle.change("vqa", "load")
+        await lifecycle.change("vqa", "swap", "2")
+
+        assert {("cpu:0",)} == {table.devices for table in weights.tables}
+        assert weights.here[lost]
+        assert await answered(handle)
