@@ -65,6 +65,7 @@ def result_of(
         dict(raw.get("models") or {}),
         tuple(notice.of_item() for notice in notices if notice.about(index)),
         dict(entry.get("question_sets") or {}),
+        raw.get("provenance") or {},  # one object for all results
     )
 
 
@@ -129,6 +130,8 @@ def question_set_of(entry: Mapping[str, Any], request_id: str = "") -> QuestionS
         entry.get("cached"),
         tuple(entry.get("questions") or ()),
         error_of(error, request_id=request_id) if error else None,
+        dict(entry.get("provenance") or {}),
+        tuple(entry.get("unasked") or ()),
     )
 
 

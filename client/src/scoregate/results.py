@@ -60,6 +60,7 @@ class Result:
         models: the `id@revision` of each model that answered, by its configured name.
         warnings: of the service, such as a truncated prompt.
         question_sets: the ids of the sets of questions, by metric.
+        provenance: what the request's scores were computed with; empty if the service says nothing.
     """
 
     index: int
@@ -72,6 +73,7 @@ class Result:
     models: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[Notice] = ()
     question_sets: Mapping[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def score(self, metric: str) -> float:
         """Return the score of *metric*.  Raises its error, or `KeyError` for a metric not requested."""
@@ -190,6 +192,8 @@ class QuestionSet:
         id: a hash of the content, to score with exactly these questions again.
         cached: whether the set was there before; None if the service says nothing.
         questions: each with `id`, `text`, `kind`, `depends_on`, `expected`.
+        provenance: who wrote them.
+        unasked: words of the prompt without a question, though the style requires one.
     """
 
     prompt: str
@@ -198,3 +202,5 @@ class QuestionSet:
     cached: bool | None
     questions: Sequence[Mapping[str, Any]]
     error: MetricError | None
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    unasked: Sequence[str] = ()

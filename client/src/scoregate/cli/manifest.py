@@ -16,6 +16,7 @@ import scoregate
 from scoregate.answers import is_number
 from scoregate.cli.arguments import VERSION
 from scoregate.cli.exits import UsageFault
+from scoregate.cli.kept import is_set
 from scoregate.cli.lines import Plan
 from scoregate.cli.results import Results
 
@@ -48,10 +49,12 @@ class Manifest(AbstractContextManager["Manifest"]):
         self._began, self._begun = datetime.now(timezone.utc).isoformat(timespec="seconds"), monotonic()
         self._head = head_of(arguments, results)
         self._used = used(served, results.plan)
+        self._sets = results.sets = dict(sets_of(results.out))
         self.asked = self.cached = 0
 
     def answered(self, result: scoregate.Result) -> None:
-        """Count a result."""
+        """Count a result, and note the options of its request."""
+        self._used |= resolved(result)
         self.asked += 1
         self.cached += bool(result.scores) and all(
             result.cache.get(metric) == "hit" for metric in result.scores
@@ -64,7 +67,8 @@ class Manifest(AbstractContextManager["Manifest"]):
             run = {"began": self._began, "seconds": monotonic() - self._begun, "client": VERSION}
             self._runs.append({**run, "requested": self.asked, "cached": self.cached, **self._used})
         written = self._path.with_name(f"{self._path.name}.new")
-        content = json.dumps({**self._head, "runs": self._runs}, indent=2, ensure_ascii=False)
+        whole = {**self._head, "runs": self._runs} | ({"question_sets": self._sets} if self._sets else {})
+        content = json.dumps(whole, indent=2, ensure_ascii=False)
         written.write_text(f"{content}\n", "utf-8", errors="backslashreplace")
         os.replace(written, self._path)
 
@@ -116,6 +120,18 @@ def used(served: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     return {**facts, "composites": composites, "models": described}
 
 
+def resolved(result: scoregate.Result) -> dict[str, Any]:
+    """Return the options of the result's request with their defaults; nothing from a service without them."""
+    options = result.provenance.get("options")
+    return {"options": options} if options else {}
+
+
+def sets_of(results: Path) -> dict[str, Any]:
+    """Return the question sets of *results* by id; none without a manifest.  Raises as `read`."""
+    path = beside(results)
+    return dict(read(path).get("question_sets", {})) if path.exists() else {}
+
+
 def runs_of(results: Path) -> list[dict[str, Any]]:
     """Return the runs that gave *results*; none without a manifest.  Raises `UsageFault` as `read`."""
     path = beside(results)
@@ -143,6 +159,8 @@ def is_manifest(content: Mapping[str, Any]) -> bool:
         and isinstance(content.get("metrics"), list)
         and all(isinstance(metric, str) for metric in content["metrics"])
         and isinstance(content.get("options"), dict)
+        and isinstance(content.get("question_sets", {}), dict)
+        and all(map(is_set, content.get("question_sets", {}).values()))
         and isinstance(runs, list)
         and all(map(is_run, runs))
     )

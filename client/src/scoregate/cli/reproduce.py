@@ -17,6 +17,7 @@ from scoregate.cli.cells import QUESTION_SET
 from scoregate.cli.datasets import Dataset
 from scoregate.cli.exits import NO_SCORE, OK, NoResult
 from scoregate.cli.held import CHANGED, lines_of, pinned, texts_of
+from scoregate.cli.kept import Sets, absent, ids_of, tell_parts
 from scoregate.cli.lines import Line, key
 from scoregate.cli.planning import plan_of
 from scoregate.cli.results import Results
@@ -104,19 +105,22 @@ def run(arguments: argparse.Namespace) -> int:
     given = arguments_of(content, folder, arguments)
     dataset, file = dataset_of(given), folder / content["results"]
     then = {key(line): line for line in lines_of(file)}
-    again = Again(replace(dataset, asking=pinned(file), texts=texts_of(file)), then)
     with ExitStack() as stack:
         client = stack.enter_context(connected(arguments, TIMEOUT_S))
         served = client.models()
         plan = plan_of(given, served)
+        now = manifest.used(served, plan)
+        missing = absent(client, content.get("question_sets", {}), ids_of(then.values()))
+        tell_parts(arguments.manifest, then.values(), missing)
+        again = Again(replace(dataset, asking=pinned(file), texts=texts_of(file)), then, missing)
         out = Path(stack.enter_context(TemporaryDirectory())) / "again.jsonl"
         results = stack.enter_context(Results(out, plan))
-        score(client, again, results, arguments.concurrency)
+        score(client, again, results, arguments.concurrency, lambda each: now.update(manifest.resolved(each)))
         outcome = Outcome({metric: Comparison() for metric in plan.metrics})
-        for now in results.lines():
-            if known := again.known.get(now["row"]):
-                outcome.compare(known, now, arguments.tolerance)
-    changes = list(changed(content, manifest.used(served, plan), given.dataset))
+        for line in results.lines():
+            if known := again.known.get(line["row"]):
+                outcome.compare(known, line, arguments.tolerance)
+    changes = list(changed(content, now, given.dataset))
     lost = len(then.keys() - set(map(key, again.known.values())))
     (print_json if arguments.json else print_text)(outcome, changes, lost)
     if not any(each.compared for each in outcome.metrics.values()):
@@ -151,12 +155,15 @@ class Again:
     """
     The rows of a data set that have results, each with the question sets of these.
 
+    Args:
+        sets: those whose questions are sent along, since the service does not have them.
+
     Attributes:
         known: the line of the results, by the number of the row.
     """
 
-    def __init__(self, dataset: Dataset, then: Mapping[Any, Line]) -> None:
-        self._dataset, self._then = dataset, then
+    def __init__(self, dataset: Dataset, then: Mapping[Any, Line], sets: Sets) -> None:
+        self._dataset, self._then, self._sets = dataset, then, sets
         self.known: dict[int, Line] = {}
 
     def __len__(self) -> int:
@@ -166,15 +173,19 @@ class Again:
         for row in self._dataset:
             if line := self._then.get(row.key):
                 self.known[row.number] = line
-                yield replace(row, options=with_sets(row, line))
+                yield replace(row, options=with_sets(row, line, self._sets))
 
 
-def with_sets(row: Row, line: Line) -> dict[str, dict[str, Any]]:
-    """Return the row's options, with the question sets of its scores; a composite takes none."""
+def with_sets(row: Row, line: Line, sets: Sets) -> dict[str, dict[str, Any]]:
+    """Return the row's options, with the ids or questions of its scores' sets; a composite takes none."""
     options = {metric: dict(own) for metric, own in row.options.items()}
     for metric, id in line.get("question_sets", {}).items():
         if "." not in metric:
             options.setdefault(metric, {}).setdefault(QUESTION_SET, id)
+    for own in options.values():
+        id = own.get(QUESTION_SET)
+        if isinstance(id, str) and id in sets and sets[id]["prompt"] == row.prompt:
+            own[QUESTION_SET] = sets[id]["questions"]
     return options
 
 
@@ -183,6 +194,7 @@ def changed(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield what differs in the provenance: its name, then and now."""
     then = content["runs"][-1] if content["runs"] else {}
+    now = {name: facts for name, facts in now.items() if name != "options" or name in then}
     before, after = flat({name: then.get(name, {}) for name in now}), flat(now)
     if (known := content["dataset"].get("sha256")) and known != (found := manifest.digest_of(dataset)):
         yield "dataset", known[:12], found[:12]

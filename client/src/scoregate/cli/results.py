@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Key, Line, Plan, dumped, finite, key, loaded
@@ -34,6 +35,7 @@ class Results:
         self.order: dict[int, int] = {}  # the offset of the line of each row of this run
         self.end = self.count = 0
         self.requests = RequestWarnings()
+        self.sets: dict[str, Any] | None = None  # question sets by id, where they are kept
 
     def __enter__(self) -> "Results":
         if self.out.suffix.lower() not in KINDS:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import scoregate
 from scoregate.cli.exits import UsageFault
+from scoregate.cli.kept import keep_sets
 from scoregate.cli.lines import ANY_MODELS, line, unreadable
 from scoregate.cli.results import Results
 from scoregate.cli.rows import Row, digest
@@ -32,7 +33,7 @@ def score(
     seen: Callable[[scoregate.Result], object] = id,
 ) -> int:
     """
-    Score the rows without a complete line, and call *seen* with each result.
+    Score the rows without a complete line, and call *seen* with each result; then keep the question sets.
 
     Raises:
         UsageFault: a score is from other models than those of the plan, which does not allow for it.
@@ -58,6 +59,7 @@ def score(
             progress.step(failed=bool(answer.errors))
     finally:
         progress.close()
+    keep_sets(client, results)
     return asked
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from tests.support.answers import request_of, scored
+from tests.support.answers import problem, request_of, scored
 
 ROWS = 40  # of a data set: three requests of `batch`
 
@@ -23,6 +23,7 @@ class Service:
         facts: what `GET /models` says besides.
         document: of OpenAPI.
         score, entry: of each result.
+        sets: what `GET /questions/{id}` returns, by id.
         sent: the requests for scores.
     """
 
@@ -31,6 +32,7 @@ class Service:
         self.facts: dict[str, Any] = {}
         self.document: dict[str, Any] = {"info": {"version": "1"}}
         self.score, self.entry = 0.5, dict[str, Any]()
+        self.sets: dict[str, Any] = {}
         self.sent: list[dict[str, Any]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -47,6 +49,9 @@ class Service:
             return httpx.Response(200, json={"models": [model], "metrics": self.metrics} | self.facts)
         if request.url.path in ("/readyz", "/openapi.json"):
             return httpx.Response(200, json=self.document)
+        if request.url.path.startswith("/questions/"):
+            found = self.sets.get(request.url.path.removeprefix("/questions/"))
+            return httpx.Response(200, json=found) if found else problem(404, "unknown_question_set")
         self.sent.append(request_of(request))
         label = self.labels.pop(0) if len(self.labels) > 1 else self.labels[0]
         answer = {"models": {"vqa": label}, **self.more}

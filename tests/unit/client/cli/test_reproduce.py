@@ -168,6 +168,95 @@ def test_question_sets_are_those_of_then(batch, reproduce, service):
     ]
 
 
+QUESTIONS = [{"id": 1, "text": "Is there a cat?", "kind": "entity", "depends_on": [], "expected": "yes"}]
+SET = {
+    "prompt": "a cat",
+    "style": "dsg",
+    "id": "sha256:1",
+    "questions": QUESTIONS,
+    "provenance": {"llm": "x"},
+}
+
+
+@pytest.fixture
+def asking(service, tmp_path):
+    """The service with a stored set, and a data set of one row with its prompt."""
+    row = {"image": "p.png", "prompt": "a cat"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    service.sets = {"sha256:1": {**SET, "unasked": ["cat"]}}
+    service.entry = {"question_sets": {"dsg": "sha256:1"}}
+    return service
+
+
+def test_a_manifest_has_the_questions(batch, asking):
+    """As `questions import` reads them, without a set that came with its row and is in no store."""
+    asking.entry["question_sets"]["tifa"] = "sha256:2"
+    found = batch("-m", "dsg")
+
+    assert {"sha256:1": {**SET, "unasked": ["cat"]}} == found["question_sets"]
+    asking.sets.clear()
+    assert found["question_sets"] == batch("-m", "dsg")["question_sets"]
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_service_with_another_store_gets_the_questions(batch, reproduce, asking, tmp_path, pinned):
+    """Also if the row named the set; a service with the set gets its id."""
+    if pinned:
+        row = {"image": "p.png", "prompt": "a cat", "question_set": "sha256:1"}
+        (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    batch("-m", "dsg")
+    for sets, sent in ((dict(asking.sets), "sha256:1"), ({}, QUESTIONS)):
+        asking.sets = sets
+        asking.sent.clear()
+
+        assert 0 == reproduce()[0]
+        assert {"dsg": {"question_set": sent}} == asking.sent[0]["items"][0]["options"]
+
+
+def test_a_missing_set_of_a_part_is_told_with_the_command(batch, command, asking):
+    """A request can name no set for it."""
+    asking.metrics["mix"] = metric() | {"parts": {"dsg": {"weight": 1, "options": {}}}}
+    asking.entry = {"question_sets": {"mix.dsg": "sha256:1"}}
+    batch("-m", "mix")
+    assert "import" not in command(asking, "reproduce", BESIDE)[2]
+    asking.sets = {}
+    _, _, said = command(asking, "reproduce", BESIDE)
+
+    assert "of mix.dsg," in said
+    commands = (
+        f"jq -c '.question_sets[]' {BESIDE} > sets.jsonl && scoregate-server questions import sets.jsonl"
+    )
+    assert commands in said
+
+
+def test_a_fault_after_the_scores_takes_none_of_them(batch, asking):
+    """The manifest lacks the sets, which the next run adds."""
+    sets, asking.sets = asking.sets, {"sha256:1": "no set"}
+    assert "question_sets" not in batch("-m", "dsg")
+    asking.sets = sets
+
+    assert ["sha256:1"] == list(batch("-m", "dsg")["question_sets"])
+
+
+def test_a_run_has_all_options_with_their_defaults(batch, reproduce, service):
+    """Those of the service's answers; a default that changed is shown."""
+    service.more["provenance"] = {"options": {"vqascore": {"answer": "Yes", "x": 1}}}
+    found = batch("--option", "vqascore.x=1")
+
+    assert ({"vqascore": {"x": 1}}, 1) == (found["options"], len(found["runs"]))
+    assert {"vqascore": {"answer": "Yes", "x": 1}} == found["runs"][0]["options"]
+    service.more["provenance"] = {"options": {"vqascore": {"answer": "yes", "x": 1}}}
+    assert {"options.vqascore.answer": {"then": "Yes", "now": "yes"}} == reproduce()[1]["provenance"]
+
+
+def test_a_manifest_without_defaults_has_no_difference_of_them(batch, reproduce, service):
+    """It is of an earlier version of the command."""
+    batch()
+    service.more["provenance"] = {"options": {"vqascore": {"answer": "Yes"}}}
+
+    assert {} == reproduce()[1]["provenance"]
+
+
 def test_results_without_scores_reproduce_nothing(batch, command, service, tmp_path):
     """Status 1, and one line."""
     (tmp_path / "p.png").write_bytes(b"text")
