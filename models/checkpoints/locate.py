@@ -10,7 +10,8 @@ from typing import TypedDict
 import huggingface_hub
 
 from models.checkpoints.files import FETCHED, FETCHED_FIRST, FETCHED_WEIGHTS
-from models.core.contract import CheckpointError
+from models.core.contract import CheckpointAway, CheckpointError
+from models.core.passing import passes
 from models.core.reason import in_short
 from models.core.settings import LocalSettings
 
@@ -66,7 +67,8 @@ def locate(checkpoint: str, revision: str = "") -> Located:
     Find *checkpoint*: a path, `demo:NAME`, or a hub id `owner/name`, which is downloaded if it is not cached.
 
     Raises:
-        CheckpointError: there is no such directory, or the hub can't be reached.
+        CheckpointAway: the hub can't be reached now.
+        CheckpointError: there is no such directory or repository.
     """
     if found := local(checkpoint):
         return found
@@ -91,8 +93,15 @@ def local(checkpoint: str) -> Located | None:
     if checkpoint and found.directory.is_dir():
         return found
     if not HUB_ID.fullmatch(checkpoint):
-        raise CheckpointError(f"{checkpoint or '(no checkpoint)'}: no such directory")
+        raise CheckpointError(f"{checkpoint or '(no checkpoint)'}: {missing(checkpoint)}")
     return None
+
+
+def missing(checkpoint: str) -> str:
+    """Return why *checkpoint* is none, in words."""
+    if not checkpoint.startswith("demo:"):
+        return "no such directory"
+    return f"no such demo model; there are {', '.join(sorted(each.name for each in DEMO.iterdir()))}"
 
 
 def cached(repository: str, revision: str = "") -> Path | None:
@@ -114,7 +123,7 @@ def download(repository: str, revision: str, patterns: Sequence[str] = FETCHED) 
     Download the files of a repository that match *patterns* into the hub's local cache.
 
     The hub rejects abbreviated commits.  The newest commit is used in place of one, with a warning if it is
-    another.  Raises `CheckpointError`.
+    another.  Same errors as `locate`.
     """
     directory = fetch(repository, named(revision), FETCHED_FIRST)
     if not is_commit(directory, revision):
@@ -129,9 +138,8 @@ def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Pat
             huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=list(patterns))
         )
     except Exception as exc:  # the hub's client raises many kinds
-        raise CheckpointError(
-            f"{repository}: no such directory, and it cannot be downloaded: {in_short(exc)}"
-        ) from exc
+        kind = CheckpointAway if passes(exc) else CheckpointError
+        raise kind(f"{repository}: no such directory, and it cannot be downloaded: {in_short(exc)}") from exc
 
 
 def named(revision: str) -> str | None:

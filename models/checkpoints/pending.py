@@ -4,8 +4,11 @@ import huggingface_hub
 
 from models.checkpoints.files import CLIP_FETCHED, CLIP_FETCHED_WEIGHTS, FETCHED
 from models.checkpoints.locate import named
-from models.core.contract import CheckpointError
+from models.core.contract import CheckpointAway, CheckpointError
+from models.core.passing import passes
 from models.core.reason import in_short
+
+ANSWER_S = 10.0
 
 
 def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) -> int:
@@ -16,16 +19,20 @@ def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) ->
         clip: of the same weights in several files only the first that exists counts.
 
     Raises:
-        CheckpointError: the hub can't be reached, or has no such repository.
+        CheckpointAway: the hub can't be reached now.
+        CheckpointError: it has no such repository, or it may not be called.
     """
     patterns = [[*CLIP_FETCHED, weights] for weights in CLIP_FETCHED_WEIGHTS] if clip else [[*FETCHED]]
     try:
+        # Unlike the list of files, this is not retried: a hub that is away is known at once.
+        commit = huggingface_hub.model_info(repository, revision=named(revision), timeout=ANSWER_S).sha
         for wanted in patterns:
             files = huggingface_hub.snapshot_download(
-                repository, revision=named(revision), allow_patterns=wanted, dry_run=True
+                repository, revision=commit, allow_patterns=wanted, dry_run=True
             )
             if any(file.filename.endswith((".safetensors", ".bin")) for file in files):
                 break
     except Exception as exc:  # the hub's client raises many kinds
-        raise CheckpointError(f"{repository}: cannot be found: {in_short(exc)}") from exc
+        kind = CheckpointAway if passes(exc) else CheckpointError
+        raise kind(f"{repository}: cannot be found: {in_short(exc)}") from exc
     return sum(file.file_size or 0 for file in files if file.will_download)

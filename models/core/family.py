@@ -34,6 +34,7 @@ class Plan:
     The plan of one model for `--check`: what it *loads*, from *where*, and its *num_parameters*.
 
     *num_parameters* is None before a download, *memory* if not predicted.  A *remote* model takes none here.
+    *repository* is the hub's that a name stands for, if it is to be downloaded.
     """
 
     loads: str
@@ -41,6 +42,7 @@ class Plan:
     num_parameters: int | None = None
     remote: bool = False
     memory: Memory | None = None
+    repository: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ so a model of any size runs in seconds and without its weights.  A tensor on a w
 GPU.
 """
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +16,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
+from models.core.quiet import quiet
 from models.sizing.meter import Meter
 
 _DRY: ContextVar[bool] = ContextVar("dry", default=False)
@@ -41,21 +41,11 @@ def dry_run(device: str = "cuda") -> Iterator[Meter]:
     """
     token = _DRY.set(True)
     try:
+        # Warnings in the log that the weights of a network are random are suppressed.
         with quiet(), Fakes(allow_non_fake_inputs=True), Numbers(), Meter(device) as meter:
             yield meter
     finally:
         _DRY.reset(token)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Suppress warnings in the log that the weights of a network are random."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 def is_dry() -> bool:

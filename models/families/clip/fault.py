@@ -10,9 +10,9 @@ from models.checkpoints.files import OPEN_CLIP_CONFIG
 from models.checkpoints.mismatch import mismatch
 from models.checkpoints.weights import read_file
 from models.core.contract import CheckpointError
+from models.core.quiet import quiet
 from models.core.reason import in_short
 from models.families.clip.source import Found
-from models.sizing.dry_run import quiet
 
 
 def fault(found: Found, exc: Exception) -> str:

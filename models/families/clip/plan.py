@@ -74,4 +74,4 @@ def plan_named(model: str, pretrained: str) -> Plan:
         if isinstance(path, str) and path:
             return Plan(loads, in_cache(Path(path)), num_parameters([Path(path)]))
     where = f"the hub's {repository}" if repository else known.get("url", "open_clip's own place")
-    return Plan(loads, f"{where} (not in the cache)", PUBLISHED.get(repository))
+    return Plan(loads, f"{where} (not in the cache)", PUBLISHED.get(repository), repository=repository)
