@@ -28,6 +28,7 @@ SERVED_FAMILIES = {
     "reward": "openai_reward",
     "embedding": "openai_embedding",
 }
+QUICK = "-quickgelu"  # at the end of the names of open_clip's architectures with this activation
 SEES = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
 
 KNOWN: Mapping[str, Table] = {
@@ -48,6 +49,7 @@ BY_MODEL_TYPE = {
 }
 BY_ARCHITECTURE = {
     "ForImageTextRetrieval": ("itm", "blip_itm"),
+    "Blip2ForConditionalGeneration": ("vqa", "instructblip"),
     "ForSequenceClassification": ("nli", "transformers_nli"),
     "ForCausalLM": ("questions", "transformers"),
 }
@@ -64,6 +66,7 @@ def table_of(name: str) -> Table:
     The configuration of a hub id that is not known is downloaded.
 
     Raises:
+        CheckpointAway: the hub can't be reached now.
         CheckpointError: *name* is not a model, or one of a kind that no family loads.
     """
     role, _, rest = name.rpartition("=")
@@ -106,7 +109,23 @@ def by_open_clip_name(name: str) -> Table:
         raise CheckpointError(
             f"--model {name}: add one of open_clip's tags, {model}:TAG; it has {', '.join(tags)}"
         )
+    check_activation(name, model, tag)
     return {"role": "clip", "family": "open_clip", "model": model, "pretrained": tag}
+
+
+def check_activation(name: str, model: str, tag: str) -> None:
+    """Reject weights of another activation; open_clip warns after their download."""
+    import open_clip
+
+    quick = bool(open_clip.get_pretrained_cfg(model, tag).get("quick_gelu"))
+    if quick == bool((open_clip.get_model_config(model) or {}).get("quick_gelu")):
+        return
+    other = f"{model}{QUICK}" if quick else model.removesuffix(QUICK)
+    use = f"; use {other}:{tag}" if other in open_clip.list_models() else ""
+    raise CheckpointError(
+        f"--model {name}: the weights {tag} were trained {'with' if quick else 'without'} QuickGELU, unlike"
+        f" this architecture{use}"
+    )
 
 
 def recognised(name: str, directory: Path) -> Table:
@@ -122,4 +141,8 @@ def recognised(name: str, directory: Path) -> Table:
     if found is None:
         raise CheckpointError(f"--model {name}: no family loads a checkpoint of model_type {kind!r}")
     role, family = found
+    text = config.get("text_config")
+    language = text.get("model_type") if isinstance(text, dict) else None
+    if family == "instructblip" and language != "t5":
+        raise CheckpointError(f"--model {name}: its language model must be a T5, not {language!r}")
     return {"role": role, "family": family, "checkpoint": name}
