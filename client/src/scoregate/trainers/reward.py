@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,7 +14,7 @@ from typing import Any
 from scoregate.aio import AsyncClient
 from scoregate.answers import understood
 from scoregate.direction import lower_is_better
-from scoregate.errors import ScoregateError, Timeout, UnknownMetric
+from scoregate.errors import Conflict, ScoregateError, Timeout, UnknownMetric
 from scoregate.items import Item
 from scoregate.notices import ScoregateWarning
 from scoregate.portal import Portals
@@ -193,7 +193,8 @@ class Reward:
         """
         Load *models* at the service while the context is open, and offload them afterwards.
 
-        For a trainer that shares its GPUs with the rewards.  The key needs the right `models`.
+        For a trainer that shares its GPUs with the rewards.  The key needs the right `models`.  While another
+        change of a model is under way, this one waits, for `timeout_s` at most.
 
         Args:
             models: by default all that the metrics use.
@@ -205,13 +206,28 @@ class Reward:
         names = models or dict.fromkeys(chain(*(entry["models"] for entry in self.check().values())))
 
         def offload(name: str) -> None:
-            here.run(client.offload_model(name))
+            here.run(self._changed(client.offload_model, name))
 
         with ExitStack() as loaded:
             for name in names:
-                here.run(client.load_model(name))
+                here.run(self._changed(client.load_model, name))
                 loaded.callback(offload, name)
             yield
+
+    async def _changed(self, change: Callable[[str], Awaitable[Any]], name: str) -> None:
+        """Change the model *name*, after the change that is under way."""
+        clock = asyncio.get_running_loop().time
+        deadline, attempt = clock() + self.timeout_s, 0
+        while True:
+            attempt += 1
+            try:
+                await change(name)
+                return
+            except Conflict as error:
+                pause = pause_s([error], attempt)
+                if clock() + pause > deadline:
+                    raise
+            await asyncio.sleep(pause)
 
     def lower_is_better(self) -> bool:
         """Return True if lower rewards are better; one request.  Raises `ScoregateError`."""

@@ -1,23 +1,35 @@
 """`Reward.awake`: models that are loaded while a trainer needs their scores."""
 
+from collections import Counter
+
 import httpx
 import pytest
 
-from scoregate import NotFound
+from scoregate import Conflict, NotFound
+from scoregate.trainers import reward as module
 from scoregate.trainers.reward import Reward
 
 
 class Service:
-    """A service that notes the changes of its models; *missing* are those that it refuses to load."""
+    """
+    A service that notes the changes of its models.
 
-    def __init__(self, *missing):
+    *missing* are those that it refuses to load.  The first *conflicts* changes of each kind are refused, since
+    another one is under way.
+    """
+
+    def __init__(self, *missing, conflicts=0):
         self.missing, self.changes = missing, []
+        self.conflicts = Counter(load=conflicts, offload=conflicts)
 
     def __call__(self, request):
         if request.url.path == "/models":
             metrics = {"dsg": {"direction": "higher is better", "models": ["vqa", "questions"]}}
             return httpx.Response(200, json={"models": [], "metrics": metrics})
         _, _, name, action = request.url.path.split("/")
+        if self.conflicts[action]:
+            self.conflicts[action] -= 1
+            return httpx.Response(409, json={"status": 409, "code": "conflict", "detail": "under way"})
         self.changes.append((action, name))
         if action == "load" and name in self.missing:
             return httpx.Response(404, json={"status": 404, "code": "not_found", "detail": f"no {name}"})
@@ -29,8 +41,9 @@ def awake():
     """A function: the context of a reward with that service."""
     made = []
 
-    def awake(service, *models):
-        made.append(Reward("dsg", base_url="http://test", transport=httpx.MockTransport(service)))
+    def awake(service, *models, **settings):
+        transport = httpx.MockTransport(service)
+        made.append(Reward("dsg", base_url="http://test", transport=transport, **settings))
         return made[-1].awake(*models)
 
     yield awake
@@ -76,3 +89,19 @@ def test_a_model_that_cannot_be_loaded_is_the_error(awake):
         pytest.fail("the context was opened")
 
     assert [*LOADED, ("offload", "vqa")] == service.changes
+
+
+def test_a_change_by_another_rank_is_waited_for(awake, monkeypatch):
+    """It is a conflict until it has ended."""
+    monkeypatch.setattr(module, "pause_s", lambda errors, attempt: 0.0)
+    service = Service(conflicts=3)
+    with awake(service):
+        assert LOADED == service.changes
+
+    assert OFFLOADED == service.changes[2:]
+
+
+def test_a_change_that_does_not_end_is_the_error(awake):
+    """When the time is up."""
+    with pytest.raises(Conflict), awake(Service(conflicts=99), timeout_s=0.01):
+        pytest.fail("the context was opened")
