@@ -14,7 +14,7 @@ class Service:
     """
     A service that notes the changes of its models.
 
-    *missing* are those that it refuses to load.  The first *conflicts* changes of each kind are refused, since
+    *missing* are those that it refuses to load.  The first *conflicts* changes of each kind are refused:
     another one is under way.
     """
 
