@@ -20,13 +20,14 @@ from service.process.doctor.doctor import doctor
 from service.process.exchange import DONE, add_arguments, exchange
 from service.process.launch import LATER, WRONG, serve
 from service.process.named import Tree, as_toml, profile_of
-from service.process.needs import needs, ready
+from service.process.needs import needs
+from service.process.ready import ready
 from service.serving.loading import load_models
 from service.wiring.load import load_settings, settings_of
 
 log = logging.getLogger("scoregate.start")
 
-NAMED = ("model", "host", "port", "devices", "dtype", "write_profile")
+OF_NAMED = ("devices", "dtype", "write_profile")  # arguments that only --model takes
 
 
 def main() -> None:
@@ -71,20 +72,25 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_named_models(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that stand in place of a profile."""
+    """Add the address, and the arguments that stand in place of a profile."""
+    parser.add_argument("--host", help="address to listen on, in place of server.host")
+    parser.add_argument("--port", type=int, help="in place of server.port; 0 picks a free one")
     group = parser.add_argument_group("models by name, in place of a profile")
     group.add_argument("--model", action="append", metavar="NAME", help=ACCEPTED)
-    group.add_argument("--host", help="address to listen on; default 127.0.0.1")
-    group.add_argument("--port", type=int, help="default 8000; 0 picks a free one")
     group.add_argument("--devices", help='"all", or names with commas, such as cuda:0,cuda:1')
     group.add_argument("--dtype", choices=["float32", "bfloat16"], default="")
 
 
 def tree_of(arguments: argparse.Namespace) -> Tree:
     """Return the profile that the arguments stand for."""
-    server = {key: value for key in ("host", "port") if (value := getattr(arguments, key)) is not None}
     devices = arguments.devices.split(",") if arguments.devices else []
-    return profile_of(arguments.model, server, devices, arguments.dtype)
+    return profile_of(arguments.model, address_of(arguments), devices, arguments.dtype)
+
+
+def address_of(arguments: argparse.Namespace) -> Tree:
+    """Return the settings of the section `server` that the arguments have."""
+    given = {key: getattr(arguments, key, None) for key in ("host", "port")}
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def serve_named(arguments: argparse.Namespace) -> int:
@@ -95,7 +101,7 @@ def serve_named(arguments: argparse.Namespace) -> int:
     if arguments.write_profile:
         write(arguments.write_profile, profile)
     print(needs(settings), flush=True)
-    return serve(settings, lambda: load_models(settings), lambda url: print(ready(settings, url), flush=True))
+    return serve(settings, lambda: load_models(settings), lambda *given: print(ready(*given), flush=True))
 
 
 def write(file: Path, text: str) -> None:
@@ -109,15 +115,16 @@ def write(file: Path, text: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command, and return the exit status."""
-    if named := [name for name in NAMED if getattr(arguments, name, None)]:
+    if getattr(arguments, "model", None):
         if arguments.config:
-            raise SettingsError(f"--config and --{named[0]}: a profile has its own; give one of them")
-        if "model" not in named:
-            raise SettingsError(f"--{named[0]}: needs --model NAME".replace("_", "-"))
+            raise SettingsError("--config and --model: a profile has its own models; give one of them")
         if arguments.command == "doctor":
             return doctor(settings_of(tree_of(arguments), "--model"))
         return serve_named(arguments)
-    settings = load_settings(arguments.config)
+    if alone := [name for name in OF_NAMED if getattr(arguments, name, None)]:
+        raise SettingsError(f"--{alone[0]}: needs --model NAME".replace("_", "-"))
+    address = {f"SCOREGATE_SERVER__{key.upper()}": str(value) for key, value in address_of(arguments).items()}
+    settings = load_settings(arguments.config, over=address)
     if arguments.command == "doctor":
         return doctor(settings)
     if arguments.command == "questions":

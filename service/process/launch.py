@@ -29,6 +29,8 @@ from service.web.operator import operator_app
 from service.web.server.protocol import Protocol
 from service.wiring.bootstrap import Service
 
+OnReady = Callable[[Service, str], None]
+
 STOPPED, WRONG, BROKEN, LATER = 0, 2, 3, os.EX_TEMPFAIL
 """
 Exit statuses: stopped by a signal; the configuration has to be changed by a person; a device broke while
@@ -42,7 +44,7 @@ CLOSE_S = 2.0  # after the grace: to refuse what is left, and to close everythin
 def serve(
     settings: Settings,
     load: Callable[[], Mapping[str, Loaded]],
-    on_ready: Callable[[str], None] = lambda url: None,
+    on_ready: OnReady = lambda service, url: None,
 ) -> int:
     """
     Serve until a signal, and return the exit status once every accepted request has its response.
@@ -51,7 +53,7 @@ def serve(
 
     Args:
         load: gives the models.
-        on_ready: called with the address once requests are served.
+        on_ready: called with the service and its address once requests are served.
 
     Raises:
         SettingsError: a file that the settings name cannot be used.
@@ -69,7 +71,7 @@ def serve_on(
     held: Mapping[str, Port],
     settings: Settings,
     models: Mapping[str, Loaded],
-    on_ready: Callable[[str], None] = lambda url: None,
+    on_ready: OnReady = lambda service, url: None,
 ) -> int:
     """Serve *models* on the ports that are *held*, and return the exit status."""
     broken: list[str] = []
@@ -91,7 +93,7 @@ def serve_on(
     share = most_connections() // (1 + len(dialects))
     private = {each.setting: Private(config(each.app, service, share)) for each in dialects}
     drained = functools.partial(drain, service, app, list(private.values()))
-    public = Server(config(app, service, share), drained, on_ready)
+    public = Server(config(app, service, share), drained, functools.partial(on_ready, service))
     if settings.server.metrics_port is not None:  # it answers while the others drain
         operators = operator_app(service, app.state.bodies)
         private["server.metrics_port"] = Private(config(operators, service, SCRAPERS, makes_room=True))

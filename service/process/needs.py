@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from models.core.copies import devices_of
 from models.core.family import Memory, Plan
-from models.core.settings import LocalSettings
+from models.core.settings import LocalSettings, ModelSettings
 from models.families.clip import ClipSettings
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
@@ -26,7 +26,7 @@ def needs(settings: Settings) -> str:
     Return lines for people: the models with their memory, what is downloaded, and what is free.
 
     Raises:
-        CheckpointError: a checkpoint is missing or broken.
+        CheckpointError: a checkpoint is missing or broken, or a device does not answer.
         SettingsError: a device has less free memory than the weights take.
     """
     planned = plans(settings)
@@ -35,18 +35,39 @@ def needs(settings: Settings) -> str:
 
 
 def downloads(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
-    """Yield a line for each model of the hub that is not in its cache."""
+    """Yield a line for each model that is to be downloaded.  Same errors as `pending`."""
+    for name, table in settings.models.items():
+        plan = planned[name]
+        if not is_pending(table, plan):
+            continue
+        repository, size = pending(table, plan)
+        if repository:
+            yield f"{name}: downloads {as_bytes(size)} from the hub's {repository}."
+        else:
+            numbers = (plan.num_parameters or 0) * BYTES["float32"]
+            about = f"about {as_bytes(numbers)}" if numbers else "of unknown size"
+            yield f"{name}: downloads {plan.loads}, {about}."
+
+
+def is_pending(table: ModelSettings, plan: Plan) -> bool:
+    """Return True if the weights of *table* are not on this machine yet."""
+    return isinstance(table, LocalSettings) and "not in" in plan.where
+
+
+def pending(table: ModelSettings, plan: Plan) -> tuple[str, int]:
+    """
+    Return the hub's repository of a table whose weights are to be downloaded, and the bytes.
+
+    Without a repository the size is not known.  Same errors as `pending_bytes`.
+    """
     from models.checkpoints.locate import HUB_ID
     from models.checkpoints.pending import pending_bytes
 
-    for name, table in settings.models.items():
-        if isinstance(table, LocalSettings) and "not in" in planned[name].where:
-            repository = getattr(table, "model", "") or table.checkpoint
-            if HUB_ID.fullmatch(repository):
-                size = pending_bytes(repository, table.revision, clip=isinstance(table, ClipSettings))
-                yield f"{name}: downloads {as_bytes(size)} from the hub's {repository}."
-            else:
-                yield f"{name}: downloads {planned[name].loads}."
+    repository = plan.repository or getattr(table, "model", "") or getattr(table, "checkpoint", "")
+    if not HUB_ID.fullmatch(repository):
+        return "", 0
+    revision = "" if plan.repository else table.revision
+    return repository, pending_bytes(repository, revision, clip=isinstance(table, ClipSettings))
 
 
 def memory(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
@@ -91,22 +112,3 @@ def lacking(settings: Settings) -> Iterator[str]:
             lack.setdefault(roles, []).append(metric.name)
     for roles, names in sorted(lack.items()):
         yield f"Missing for {', '.join(names)}: {' and '.join(ADD[role] for role in roles)}."
-
-
-def served(settings: Settings) -> dict[str, bool]:
-    """Return the metrics that have their models; False if they need a caller's question sets."""
-    assigned = assign(metrics(), settings)
-    return {
-        name: not metric.style or (name, "questions") in assigned
-        for name, metric in metrics().items()
-        if metric.roles and all((name, role) in assigned for role in metric.roles)
-    }
-
-
-def ready(settings: Settings, url: str) -> str:
-    """Return lines for people when the service at *url* is ready, with a request to paste."""
-    names = [name for name, alone in served(settings).items() if alone]
-    form = f'-F image=@cat.png -F prompt="a cat" -F metrics={",".join(names[:2])}'
-    key = ' -H "Authorization: Bearer $SCOREGATE_API_KEY"' if settings.server.api_keys_file else ""
-    ways = f"Open {url}/ in a browser, or paste this into another shell; Ctrl-C here stops it."
-    return f"\nReady: {', '.join(names)}. {ways}\n\ncurl -sS {url}/score {form}{key}\n"

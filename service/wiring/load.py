@@ -29,11 +29,16 @@ PROFILES = Path(__file__).parent / "profiles"  # in a checkout, a link to deploy
 DEMO_PROFILE = PROFILES / "demo.toml"
 
 
-def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ) -> Settings:
+def load_settings(
+    profile: Path | None, environ: Mapping[str, str] = os.environ, over: Mapping[str, str] | None = None
+) -> Settings:
     """
     Load *profile* (by default the demo profile) with *environ*'s overrides.
 
     A name of a profile in the package, such as `gpu-24gb`, stands for its file.
+
+    Args:
+        over: variables in place of the environment's, from the command line.
 
     Raises:
         SettingsError: an unreadable file, an unknown setting, or a value out of range.
@@ -44,7 +49,7 @@ def load_settings(profile: Path | None, environ: Mapping[str, str] = os.environ)
         tree = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as exc:
         raise SettingsError(f"{path}: {exc}") from exc
-    return settings_of(tree, path, environ)
+    return settings_of(tree, path, {**environ, **(over or {})})
 
 
 def file_of(profile: Path) -> Path:

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from models.core.contract import CheckpointError
+from models.core.contract import CheckpointError, Temporary
 from models.core.copies import devices_of, gpu_count
 from models.core.family import Plan
-from models.core.settings import LocalSettings, RemoteSettings
-from models.families.clip import ClipSettings
+from models.core.quiet import quiet
+from models.core.settings import RemoteSettings
 from service.core.settings.tree import Settings
 from service.process.check import as_bytes, plans
 from service.process.doctor import machine, servers
 from service.process.doctor.finding import LATER, WRONG, Finding, status_of
-from service.process.needs import cards
+from service.process.needs import cards, is_pending, pending
 
 
 def doctor(settings: Settings) -> int:
@@ -45,7 +45,7 @@ def local(settings: Settings) -> Iterator[Finding]:
     built = torch.version.cuda or ""
     yield machine.packages(str(torch.__version__), built, bool(wanted))
     if on_ray:
-        yield Finding("devices", "driver, GPUs and memory of the Ray cluster are not checked")
+        yield Finding("devices", "driver, GPUs and memory of the Ray cluster are not checked", checked=False)
     else:
         yield machine.driver(newest_cuda(), built, bool(wanted))
         free = free_of_gpus()
@@ -87,7 +87,7 @@ def free_of_gpus() -> dict[str, int]:
     for device in (f"cuda:{number}" for number in range(gpu_count())):
         try:
             free[device] = free_bytes(device)
-        except RuntimeError:  # the device does not answer
+        except CheckpointError:  # the device does not answer
             continue
     return free
 
@@ -108,30 +108,23 @@ def hub(settings: Settings, planned: dict[str, Plan]) -> tuple[int, Finding]:
     """Return the bytes that are to be downloaded, and a finding.  Send no request if there are none."""
     from huggingface_hub import constants, errors
 
-    from models.checkpoints.locate import HUB_ID
-    from models.checkpoints.pending import pending_bytes
-
     size, others = 0, 0
     for name, plan in planned.items():
-        table = settings.models[name]
-        if not isinstance(table, LocalSettings) or "not in" not in plan.where:
-            continue
-        repository = getattr(table, "model", "") or table.checkpoint
-        if not HUB_ID.fullmatch(repository):
-            others += 1
+        if not is_pending(settings.models[name], plan):
             continue
         try:
-            size += pending_bytes(repository, table.revision, clip=isinstance(table, ClipSettings))
+            with quiet():  # the finding says what the log would
+                repository, more = pending(settings.models[name], plan)
         except CheckpointError as exc:
-            wrong = isinstance(exc.__cause__, errors.RepositoryNotFoundError | errors.RevisionNotFoundError)
-            remedy = (
-                f"correct models.{name}"
-                if wrong
-                else f"check the way to {constants.ENDPOINT}, or set HF_ENDPOINT"
-            )
-            return size, Finding("hub", str(exc), remedy, WRONG if wrong else LATER)
-    more = f"{others} models of unknown size to download" if others else "nothing to download"
-    return size, Finding("hub", f"{as_bytes(size)} to download from {constants.ENDPOINT}" if size else more)
+            unknown = isinstance(exc.__cause__, errors.RepositoryNotFoundError | errors.RevisionNotFoundError)
+            way = f"check the way to {constants.ENDPOINT}, or set HF_ENDPOINT"
+            remedy = f"correct models.{name}" if unknown else way
+            return size, Finding("hub", str(exc), remedy, LATER if isinstance(exc, Temporary) else WRONG)
+        size += more
+        others += not repository
+    facts = [f"{as_bytes(size)} to download from {constants.ENDPOINT}"] if size else []
+    facts += [f"{others} models of unknown size to download"] if others else []
+    return size, Finding("hub", ", and ".join(facts) or "nothing to download")
 
 
 def disk(pending: int) -> Finding:

@@ -17,16 +17,19 @@ class Finding:
         fact: what is there, or what is wrong.
         remedy: what to do; empty if all is well.
         status: 0 if all is well, otherwise that of a start which would fail for this reason.
+        checked: False if nothing was there to check.
     """
 
     name: str
     fact: str
     remedy: str = ""
     status: int = 0
+    checked: bool = True
 
     def __str__(self) -> str:
         """Format the finding in one line."""
-        line = f"✗ {self.name}: {self.fact}: {self.remedy}" if self.status else f"✓ {self.name}: {self.fact}"
+        mark = "✗" if self.status else "✓" if self.checked else "-"
+        line = f"{mark} {self.name}: {self.fact}" + (f": {self.remedy}" if self.status else "")
         return " ".join(line.split())
 
 

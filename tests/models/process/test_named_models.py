@@ -1,7 +1,13 @@
 """`serve --model NAME`: the profile that names stand for, and what is said before and after loading."""
 
+import json
+import os
 import tomllib
+from dataclasses import replace
+from types import SimpleNamespace
 
+import httpx
+import huggingface_hub
 import pytest
 
 from models.core.contract import CheckpointError
@@ -9,6 +15,7 @@ from models.families.named import table_of
 from models.sizing import free
 from service.core.settings import SettingsError
 from service.process import command, named, needs
+from service.process.check import plans
 from service.process.named import as_toml, profile_of
 from service.wiring.load import load_settings, settings_of
 from tests.support.command import server
@@ -67,10 +74,51 @@ def test_an_architecture_of_open_clip_needs_a_tag():
 
 
 @pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("ViT-L-14", "ViT-L-14-quickgelu:openai"),
+        ("ViT-L-14-336:openai", "ViT-L-14-336-quickgelu:openai"),
+        ("ViT-B-32:laion400m_e31", "ViT-B-32-quickgelu:laion400m_e31"),
+    ],
+)
+def test_weights_of_another_activation_are_refused_before_a_download(name, other):
+    """open_clip would compute with the wrong one, and warns only after it; the right name is said."""
+    with pytest.raises(CheckpointError, match=f"QuickGELU, unlike this architecture; use {other}$"):
+        table_of(name)
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (("blip-2", "Blip2ForConditionalGeneration", "t5"), ("vqa", "instructblip")),
+        (("blip-2", "Blip2ForImageTextRetrieval", "bert"), ("itm", "blip_itm")),
+        (("instructblip", "InstructBlipForConditionalGeneration", "t5"), ("vqa", "instructblip")),
+        (("blip-2", "Blip2ForConditionalGeneration", "opt"), "must be a T5, not 'opt'"),
+        (("instructblip", "InstructBlipForConditionalGeneration", "llama"), "must be a T5, not 'llama'"),
+    ],
+)
+def test_a_blip_with_a_flan_t5_answers_questions(config, expected, tmp_path):
+    """Two kinds have the model_type `blip-2`; with another language model it is refused before a download."""
+    kind, architecture, language = config
+    text = {
+        "model_type": kind,
+        "architectures": [architecture],
+        "text_config": {"model_type": language},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(text), "utf-8")
+    if isinstance(expected, str):
+        with pytest.raises(CheckpointError, match=expected):
+            table_of(str(tmp_path))
+    else:
+        table = table_of(str(tmp_path))
+        assert expected == (table["role"], table["family"])
+
+
+@pytest.mark.parametrize(
     ("name", "message"),
     [
         ("cat", "is not a hub id"),
-        ("demo:cat", "no such directory"),
+        ("demo:cat", "no such demo model; there are clip, clip_flant5, detector, nli, question_llm"),
         ("openai:qwen", "must be openai:NAME@URL"),
         ("openai:qwen@ftp://somewhere", "must be openai:NAME@URL"),
         ("ocr=openai:qwen@http://somewhere", "the role must be one of questions, vqa, reward"),
@@ -131,7 +179,8 @@ def test_the_written_profile_is_the_profile(server, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (["--config", "a.toml", "--model", "demo:clip"], "--config and --model: a profile has its own"),
-        (["--port", "9000"], "--port: needs --model NAME"),
+        (["--dtype", "bfloat16"], "--dtype: needs --model NAME"),
+        (["--config", "a.toml", "--write-profile", "b.toml"], "--write-profile: needs --model NAME"),
         (["--model", "demo:clip", "--write-profile", "/no/such/folder/a.toml"], "No such file or directory"),
     ],
 )
@@ -169,18 +218,67 @@ def test_what_lacks_is_said_with_the_argument_that_adds_it():
     assert not any("pickscore" in line for line in lines)
 
 
-@pytest.mark.parametrize("keys", ["", "keys.toml"])
-def test_the_last_lines_have_a_request_to_paste(keys, tmp_path):
-    """With the key's header if a key is required."""
-    tree = profile_of(["demo:clip"], {"api_keys_file": str(tmp_path / keys)} if keys else {}, ON_CPU, "")
-    text = needs.ready(settings_of(tree, "--model", {}), "http://127.0.0.1:8000")
-
-    assert "Ready: clipscore." in text
-    assert (
-        'curl -sS http://127.0.0.1:8000/score -F image=@cat.png -F prompt="a cat" -F metrics=clipscore'
-        in text
+@pytest.mark.parametrize("where", ["serve", "doctor"])
+def test_an_address_may_be_given_beside_a_profile(where, server, monkeypatch):
+    """It goes before the profile's and the environment's; 0 is a port, too."""
+    taken = []
+    monkeypatch.setattr(command, "serve", lambda settings, load: taken.append(settings.server) or 0)
+    monkeypatch.setattr(command, "doctor", lambda settings: taken.append(settings.server) or 0)
+    status, _, errors = server(
+        where, "--config", "demo", "--host", "127.0.0.2", "--port", 0, SCOREGATE_SERVER__PORT="9000"
     )
-    assert ("SCOREGATE_API_KEY" in text) == bool(keys)
+
+    assert (0, []) == (status, errors)
+    assert [("127.0.0.2", 0)] == [(each.host, each.port) for each in taken]
+
+
+def test_a_gpu_without_a_driver_is_one_line(server, monkeypatch):
+    """With status 2, as by a profile: torch's own error."""
+
+    def failing(device):
+        raise RuntimeError("Found no NVIDIA driver on your system.\nMore lines")
+
+    monkeypatch.setattr(free.torch.cuda, "mem_get_info", failing)
+    status, _, lines = server("serve", "--model", "demo:clip", "--devices", "cuda:0")
+
+    assert (2, ["scoregate-server: cuda:0: Found no NVIDIA driver on your system."]) == (status, lines)
+
+
+@pytest.mark.parametrize("name", ["zhiqiulin/clip-flant5-xl", "owner/name", "ViT-L-14-quickgelu"])
+def test_a_hub_that_is_away_may_come_back(name, server, monkeypatch, tmp_path):
+    """With status 75 and one line, whichever request fails first."""
+
+    def away(*_, **__):
+        raise httpx.ConnectError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", away)
+    monkeypatch.setattr(huggingface_hub, "model_info", away)
+    status, _, [line] = server("serve", "--model", name, "--devices", "cpu")
+
+    assert os.EX_TEMPFAIL == status
+    assert "ConnectError: Name or service not known" in line
+
+
+def test_a_name_of_open_clip_is_downloaded_from_the_hub_that_says_the_size(monkeypatch, tmp_path):
+    """The first of its files of weights counts; where only an address is known, the parameters do."""
+    file = SimpleNamespace(
+        filename="open_clip_model.safetensors", file_size=1_710_000_000, will_download=True
+    )
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub, "model_info", lambda *_, **__: SimpleNamespace(sha="1" * 40))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: [file])
+    settings = profile("ViT-L-14-quickgelu")
+    planned = plans(settings)
+
+    assert ["clip: downloads 1.7 GB from the hub's timm/vit_large_patch14_clip_224.openai."] == [
+        *needs.downloads(settings, planned)
+    ]
+
+    elsewhere = replace(planned["clip"], repository="")
+    assert ["clip: downloads ViT-L-14-quickgelu, openai, about 1.7 GB."] == [
+        *needs.downloads(settings, {"clip": elsewhere})
+    ]
 
 
 def test_without_a_gpu_the_cpu_is_the_default(monkeypatch):

@@ -1,12 +1,13 @@
 """`scoregate-server doctor`: findings from facts, and the exit status."""
 
+import logging
 from email.utils import formatdate
 from types import SimpleNamespace
 
 import httpx
 import huggingface_hub
 import pytest
-from huggingface_hub.errors import RepositoryNotFoundError
+from huggingface_hub.errors import OfflineModeIsEnabled, RepositoryNotFoundError
 
 from models.core.family import Memory, Plan
 from service.core.settings.tree import Settings
@@ -76,7 +77,7 @@ def test_the_clock_is_compared_with_configured_servers():
     """Without a date nothing is checked, and that is said."""
     now = 1_800_000_000.0
 
-    assert "not checked" in clock(["", "no date"], now).fact
+    assert str(clock(["", "no date"], now)).startswith("- clock: not checked")
     assert 0 == clock([formatdate(now - 3)], now).status
     assert "+300 s" in clock([formatdate(now), formatdate(now - 300)], now).fact
 
@@ -101,11 +102,16 @@ def found_by_hub(monkeypatch):
 
     def found(given, checkpoint="owner/clip", where="not in the cache"):
         def download(repository, **options):
-            assert (checkpoint, True) == (repository, options["dry_run"])
-            if isinstance(given, Exception):
-                raise given
+            assert (checkpoint, "1" * 40, True) == (repository, options["revision"], options["dry_run"])
+            logging.getLogger("huggingface_hub").warning("said twice")
             return given
 
+        def model_info(repository, **options):
+            if isinstance(given, Exception):
+                raise given
+            return SimpleNamespace(sha="1" * 40)
+
+        monkeypatch.setattr(huggingface_hub, "model_info", model_info)
         monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
         table = {"family": "clip_flant5", "checkpoint": checkpoint}
         settings = Settings.model_validate({"models": {"vqa": table}})
@@ -119,11 +125,12 @@ def file(size, pending):
     return SimpleNamespace(filename="model.safetensors", file_size=size, will_download=pending)
 
 
-def test_downloads_are_counted_without_what_the_cache_has(found_by_hub):
+def test_downloads_are_counted_without_what_the_cache_has(found_by_hub, capfd):
     """6 of 9 GB."""
     size, finding = found_by_hub([file(6 * GB, True), file(3 * GB, False)])
 
     assert 6 * GB == size
+    assert "" == capfd.readouterr().err  # of the hub's own logger
     assert str(finding).startswith("✓ hub: 6.0 GB to download from ")
 
 
@@ -146,6 +153,7 @@ def test_the_hub_is_not_called_for_what_is_there(found_by_hub):
             "correct models.vqa",
         ),
         (ConnectionError("no route"), LATER, "or set HF_ENDPOINT"),
+        (OfflineModeIsEnabled("HF_HUB_OFFLINE"), WRONG, "or set HF_ENDPOINT"),
     ],
 )
 def test_a_wrong_name_is_told_from_a_hub_that_is_away(found_by_hub, error, status, remedy):

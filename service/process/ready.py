@@ -1,0 +1,52 @@
+"""The lines for people when a service is ready: its metrics, and a request to paste."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from service.metrics.common.contract import Metric
+from service.process.needs import lacking
+from service.wiring.bootstrap import Service
+
+SAMPLE = Path(__file__).parents[2] / "demo" / "samples" / "binding.png"  # only a checkout has it
+SHOWN = "a green circle and a red square"  # in it
+
+
+def ready(service: Service, url: str) -> str:
+    """Return the metrics that *service* scores a prompt with, why others wait, and a request to *url*."""
+    waiting = {
+        name: reason for name, each in service.engine.metrics.items() if (reason := state(service, each))
+    }
+    names = [
+        name
+        for name, each in service.engine.metrics.items()
+        if name not in waiting and (not each.style or service.runtime.handle(name, "questions"))
+    ]
+    lines = [*not_yet(waiting)]
+    if not names:
+        more = [*lines, *lacking(service.settings)]
+        return "\n".join(["", f"Serving {url}, and no metric is ready yet.", *more, ""])
+    ways = f"Open {url}/ in a browser, or paste this into another shell; Ctrl-C here stops it."
+    return "\n".join(
+        ["", f"Ready: {', '.join(names)}. {ways}", *lines, "", curl(service, url, names[:2]), ""]
+    )
+
+
+def state(service: Service, metric: Metric) -> str:
+    """Return why *metric* is not ready; empty if it is."""
+    return service.engine.catalog.degraded(metric.name) or "; ".join(service.missing(metric))
+
+
+def not_yet(waiting: dict[str, str]) -> Iterator[str]:
+    """Yield a line for each reason, with the metrics that wait for it."""
+    for reason in dict.fromkeys(waiting.values()):
+        yield f"Not ready yet: {', '.join(name for name, why in waiting.items() if why == reason)}: {reason}."
+
+
+def curl(service: Service, url: str, metrics: Iterable[str]) -> str:
+    """Return a shell command that scores a sample picture, or one that the reader has to name."""
+    picture, prompt = (SAMPLE, SHOWN) if SAMPLE.is_file() else ("IMAGE", "a cat")
+    parts = [f"image=@{picture}", f"prompt={prompt}", f"metrics={','.join(metrics)}"]
+    form = " ".join(f"-F {shlex.quote(part)}" for part in parts)
+    key = ' -H "Authorization: Bearer $SCOREGATE_API_KEY"' if service.settings.server.api_keys_file else ""
+    return f"curl -sS {url}/score {form}{key}"
