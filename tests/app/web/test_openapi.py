@@ -78,6 +78,7 @@ async def test_the_service_takes_what_the_schema_allows(serve, document, body):
 
 
 SET_ID = "^sha256:[0-9a-f]{64}$"
+COLOUR = "^(original|#([0-9a-fA-F]{3}){1,2})$"
 
 
 def parts(value):
@@ -102,7 +103,7 @@ async def test_generators_of_clients_can_read_the_document(document):
 
     assert bodies.keys() == schemas.keys()
     assert [] == [name for name, body in bodies.items() if {"oneOf", "anyOf", "allOf", "not"} & body.keys()]
-    assert {FILLED, CLEAN, SET_ID} == patterns
+    assert {FILLED, CLEAN, SET_ID, COLOUR} == patterns
     assert all(told in json.dumps(schemas["VqaScoreOptions"]) for told in (SLOTTED_ONCE_OR_NOT, "needs"))
 
 
