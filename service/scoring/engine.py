@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
+from time import monotonic
 
 from models.images.image import ImageError
 from service.core.concurrency.cpu_threads import FairThreads
@@ -92,6 +93,7 @@ class Engine:
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
             Invalid: an item has images that none of the metrics uses.
         """
+        context.since = monotonic()
         handles = self.catalog.handles(metrics)
         with one_caller(context.caller), used(handles.values(), context):
             # Admitted before any picture is opened, so that a full service fetches and opens none.

@@ -65,8 +65,12 @@ class Context:
         return self.span.traceparent
 
     def for_one_frame(self) -> "Context":
-        """Return a copy whose preparation begins now: frames of a large request begin one after the other."""
-        return replace(self, since=monotonic())
+        """
+        Return a copy whose preparation begins now: frames of a large request begin one after the other.
+
+        That of the first ones began with the admission of the request.
+        """
+        return replace(self, since=monotonic() if self.slowest["prepare"] else self.since)
 
     def for_one_metric(self, span: Span) -> "Context":
         """Return a copy with a span and look-ups of its own."""

@@ -34,10 +34,10 @@ async def rank(request: Request) -> Response:
     """Order pictures by how well they fit a prompt, and accept those above the threshold."""
     service = service_of(request)
     wanted, parts = await body.read(request, requests_of(request).rank, service.settings.server)
-    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     items = items_of(wanted.to_score(), parts)
     request.state.items = len(items)
     check_served(wanted.metrics, service.engine)
+    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     work = ranked(service.engine, items, rule_of(wanted, service.metrics), context)
     outcome = await while_connected(request.receive, work)
     report, timings = outcome.report, context.timings_ms()

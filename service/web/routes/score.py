@@ -36,10 +36,10 @@ async def score(request: Request) -> Response:
     """Score images against prompts."""
     service = service_of(request)
     wanted, parts = await body.read(request, requests_of(request).score, service.settings.server)
-    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     items = items_of(wanted, parts)
     request.state.items = len(items)
     check_served({f"/metrics/{index}": name for index, name in enumerate(wanted.metrics)}, service.engine)
+    context = context_of(service, request, wanted.timeout_ms, wanted.priority)
     work = service.engine.score(items, wanted.metrics, context)
     report = await while_connected(request.receive, work)
     report.raise_if_failed()

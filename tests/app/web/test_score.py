@@ -2,14 +2,21 @@
 
 import asyncio
 import math
+from time import monotonic
 
 import numpy as np
 import pytest
 
 from models.core.outcomes import Embedding
 from models.families.fake import chance
+from models.images import image
 from service.core.errors import ModelFault
 from service.observability.labels import STAGES
+from service.scoring import engine
+from service.scoring.workload import Workload
+from service.serving import context, shared_call
+from service.web import edge
+from service.web.routes import score as route
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, item, png
 
@@ -33,6 +40,27 @@ async def test_a_pair_gets_the_score_of_the_released_code(serve, fakes):
     assert not answer["partial"]
     assert {"vqa": "fake-vqa@1"} == answer["models"]
     assert {*STAGES, "total"} == answer["timings_ms"].keys()
+
+
+async def test_translation_and_admission_are_in_a_stage(serve, monkeypatch):
+    """The body's translation ends `receive`, and admission begins `prepare`, so that the stages add up."""
+    clock = [monotonic()]
+
+    def slow(work, seconds):
+        def later(*arguments):
+            clock[0] += seconds
+            return work(*arguments)
+
+        return later
+
+    for module in (edge, context, engine, shared_call, image):
+        monkeypatch.setattr(module, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(route, "items_of", slow(route.items_of, 1))
+    monkeypatch.setattr(Workload, "admit", slow(Workload.admit, 2))
+    async with serve() as client:
+        timings = (await post(client, {"items": [item()]})).json()["timings_ms"]
+
+    assert (1000, 2000, 3000) == (timings["receive"], timings["prepare"], timings["total"])
 
 
 @pytest.mark.parametrize(
