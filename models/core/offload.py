@@ -32,7 +32,11 @@ class Offloaded:
         for tensor in tensors if keep else ():
             host = torch.empty_like(tensor.data, device="cpu", pin_memory=tensor.is_cuda)
             self._kept.append((tensor, tensor.device, host.copy_(tensor.data)))
-        empty(tensors)
+        try:
+            empty(tensors)
+        except Exception:
+            self.restore()
+            raise
 
     def restore(self) -> None:
         """Move all tensors back.  After an error none is there, and it may be called again."""
