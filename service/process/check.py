@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from models.core.copies import devices_of
+from models.core.copies import devices_of, gpu_count
 from models.core.family import Memory, Plan
-from models.core.settings import LocalSettings
+from models.core.settings import ALL, DeviceSettings, LocalSettings
 from models.families.registry import families
 from service.core.settings.tree import Settings
 from service.process.launching import batch_ms, processes
@@ -14,6 +14,7 @@ from service.serving.loading import is_placed
 from service.web.auth.keys import Keys
 
 BYTES = {"float32": 4, "bfloat16": 2}  # per number
+EACH = "cuda"  # each GPU of a machine whose GPUs are not visible here
 CONTEXT_BYTES = 600_000_000  # of CUDA, in each process; estimated
 
 
@@ -26,7 +27,24 @@ def check(settings: Settings) -> str:
         CheckpointError: a checkpoint is missing or broken.
     """
     Keys.read(settings.server.api_keys_file)
-    return described(settings, plans(settings))
+    settings, note = on_any_machine(settings)
+    return described(settings, plans(settings)) + note
+
+
+def on_any_machine(settings: Settings) -> tuple[Settings, str]:
+    """Return settings with `EACH` in place of all GPUs if none is visible, and a line about that."""
+    wants = {
+        name: table
+        for name, table in settings.models.items()
+        if isinstance(table, DeviceSettings) and table.devices == (ALL,)
+    }
+    if not wants or gpu_count():
+        return settings, ""
+    one = {name: table.model_copy(update={"devices": (EACH,)}) for name, table in wants.items()}
+    line = (
+        f'devices = "all": no GPU is visible here. {EACH} stands for each GPU of the machine that serves.\n'
+    )
+    return settings.model_copy(update={"models": {**settings.models, **one}}), line
 
 
 def plans(settings: Settings) -> dict[str, Plan]:
