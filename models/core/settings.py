@@ -7,6 +7,7 @@ A family declares the class of its tables.  A table with a setting of another fa
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 NOT_IN_RECIPE: Final = "not in the recipe"
 """
@@ -113,8 +114,16 @@ ALL: Final = "all"
 
 
 def as_names(devices: Any) -> Any:
-    """Return "all" as a list of one name."""
+    """Return "all" as a list of one name.  Refuse any other name alone."""
+    if isinstance(devices, str) and devices != ALL:
+        # The type with which pydantic refuses it: an environment variable is read as JSON then.
+        raise PydanticCustomError("tuple_type", 'give a list, such as ["cuda:0", "cuda:1"], or "all"')
     return (ALL,) if devices == ALL else devices
+
+
+def numbered(device: str) -> str:
+    """Return the full name of *device*: "cuda" is "cuda:0"."""
+    return device if ":" in device else f"{device}:0"
 
 
 class DeviceSettings(PlacedSettings):
@@ -132,8 +141,8 @@ class DeviceSettings(PlacedSettings):
             raise ValueError("device and devices: give one of them")
         if self.devices is not None and not (self.devices and all(self.devices)):
             raise ValueError('devices: names none; give a list of devices, or "all"')
-        if self.devices and len(set(self.devices)) < len(self.devices):
-            raise ValueError("devices: names one twice")
+        if self.devices and len(set(map(numbered, self.devices))) < len(self.devices):
+            raise ValueError("devices: names one twice; without a number it is the first one")
         if self.devices and ALL in self.devices and len(self.devices) > 1:
             raise ValueError('devices: "all" stands alone')
         return self

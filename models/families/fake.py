@@ -99,13 +99,14 @@ class FakeModel:
         fixed_s: float = 0.0,
         per_call_s: float = 0.0,
         id: str = "",
+        revision: str = "",
         device: str = "cpu",
     ) -> None:
         self.info = ModelInfo(
             role=role,
             family="fake",
             id=id or f"fake-{role}",
-            revision="1",
+            revision=revision or "1",
             dtype="float32",
             device=device,
             logit_scale=100.0 if role == "clip" else None,
@@ -201,6 +202,7 @@ def load(settings: FakeSettings) -> FakeModel:
         fixed_s=settings.fixed_ms / 1000,
         per_call_s=settings.per_call_ms / 1000,
         id=settings.id,
+        revision=settings.revision,
         device=settings.device,
     )
 

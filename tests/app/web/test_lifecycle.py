@@ -246,6 +246,15 @@ async def test_a_revision_that_cannot_be_loaded_leaves_the_old_one(client, check
     assert before["scores"] == (await score(client))["scores"]
 
 
+@pytest.mark.parametrize("revision", ["a\0", "a\n", "\x7f", ""])
+async def test_a_revision_is_one_line(client, revision):
+    """422 with the place."""
+    answer = await client.post("/models/vqa/swap", json={"revision": revision})
+
+    assert 422 == answer.status_code
+    assert "/revision" == answer.json()["errors"][0]["pointer"]
+
+
 async def test_a_model_that_is_away_is_not_swapped(client, checkpoints):
     """It would be loaded without need."""
     await change(client, "unload")

@@ -125,3 +125,9 @@ def test_a_fake_plans_to_load_nothing():
     assert Plan("fake-vqa", "no weights", 0) == family.plan(
         "ours", family.settings(family="fake", role="vqa")
     )
+
+
+def test_a_fake_has_the_revision_of_its_table():
+    """So that a swap is seen; "1" without one."""
+    assert "2" == fake("vqa", revision="2").info.revision
+    assert "1" == fake("vqa").info.revision

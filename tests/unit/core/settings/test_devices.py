@@ -20,7 +20,9 @@ def table(**more):
         ("devices = []", "devices: names none"),
         ('devices = [""]', "devices: names none"),
         ('devices = ["cuda:0", "cuda:0"]', "devices: names one twice"),
-        ('devices = "both"', r"models\.vqa\.devices"),
+        ('devices = ["cuda", "cuda:0"]', "devices: names one twice"),
+        ('devices = ["cpu:0", "cpu"]', "devices: names one twice"),
+        ('devices = "cuda:0"', r'devices: give a list, such as \["cuda:0", "cuda:1"\], or "all"'),
         ('devices = ["all", "cuda:0"]', '"all" stands alone'),
     ],
 )
