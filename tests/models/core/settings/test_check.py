@@ -65,18 +65,6 @@ def test_each_of_several_devices_has_all_models_on_it(foreseen):
     assert "cuda:1: 16.0 GB with the largest batches" in total
 
 
-def test_all_gpus_are_counted_where_none_is_visible(foreseen, monkeypatch):
-    """As one that stands for each: a check needs no GPU."""
-    for module in ("models.core.copies", "service.process.check"):
-        monkeypatch.setattr(f"{module}.gpu_count", lambda: 0)
-    every = {key: value for key, value in XL.items() if key != "device"} | {"devices": "all"}
-    rows, total = checked(vqa=every)
-
-    assert "cuda" == rows["vqa"].split("bfloat16, ")[-1].split()[0]
-    assert "cuda: 10.0 GB with the largest batches" in total
-    assert "no GPU is visible here. cuda stands for each GPU of the machine that serves." in total
-
-
 def test_the_demo_models_are_measured_by_their_files(capsys, monkeypatch):
     """As the command prints it: exit status 0, one row for each model."""
     monkeypatch.setattr(sys, "argv", ["scoregate-server", "--check"])
