@@ -14,6 +14,7 @@ from service.questions.stores.redis import PREFIX, RedisStore
 from service.questions.stores.sqlite import SQLiteStore
 from tests.app.questions.test_stores import KEY, MADE, dsg, score
 from tests.support.pictures import item
+from tests.support.redis_server import PATIENT_S
 
 pytestmark = pytest.mark.anyio
 OTHER = QuestionSet("a dog", "dsg", (Question(1, "Is there a dog?"),), {"llm": "y"})
@@ -45,7 +46,7 @@ class Redis:
 
     @asynccontextmanager
     async def open(self):
-        async with RedisClient("questions", self.server.url) as client:
+        async with RedisClient("questions", self.server.url, timeout_s=PATIENT_S) as client:
             yield RedisStore(client, in_memory=8)
 
     def spoil(self, **values):

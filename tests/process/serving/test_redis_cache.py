@@ -27,6 +27,7 @@ from service.observability.instruments import Instruments
 from service.serving.cache.memory import OutcomeCache
 from service.serving.cache.redis import RedisCache
 from tests.support.pictures import item
+from tests.support.redis_server import PATIENT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -121,7 +122,7 @@ async def test_a_value_beyond_its_range_is_a_miss_that_is_counted_and_logged(red
     """Whoever wrote it: no score may be made of it."""
     instruments, key = Instruments([]), TextCall("a").key(("vqa", "m@1", "float32"))
     redis.do("SET", SCORES + key.hex(), orjson.dumps({"kind": outcome.kind, **outcome.to_json()}))
-    async with RedisClient("scores", redis.url) as client:
+    async with RedisClient("scores", redis.url, timeout_s=PATIENT_S) as client:
         cache = RedisCache(OutcomeCache(10**6), client, 60, instruments)
         found = await cache.find([key])
         again = cache._memory.get(key)
@@ -212,7 +213,7 @@ class Slow:
     async def do(self, work):
         self.asked.set()
         await self.go.wait()
-        async with RedisClient("scores", self.server.url) as client:
+        async with RedisClient("scores", self.server.url, timeout_s=PATIENT_S) as client:
             return await client.do(work)
 
 

@@ -10,7 +10,7 @@ import pytest
 from demo.process import HOST
 from service.core.redis.client import CONNECTIONS, RedisClient, RedisFailed
 from service.observability.instruments import Instruments
-from tests.support.redis_server import redis_server
+from tests.support.redis_server import PATIENT_S, redis_server
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ async def client_of(url, **options):
     instruments = Instruments([])
     forever = asyncio.Event()
     failed = instruments.cache_errors.labels("scores").inc
-    looking = {"failed": failed, "sleep": lambda _: forever.wait(), **options}
+    looking = {"failed": failed, "sleep": lambda _: forever.wait(), "timeout_s": PATIENT_S, **options}
     async with RedisClient("scores", url, **looking) as client:
         client.instruments = instruments
         yield client
@@ -123,7 +123,9 @@ async def test_it_is_looked_at_by_itself(own_redis):
     """Nobody has to ask for a Redis to be found again."""
     turn = asyncio.Queue()
     own_redis.kill()
-    async with RedisClient("scores", own_redis.url, sleep=lambda _: turn.get()) as client:
+    async with RedisClient(
+        "scores", own_redis.url, sleep=lambda _: turn.get(), timeout_s=PATIENT_S
+    ) as client:
         assert client.missing
         own_redis.start()
         while client.missing:

@@ -15,12 +15,11 @@ from service.wiring.load import load_settings
 from tests.app.questions.test_stores import MADE
 from tests.process.core.redis.test_client import answering
 from tests.support.pictures import item
-from tests.support.redis_server import redis_server, tls_options
+from tests.support.redis_server import PATIENT_S, redis_server, tls_options
 
 pytestmark = pytest.mark.anyio
 
 PASSWORD = "s3cret"
-PATIENT_S = 60  # what is said does not depend on how busy the machine is
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +173,7 @@ async def test_a_set_that_has_expired_for_all_has_expired_in_memory(serve, fakes
 
 async def test_a_set_known_under_another_lookup_key_lives_as_long_as_the_newest(redis):
     """Its expiry begins anew when a second lookup key comes to point at it."""
-    async with RedisClient("questions", redis.url) as client:
+    async with RedisClient("questions", redis.url, timeout_s=PATIENT_S) as client:
         store = RedisStore(client, in_memory=8, ttl_s=1000)
         made = MADE
         await store.put("one", made)
