@@ -51,12 +51,18 @@ async function readiness() {
   }
 }
 
+/** Whether all models are demo models, except for one that reads text: the demo's profile has a real one. */
+function onlyDemos(models) {
+  const judging = models.filter(({ role }) => role !== "ocr");
+  return judging.length > 0 && judging.every(({ demo }) => demo);
+}
+
 /** The metrics, as far as the service tells them; what was chosen stays so. */
 async function offer() {
   try {
     const { body } = await call("models");
     ({ metrics, limits } = body);
-    byId("demo").hidden = !body.models.length || !body.models.every(({ demo }) => demo);
+    byId("demo").hidden = !onlyDemos(body.models);
   } catch (problem) {
     if (problem.status === 401) return askForKey("This service asks for a key.");
     return show(problem, places, offer);
