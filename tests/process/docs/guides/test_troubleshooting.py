@@ -13,7 +13,7 @@ from service.process.check import check
 from service.web.openapi import tree
 from service.wiring.load import load_settings
 from tests.support.packages import files_of
-from tests.support.pages import named_rows, rows, section
+from tests.support.pages import named_rows, page, rows, section
 
 PAGE = "guides/troubleshooting.md"
 STARTS = [
@@ -39,6 +39,17 @@ def test_the_codes_of_the_page_are_errors_of_the_service():
 
     assert named
     assert named <= {error.code for error in tree()}
+
+
+@pytest.mark.parametrize(
+    "symptom", ["out of memory", ".heic", "EXIF", "401", "reward of a group is constant"]
+)
+def test_what_users_meet_most_often_has_a_row(symptom):
+    """A search of the page for it finds a row of a table, which says what to do."""
+    found = [cells for cells in rows(page(PAGE)) if any(symptom in cell for cell in cells[:2])]
+
+    assert found
+    assert all(cells[2] for cells in found)
 
 
 def test_the_four_questions_are_answered(tmp_path, client):
