@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -105,11 +105,13 @@ class Backend(ABC):
         name: under `models` in the settings.
         info: the model that is loaded or served.
         replacements: how many times another model took its place.
+        changes: what an operator may do with it beside "load": "offload", "unload", "swap".
     """
 
     name: str
     info: ModelInfo
     replacements: int = 0
+    changes: Collection[str] = ()
 
     @cached_property
     def presence(self) -> Presence:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from models.core.reason import in_short
 from service.core.concurrency.tasks import Tasks
-from service.core.errors import Conflict, NotFound, NotReady
+from service.core.errors import Conflict, Invalid, NotFound, NotReady
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
 from service.serving.batcher.execution_slot import is_out_of_memory
@@ -65,6 +65,10 @@ class Lifecycle:
         handle = self._runtime.handles.get(name)
         if handle is None:
             raise NotFound(f"there is no model {name} here; there are {', '.join(self._runtime.handles)}")
+        if (
+            action != "load" and action not in handle.backend.changes
+        ):  # said before any request is kept waiting
+            raise Invalid(f"{name}: a model of this kind cannot be taken away and brought back: no {action}")
         if before := self._under_way.get(name):
             raise Conflict(f"models.{name}: {before} is under way")
         self._under_way[name] = action

@@ -30,6 +30,8 @@ class LocalBackend(QueuedBackend):
         mover: the thread on which weights are loaded and moved.
     """
 
+    changes = ("offload", "unload", "swap")
+
     def __init__(
         self,
         resident: LocalModel,

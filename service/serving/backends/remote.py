@@ -67,6 +67,8 @@ class RemoteBackend(QueuedBackend):
         clock: in seconds.
     """
 
+    changes = ("offload",)
+
     def __init__(
         self,
         name: str,
