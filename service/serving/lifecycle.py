@@ -65,9 +65,8 @@ class Lifecycle:
         handle = self._runtime.handles.get(name)
         if handle is None:
             raise NotFound(f"there is no model {name} here; there are {', '.join(self._runtime.handles)}")
-        if (
-            action != "load" and action not in handle.backend.changes
-        ):  # said before any request is kept waiting
+        # Before the presence changes, which rejects requests.
+        if action != "load" and action not in handle.backend.changes:
             raise Invalid(f"{name}: a model of this kind cannot be taken away and brought back: no {action}")
         if before := self._under_way.get(name):
             raise Conflict(f"models.{name}: {before} is under way")
