@@ -105,7 +105,7 @@ class Backend(ABC):
         name: under `models` in the settings.
         info: the model that is loaded or served.
         replacements: how many times another model took its place.
-        changes: what an operator may do with it beside "load": "offload", "unload", "swap".
+        changes: those of "offload", "unload" and "swap" that can be made of it.
     """
 
     name: str

@@ -8,6 +8,7 @@ import pytest
 
 from service.core.fields import CLEAN, FILLED, SLOTTED_ONCE_OR_NOT
 from service.metrics.common.registry import own
+from service.web.routes.lifecycle import OF_ONE_LINE
 from tests.app.web.test_bad_input import PLACES
 from tests.support.fakes import (
     FakeAesthetic,
@@ -103,7 +104,7 @@ async def test_generators_of_clients_can_read_the_document(document):
 
     assert bodies.keys() == schemas.keys()
     assert [] == [name for name, body in bodies.items() if {"oneOf", "anyOf", "allOf", "not"} & body.keys()]
-    assert {FILLED, CLEAN, SET_ID, COLOUR} == patterns
+    assert {FILLED, CLEAN, OF_ONE_LINE, SET_ID, COLOUR} == patterns
     assert all(told in json.dumps(schemas["VqaScoreOptions"]) for told in (SLOTTED_ONCE_OR_NOT, "needs"))
 
 
