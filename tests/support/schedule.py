@@ -22,6 +22,7 @@ SHARED = {
         "tests/process/client/cli/test_page.py",
         "tests/process/client/cli/test_verify.py",
         "tests/process/docs/guides/test_surprising_scores.py",
+        "tests/process/docs/test_profiles_page.py",
         "tests/process/test_end_to_end.py",
     ),
     "double": (
