@@ -62,12 +62,17 @@ class VLLM:
         deadline = time.monotonic() + STARTED_WITHIN_S
         while time.monotonic() < deadline:
             assert not self._process or self._process.poll() is None, self._log.read_text()[-3000:]
-            try:
-                if httpx.get(f"{self.url}/health", trust_env=False).status_code == 200:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.2)
+            if self.answers():
+                return
+            time.sleep(0.2)
         raise AssertionError(self._log.read_text()[-3000:])
+
+    def answers(self) -> bool:
+        """Whether it answers now."""
+        try:
+            return httpx.get(f"{self.url}/health", trust_env=False).status_code == 200
+        except httpx.TransportError:
+            return False
 
     def kill(self) -> None:
         """kill -9, the engine with it."""

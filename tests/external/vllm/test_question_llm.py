@@ -18,13 +18,13 @@ SET = json.dumps({"questions": [{"id": 1, "kind": "entity", "text": "Is there a 
 
 @pytest.fixture(scope="module")
 def llm():
-    """The server of the question LLM, which the last test kills."""
+    """The server of the question LLM."""
     with server("llm") as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def with_llm(llm, tmp_path_factory):
+def client(llm, tmp_path_factory):
     """A client of the demo service, whose question LLM is served by vLLM."""
     tables = f"""
         [models.clip]
@@ -40,6 +40,16 @@ def with_llm(llm, tmp_path_factory):
     """
     with service(tmp_path_factory.mktemp("with-llm"), tables) as client:
         yield client
+
+
+@pytest.fixture
+def with_llm(client, llm):
+    """The same once vLLM serves; it is started again if the test that kills it was not the last."""
+    if not llm.answers():
+        llm.start()
+        llm.wait()
+    until(lambda: "ready" == client.get("/readyz").json()["models"]["questions"])
+    return client
 
 
 def written(client, prompts):
