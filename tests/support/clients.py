@@ -29,3 +29,10 @@ def run(*command: str | Path, given: Any = None, cwd: Path | None = None) -> sub
         text=True,
         timeout=LIMIT_S,
     )
+
+
+def answers(script: Path, given: Any) -> Any:
+    """What a script of the environment made of *given*; it must end well."""
+    ran = run(program(), script, given=given)
+    assert 0 == ran.returncode, ran.stderr
+    return json.loads(ran.stdout)

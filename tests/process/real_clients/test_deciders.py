@@ -1,6 +1,5 @@
 """OpenAI's own SDK reads what `POST /v1/decisions` answers."""
 
-import json
 from pathlib import Path
 
 import httpx
@@ -17,9 +16,7 @@ URI = f"data:image/png;base64,{PICTURES[0]}"
 def answers(service):
     """What the SDK made of the first picture."""
     given = {"url": service.dialects, "prompt": PROMPT, "picture": URI}
-    ran = clients.run(clients.program(), SCRIPT, given=given)
-    assert 0 == ran.returncode, ran.stderr
-    return json.loads(ran.stdout)
+    return clients.answers(SCRIPT, given)
 
 
 def test_a_predicates_probability_is_that_of_sglangs_body(service, answers):

@@ -1,6 +1,5 @@
 """OpenAI's own SDK reads what `chat_judge` answers."""
 
-import json
 from math import exp
 from pathlib import Path
 
@@ -16,9 +15,7 @@ SCRIPT = Path(__file__).with_name("judges.py")
 def answers(service):
     """What the SDK made of the first picture."""
     given = {"url": service.dialects, "prompt": PROMPT, "picture": f"data:image/png;base64,{PICTURES[0]}"}
-    ran = clients.run(clients.program(), SCRIPT, given=given)
-    assert 0 == ran.returncode, ran.stderr
-    return json.loads(ran.stdout)
+    return clients.answers(SCRIPT, given)
 
 
 def test_the_score_is_that_of_the_api(service, answers):

@@ -1,6 +1,5 @@
 """Real clients of rerankers read the scores of `POST /score`, in their order."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,7 @@ URIS = [f"data:image/png;base64,{picture}" for picture in PICTURES]
 def answers(service):
     """What each client of `rerankers.py` made of the same three pictures."""
     given = {"url": service.dialects, "query": PROMPT, "documents": URIS}
-    ran = clients.run(clients.program(), SCRIPT, given=given)
-    assert 0 == ran.returncode, ran.stderr
-    return json.loads(ran.stdout)
+    return clients.answers(SCRIPT, given)
 
 
 @pytest.mark.parametrize(
