@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 
 from service.metrics.objects.classes import CLASSES
-from tests.support.fake_objects import SIZE, Detector, FakeColours, Leaning, detection, picture, scored
+from tests.support.fake_objects import SIZE, Leaning, detection, picture, scored
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def detector(fakes):
-    fakes["detector"], fakes["clip"] = Detector(), FakeColours()
-    return fakes["detector"]
 
 
 async def test_a_prompt_is_scored_by_what_the_detector_finds(serve, detector):

@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.support.fake_objects import Detector, FakeColours, detection, picture, scored
+from tests.support.fake_objects import detection, picture, scored
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def detector(fakes):
-    fakes["detector"], fakes["clip"] = Detector(), FakeColours()
-    return fakes["detector"]
 
 
 async def test_the_constants_of_the_released_code_are_options(serve, detector):
