@@ -52,10 +52,16 @@ class UpstreamError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A call that is ready for the device: its *cost* in tokens, which limits batches, and its tensors."""
+    """
+    A call that is ready for the device: its *cost* in tokens, which limits batches, and its tensors.
+
+    Attributes:
+        image: the digest of its image, if the model keeps features of images, see `Model`.
+    """
 
     cost: int
     data: Any
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,12 @@ class ModelInfo:
 
 
 class Model(Protocol):
-    """Loaded weights in one role."""
+    """
+    Loaded weights in one role.
+
+    A model that keeps features of images on its device may have an attribute `features`, a container of their
+    digests: calls with these images are then sent to that device if several have the model.
+    """
 
     info: ModelInfo
 

@@ -181,7 +181,10 @@ class Pool:
                     continue
                 urgent = self.scheduler.is_urgent(resident, device.name)
                 if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent):
+                    self._work.set()  # others may have skipped calls that this one did not take either
                     await self._run_batch(batch, device, slot)
+                elif resident.waiting:  # for another device
+                    await self._wait_for_work(self.scheduler.soon_s(resident))
                 else:  # all callers have left
                     await asyncio.sleep(0)
         except BaseException:
