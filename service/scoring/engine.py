@@ -123,6 +123,8 @@ class Engine:
             for plan in plans:
                 of_inputs = dict(zip(plan.work, islice(results, len(plan.work)), strict=True))
                 scored.append(ItemReport(plan.item, folded(plan, of_inputs)))
+                if len(plans) > 1:  # each may have many frames: other requests have their turns between them
+                    await asyncio.sleep(0)
         infos = {name: info for name, (info, _) in models.items()}
         report = Report(scored, infos, notes([item.prompt for item in items], infos, self._demo))
         report.count(context.instruments)
