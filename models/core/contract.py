@@ -189,7 +189,7 @@ class RemoteModel(ABC):
 
     def opposites(self) -> tuple[Any, ...]:
         """
-        Return calls about a known picture whose results must differ, see `models.core.known`; by default
+        Return calls about known pictures whose results must differ, see `models.core.known`; by default
         none.
 
         They are sent when the server becomes reachable.  If they fail, the model is not served.

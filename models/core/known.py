@@ -1,4 +1,4 @@
-"""A known picture with opposite texts, to check that a model answers, and as before."""
+"""Known pictures with opposite texts, to check that a model answers, and as before."""
 
 from math import exp
 from typing import Any
@@ -10,6 +10,7 @@ from models.core.outcomes import Embedding, Likelihood, Reward
 from models.images.image import Image
 
 PICTURE = Image.of(PIL.Image.new("RGB", (112, 112), (220, 20, 20)))
+OTHER_PICTURE = Image.of(PIL.Image.new("RGB", (112, 112), (20, 20, 220)))
 TEXTS = ("a red picture", "a blue picture")  # of which one is true
 
 TOLERANCE = 0.05  # bfloat16 and other calls in the same batch change a probability by less
@@ -23,6 +24,12 @@ def grey(width: int, height: int) -> Image:
 def opposite_questions(template: str) -> tuple[LikelihoodCall, ...]:
     """Return the questions whether a red picture is red, and whether it is blue; `{}` is the text."""
     return tuple(LikelihoodCall(PICTURE, template.replace("{}", text)) for text in TEXTS)
+
+
+def opposite_pictures(template: str) -> tuple[LikelihoodCall, ...]:
+    """Return the question whether a picture is red, about a red one and about a blue one."""
+    question = template.replace("{}", TEXTS[0])
+    return LikelihoodCall(PICTURE, question), LikelihoodCall(OTHER_PICTURE, question)
 
 
 def alike(first: Any, second: Any) -> bool:

@@ -12,13 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from zlib import crc32
 
-from models.core.known import PICTURE, TEXTS
+from models.core.known import OTHER_PICTURE, PICTURE, TEXTS
 from models.families.openai.vlm import data_uri
 
 Answer = tuple[int, Any]  # status, and JSON, text or chunks of bytes
 OTHERS = {"Yes": [5], "No": [6], **{label: [30 + n] for n, label in enumerate("12345ABCDE")}}
 SLEEP = {"/sleep?level=1": True, "/wake_up": False}  # vLLM's routes for operators
-KNOWN = PICTURE.once(data_uri, data_uri)
+KNOWN, OTHER = (each.once(data_uri, data_uri) for each in (PICTURE, OTHER_PICTURE))
 
 
 class FakeOpenAI:
@@ -27,8 +27,8 @@ class FakeOpenAI:
     `POST decisions` with probabilities that depend on the questions: the word REFUSE in one is refused, BAD
     makes it 400.
 
-    It keeps what it was sent.  What a service asks about its known picture is answered by `known(body)`, and
-    kept apart.
+    It keeps what it was sent.  What a service asks about its known pictures is answered by `known(body)`, and
+    by `decide_known(body)` where it is a decision; both are kept apart.
 
     `models` is what it lists, `tokens` what `/tokenize` knows (None: it has no such route), and `pieces` how
     some tokens are written.
@@ -41,6 +41,7 @@ class FakeOpenAI:
         self.chat: Callable[[dict[str, Any]], Answer] = lambda body: (200, said("{}"))
         self.classify: Callable[[dict[str, Any]], Answer] = lambda body: (404, {})
         self.known: Callable[[dict[str, Any]], Answer] = lambda body: (200, plausible(body))
+        self.decide_known: Callable[[dict[str, Any]], Answer] = decide_known
         self.checks: list[dict[str, Any]] = []
         self.sleeps: bool | None = None  # None: it has no such route
         self.operated = 200  # the status of `/sleep` and `/wake_up`
@@ -100,9 +101,9 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 "/classify": fake.classify,
                 "/v1/decisions": decisions,
             }
-            if KNOWN in json.dumps(body):
+            if KNOWN in (sent := json.dumps(body)) or OTHER in sent:
                 fake.checks.append(body)
-                self._send(decisions(body) if self.path == "/v1/decisions" else fake.known(body))
+                self._send((fake.decide_known if self.path == "/v1/decisions" else fake.known)(body))
                 return
             answers = routes[self.path]
             fake.headers.append({name.lower(): value for name, value in self.headers.items()})
@@ -136,6 +137,11 @@ def decisions(body: dict[str, Any]) -> Answer:
     if any("BAD" in question["instructions"] for question in body["questions"]):
         return 400, {"error": {"message": "a question is too long"}}
     return 200, {"answers": [decided(question) for question in body["questions"]]}
+
+
+def decide_known(body: dict[str, Any]) -> Answer:
+    """The answer of a decision endpoint to a known question, which depends on the picture."""
+    return 200, {"answers": [{"probability": 0.9 if KNOWN in json.dumps(body) else 0.1}]}
 
 
 def said(text: str | None, finish: str = "stop") -> dict[str, Any]:

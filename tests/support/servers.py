@@ -21,6 +21,7 @@ from demo.process import free_port
 from models.checkpoints.locate import DEMO
 from tests.external.ray.services import PROFILE
 from tests.support.ray_cluster import ray_cluster
+from tests.support.tiny_lfm2_vl import make_lfm2_vl
 from tests.support.tiny_llava import add_head, make_llava
 from tests.support.vllm_server import vllm
 
@@ -47,6 +48,12 @@ def vlm(stack: ExitStack, folder: Path) -> dict[str, Any]:
     return serve(stack, folder / "vlm", folder / "vlm.log")
 
 
+def decisions(stack: ExitStack, folder: Path) -> dict[str, Any]:
+    """Start a tiny random LFM2-VL, which vLLM serves as a decision endpoint too."""
+    make_lfm2_vl(folder / "decisions")
+    return serve(stack, folder / "decisions", folder / "decisions.log")
+
+
 def reward(stack: ExitStack, folder: Path) -> dict[str, Any]:
     """Start a tiny random LLaVA with a head of two outputs."""
     make_llava(folder / "reward")
@@ -65,7 +72,7 @@ def ray(stack: ExitStack, folder: Path) -> dict[str, Any]:
     return {"directory": cluster.directory, "address": cluster.address, "profile": str(profile)}
 
 
-STARTS: dict[str, Start] = {"ray": ray, "llm": llm, "reward": reward, "vlm": vlm}
+STARTS: dict[str, Start] = {"ray": ray, "llm": llm, "reward": reward, "vlm": vlm, "decisions": decisions}
 
 
 def end_with_stdin() -> None:

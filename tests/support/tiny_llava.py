@@ -6,7 +6,6 @@ from pathlib import Path
 import PIL.Image
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers import (
     CLIPImageProcessor,
     CLIPVisionConfig,
@@ -14,12 +13,12 @@ from transformers import (
     LlavaConfig,
     LlavaForConditionalGeneration,
     LlavaProcessor,
-    PreTrainedTokenizerFast,
 )
+
+from tests.support.tiny_tokenizer import make_tokenizer
 
 SIDE, PATCH = 56, 4  # 196 patches: more than one block of vLLM's cache, which holds 128 tokens on a CPU
 HEAD = "language_model.score.weight"  # where vLLM looks for a reward model's head
-SPECIAL = ["<pad>", "<s>", "</s>", "<unk>", "<image>"]
 TEMPLATE = (
     "{% for message in messages %}{% for part in message['content'] %}"
     "{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}"
@@ -55,34 +54,22 @@ def make_llava(directory: Path) -> None:
             pad_token_id=0,
             initializer_range=0.2,
         ),
-        image_token_index=SPECIAL.index("<image>"),
+        image_token_index=processor.tokenizer.convert_tokens_to_ids("<image>"),
         vision_feature_layer=-2,
         vision_feature_select_strategy="default",
     )
     model = LlavaForConditionalGeneration(config).eval()
     model.save_pretrained(directory)
-    rename(directory / "model.safetensors")
+    rename(directory / "model.safetensors", "vision_tower.")
     processor.save_pretrained(directory)
 
 
 def make_processor() -> LlavaProcessor:
-    """Characters are words, but for the labels."""
-    characters = [chr(code) for code in range(32, 127)]
-    words = {word: n for n, word in enumerate([*SPECIAL, "Yes", "No", *characters])}
-    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"Yes|No|[\s\S]"), "isolated")
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="<pad>",
-        bos_token="<s>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        additional_special_tokens=["<image>"],
-    )
+    """Return a processor for whose tokenizer the labels are words."""
     pixels = CLIPImageProcessor(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE})
     return LlavaProcessor(
         pixels,
-        fast,
+        make_tokenizer(["<image>"], ["Yes", "No"]),
         patch_size=PATCH,
         vision_feature_select_strategy="default",
         num_additional_image_tokens=1,
@@ -90,12 +77,11 @@ def make_processor() -> LlavaProcessor:
     )
 
 
-def rename(weights: Path) -> None:
-    """Give the vision weights the prefix that vLLM looks for."""
+def rename(weights: Path, old: str) -> None:
+    """Give the vision weights, now below *old*, the prefix that vLLM looks for."""
     tensors = load_file(weights)
-    old, new = "vision_tower.", "vision_tower.vision_model."
     renamed = {
-        f"{new}{name.removeprefix(old)}" if name.startswith(old) else name: tensor
+        f"{old}vision_model.{name.removeprefix(old)}" if name.startswith(old) else name: tensor
         for name, tensor in tensors.items()
     }
     save_file(renamed, weights, {"format": "pt"})

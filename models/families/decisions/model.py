@@ -13,7 +13,7 @@ from typing import Any
 
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import QUESTION, ModelError, ModelInfo, Post, Prepared, RemoteModel, UpstreamError
-from models.core.known import opposite_questions
+from models.core.known import opposite_pictures
 from models.core.outcomes import CallResult, Choices, Likelihood
 from models.families.decisions import FAMILY, Body, DecisionsSettings
 from models.families.decisions.bodies import FORMS, Question, Reading
@@ -80,8 +80,8 @@ class DecisionModel(RemoteModel):
         return Prepared(IMAGE_COST, Asked(image.digest, image.once(data_uri, data_uri), question))
 
     def opposites(self) -> tuple[LikelihoodCall, ...]:
-        """Return the questions whether a red picture is red, and whether it is blue."""
-        return opposite_questions(self.info.question)
+        """Return one question about two pictures: some servers of these bodies ignore pictures."""
+        return opposite_pictures(self.info.question)
 
     def together(self, prepared: Prepared) -> str:
         """Return the picture's digest: all questions about it may share a request."""

@@ -18,7 +18,7 @@ from service.core.settings.environment import read_secret
 from service.core.settings.tree import Settings
 from service.process.doctor.finding import LATER, WRONG, Finding
 from service.serving.backends.trust import Trust
-from service.serving.backends.upstream import Upstream
+from service.serving.backends.upstream import EXPLAINED, Upstream, explained
 
 MAX_SKEW_S = 30.0
 ANSWER_S = 20.0  # for the version, and for each known call
@@ -57,7 +57,8 @@ async def upstream(name: str, table: RemoteSettings) -> tuple[Finding, str]:
     except NotReady as exc:
         return Finding(label, str(exc), "serve it with a vLLM that the docs name", WRONG), date
     except UpstreamError as exc:
-        return Finding(label, f"{table.base_url} {exc}", "see the server's log", LATER), date
+        status = WRONG if exc.status in EXPLAINED else LATER
+        return Finding(label, f"{table.base_url} {explained(exc)}", "see the server's log", status), date
     finally:
         await server.aclose()
     return Finding(label, f"{version} serves {table.model}{answered}"), date

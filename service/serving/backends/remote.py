@@ -34,7 +34,7 @@ from service.serving.backends.last_calls import LastCalls
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import QueuedBackend
 from service.serving.backends.trust import Trust
-from service.serving.backends.upstream import NO_ROUTE, Unreachable, Upstream
+from service.serving.backends.upstream import NO_ROUTE, Unreachable, Upstream, explained
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
@@ -143,7 +143,7 @@ class RemoteBackend(QueuedBackend):
             return
         except (UpstreamError, TimeoutError) as exc:
             if self._trust.doubted:  # otherwise it is only busy
-                self._missing = f"does not answer a known question: {exc or 'not in time'}"
+                self._missing = f"does not answer a known question: {explained(exc) or 'not in time'}"
             return
         if self._came_up:
             self._came_up = False
@@ -169,7 +169,8 @@ class RemoteBackend(QueuedBackend):
                 await self.offload()
             if isinstance(exc, NotReady):
                 raise ModelFault(exc.detail) from exc
-            raise UpstreamFailed(f"the server of {self.name} {exc or 'did not answer in time'}") from exc
+            reason = explained(exc) or "did not answer in time"
+            raise UpstreamFailed(f"the server of {self.name} {reason}") from exc
         self._missing = ""  # the last look at it may be some seconds old
 
     async def _operate(self, path: str) -> None:
@@ -286,7 +287,7 @@ class RemoteBackend(QueuedBackend):
             case ModelError():
                 return CallRefused(str(exc))
             case UpstreamError():
-                return UpstreamFailed(f"the server of {self.name} {exc}")
+                return UpstreamFailed(f"the server of {self.name} {explained(exc)}")
         log.error("call failed", extra={"model": self.name}, exc_info=exc)
         return ModelFault(f"the model {self.name} failed on this call")
 

@@ -90,7 +90,7 @@ class Trust:
     def _judged(self, outcomes: Sequence[Any]) -> str:
         """Return the check that *outcomes* fail; empty if none."""
         first, second, again = outcomes
-        if alike(first, second):
+        if alike(first, second) or alike(again, second):  # the first may lack a prefix cache
             return SAME
         if changed(first, again):
             return UNSTEADY

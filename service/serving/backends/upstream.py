@@ -19,10 +19,21 @@ CONNECT_S = 5.0
 MAX_BYTES = 8 * 2**20  # of an answer
 TEMPORARY = {429, 502, 503, 504}  # statuses that are retried
 NO_ROUTE = {404, 405}
+EXPLAINED = {400, 413, 422, 501}  # statuses whose message is about the request: no paths, no keys
+MAX_CAUSE = 300  # characters of such a message
 
 
 class ServerFailed(UpstreamError):
-    """A server did not answer, or not with a JSON object."""
+    """
+    A server did not answer, or not with a JSON object.
+
+    Attributes:
+        cause: the server's message, which may repeat the call's texts: for its caller, and not for `/health`.
+    """
+
+    def __init__(self, detail: str, status: int = 0, cause: str = "") -> None:
+        super().__init__(detail, status)
+        self.cause = cause
 
 
 class Unreachable(ServerFailed):
@@ -159,7 +170,7 @@ class Upstream:
             raise Unreachable(f"cannot be reached ({type(exc).__name__})") from exc
         status = answer.status_code
         if status != HTTPStatus.OK:
-            raise ServerFailed(f"returned status {status}", status)
+            raise ServerFailed(f"returned status {status}", status, cause_of(status, bytes(read)))
         try:
             parsed = orjson.loads(bytes(read))
         except orjson.JSONDecodeError as exc:
@@ -167,3 +178,23 @@ class Upstream:
         if not isinstance(parsed, dict):
             raise ServerFailed("returned something that is not a JSON object", status)
         return parsed
+
+
+def cause_of(status: int, content: bytes) -> str:
+    """Return the message of a rejection by OpenAI, vLLM or SGLang; empty for other statuses and bodies."""
+    if status not in EXPLAINED:
+        return ""
+    try:
+        parsed = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return ""
+    match parsed:
+        case {"error": {"message": str(message)}} | {"message": str(message)}:
+            return " ".join(message.split())[:MAX_CAUSE]
+    return ""
+
+
+def explained(error: Exception) -> str:
+    """Return the text of *error*, with the server's message if there is one."""
+    cause = error.cause if isinstance(error, ServerFailed) else ""
+    return f"{error}: {cause}" if cause else str(error)

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.support.fake_openai import decided
+from service.serving.backends.trust import SAME
+from tests.support.fake_openai import decided, decisions
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio
@@ -44,6 +45,37 @@ async def test_more_questions_than_the_server_takes_are_several_requests(with_de
 
     assert pytest.approx(EXPECTED) == found
     assert [2, 3, 3] == sorted(len(body["questions"]) for body in server.bodies)
+
+
+async def test_a_server_that_ignores_pictures_is_not_served(with_decisions, server):
+    """Its answers depend on the text alone, so they would be scores of no picture."""
+    server.decide_known = decisions
+    async with with_decisions() as client:
+        answer = await client.post("/score", json={"items": [item("a dog")], "metrics": ["vqascore"]})
+
+    assert (503, "not_ready") == (answer.status_code, answer.json()["code"])
+    assert SAME in answer.json()["detail"]
+    assert not server.bodies
+
+
+async def test_a_server_that_takes_no_pictures_says_so(with_decisions, server):
+    """`/readyz` has its message, since the question is the service's own."""
+    server.decide_known = lambda body: (400, {"error": {"message": "this model does not take image inputs"}})
+    async with with_decisions() as client:
+        ready = await client.get("/readyz")
+
+    assert 503 == ready.status_code
+    assert "returned status 400: this model does not take image inputs" in ready.json()["detail"]
+
+
+async def test_the_reason_of_a_rejection_is_for_its_caller(with_decisions, server):
+    """`/health` has the status alone: the message may repeat a caller's texts."""
+    async with with_decisions() as client:
+        errors = [(await asked(client, f"Is there a BAD {n}?"))["errors"]["dsg"] for n in range(3)]
+        health = (await client.get("/health")).json()
+
+    assert errors[0]["detail"].endswith("returned status 400: a question is too long")
+    assert health["degraded"]["dsg"].endswith("failed its last 3 calls: returned status 400")
 
 
 async def asked(client, *texts):

@@ -1,5 +1,6 @@
 """The service with a real vLLM behind it that serves a VLM: a tiny random LLaVA."""
 
+import asyncio
 import base64
 import io
 
@@ -7,8 +8,11 @@ import PIL.Image
 import pytest
 
 from demo.samples import FOLDER
+from models.families.decisions import DecisionsSettings
 from models.families.openai.answers import BY_LETTER
 from service.metrics.rubrics.rubric import RUBRICS, VALUES
+from service.process.doctor import servers
+from service.process.doctor.finding import WRONG
 from tests.external.vllm.services import LISTED, PICTURE, scored, server, service
 from tests.support.tiny_llava import label_probabilities
 
@@ -147,3 +151,14 @@ def test_an_answer_of_several_tokens_is_refused_by_name(with_vlm):
 
     assert "call_refused" == error["code"]
     assert "it must have one" in error["detail"]
+
+
+def test_a_model_without_decisions_is_found_before_any_call(vlm):
+    """vLLM 0.32 has the route for every model, and decisions for a few."""
+    table = DecisionsSettings(
+        family="decisions", role="vqa", base_url=vlm.base_url, model="m", body="systemone"
+    )
+    found, _ = asyncio.run(servers.upstream("vqa", table))
+
+    assert found.status == WRONG
+    assert found.fact.endswith("status 501: The model does not support the structured decision API")

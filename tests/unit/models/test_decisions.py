@@ -148,6 +148,15 @@ def test_what_a_decision_cannot_be_is_refused(call, said):
         model("systemone").prepare(call)
 
 
+def test_a_server_that_ignores_pictures_answers_both_known_questions_alike():
+    """They differ in the picture alone."""
+    prepared = [model("systemone").prepare(call) for call in model().opposites()]
+    first, second = (each.data for each in prepared)
+
+    assert first.question == second.question
+    assert first.uri != second.uri
+
+
 def test_the_table_is_what_the_model_is_made_of():
     """And its body is one of three."""
     family = families()["decisions"]

@@ -67,6 +67,7 @@ async def test_a_model_is_checked_once_until_it_is_doubted_or_was_not_for_a_minu
     [
         ({"red": 0.5, "blue": 0.5}, SAME),
         ({"red": 1 - 1e-9, "blue": 1 - 1e-9}, SAME),
+        ({"red": [0.6, 0.59], "blue": 0.59}, SAME),
         ({"red": [0.9, 0.9 - 2 * TOLERANCE]}, UNSTEADY),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from models.core.contract import UpstreamError
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
-from service.serving.backends.upstream import MAX_BYTES, Upstream
+from service.serving.backends.upstream import MAX_BYTES, MAX_CAUSE, ServerFailed, Upstream, explained
 from service.serving.loading import load_models
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +52,40 @@ async def test_a_server_that_stays_away_is_given_up():
         await upstream.post("chat/completions", {})
     assert (2, 1) == (len(waits), len(left))
     await upstream.aclose()
+
+
+SAID = "question '0':\n  label 'é' is not one token"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "cause"),
+    [
+        (400, {"error": {"message": SAID}}, "question '0': label 'é' is not one token"),
+        (422, {"object": "error", "message": SAID}, "question '0': label 'é' is not one token"),
+        (501, {"error": {"message": "no decisions"}}, "no decisions"),
+        (400, {"error": {"message": "a" * 1000}}, "a" * MAX_CAUSE),
+        (400, {"error": {"message": 5}}, ""),
+        (400, [SAID], ""),
+        (400, "not JSON", ""),
+        (401, {"error": {"message": "wrong key: sk-1"}}, ""),
+        (500, {"error": {"message": "/srv/models/m"}}, ""),
+    ],
+)
+async def test_a_rejection_has_the_servers_message_beside_its_text(status, body, cause):
+    """In one line and bounded; what is not about the request stays at the server."""
+    content = {"text": body} if isinstance(body, str) else {"json": body}
+    upstream, _, _ = scripted(httpx.Response(status, **content))
+
+    with pytest.raises(ServerFailed) as caught:
+        await upstream.post("systemone", {})
+    text = f"returned status {status}"
+    assert (text, cause) == (str(caught.value), caught.value.cause)
+    assert (f"{text}: {cause}" if cause else text) == explained(caught.value)
+    await upstream.aclose()
+
+
+def test_an_error_of_another_kind_is_explained_by_its_text():
+    assert "returned no logprobs" == explained(UpstreamError("returned no logprobs"))
 
 
 async def test_an_answer_is_read_up_to_a_bound():

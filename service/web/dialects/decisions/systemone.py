@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from service.core.errors import Invalid
 from service.web.dialects.decisions.questions import (
@@ -22,7 +22,9 @@ MAX_OPTIONS = 26
 
 
 class Asked(Loose):
-    """One question; its type decides the form of `criteria`."""
+    """One question; its type decides the form of `criteria`, and a misspelt field is an error."""
+
+    model_config = ConfigDict(extra="forbid")
 
     type: Literal["noul", "choice", "score"]
     instructions: Any = ""
@@ -55,7 +57,9 @@ class SystemOneRequest(Loose):
     model: str | None = None
     state: Any
     instructions: str | None = None
-    questions: Annotated[dict[str, Asked], Field(min_length=1, max_length=MAX_QUESTIONS)]
+    questions: Annotated[
+        dict[Annotated[str, Field(min_length=1)], Asked], Field(min_length=1, max_length=MAX_QUESTIONS)
+    ]
     images: list[Any] | None = None
     audio: list[str] | None = None
     videos: list[str] | None = None

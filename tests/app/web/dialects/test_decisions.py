@@ -169,6 +169,16 @@ async def test_sglangs_form_of_pictures_and_a_single_option_are_read(dialects):
             {**SYSTEM_ONE, "questions": {"a": {"type": "score", "criteria": ["b"]}}},
             "/questions/a/criteria",
         ),
+        (
+            "systemone",
+            {**SYSTEM_ONE, "questions": {"a": {"type": "noul", "instructions": "b", "criterion": {}}}},
+            "/questions/a/criterion",
+        ),
+        (
+            "systemone",
+            {**SYSTEM_ONE, "questions": {"": {"type": "noul", "instructions": "b"}}},
+            "/questions/",
+        ),
         ("systemone", {**SYSTEM_ONE, "videos": [URI]}, "/videos"),
         ("systemone", {**SYSTEM_ONE, "images": [{"url": URI}] * 2}, "/images/1/url"),
     ],
