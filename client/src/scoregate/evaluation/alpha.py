@@ -5,7 +5,6 @@ Krippendorff 2011, "Computing Krippendorff's alpha-reliability".  Extreme disagr
 the paper on skill-aligned annotation (Eldesokey et al. 2026, section 4.1).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scoregate.evaluation.arrays import Codes, Floats, Names, coded, floats
+from scoregate.evaluation.bootstrap import Sample, drawn, interval
 from scoregate.evaluation.errors import BadColumn
 from scoregate.evaluation.scale import Scale, inside
 
 LEVELS = ("nominal", "ordinal", "interval")
 EXTREME = 0.4  # of the scale, between the highest and the lowest rating of a unit
-BAND = (2.5, 97.5)  # percentiles
 
 Coefficients = dict[str, float | None]
 
@@ -175,23 +174,11 @@ def ratio(observed: float, expected: float) -> float | None:
     return 1 - observed / expected if expected > 0 else None
 
 
-def intervals(units: Codes, values: Floats, times: int, seed: int) -> dict[str, tuple[float, float]]:
+def intervals(units: Codes, values: Floats, bootstrap: int, seed: int) -> dict[str, tuple[float, float]]:
     """Return the middle 95 % of alpha over units drawn with replacement, by level."""
-    drawn: dict[str, list[float]] = {level: [] for level in LEVELS}
-    for weights in drawings(int(units.max()) + 1, times, seed):
-        for level, value in coefficients(units, values, weights).items():
-            if value is not None:
-                drawn[level].append(value)
-    return {level: band(each) for level, each in drawn.items() if each}
 
+    def figures(times: Codes) -> dict[str, float]:
+        found = coefficients(units, values, times.astype(np.float64))
+        return {level: value for level, value in found.items() if value is not None}
 
-def drawings(units: int, times: int, seed: int) -> Iterator[Floats]:
-    """Yield the number of times that each unit is drawn."""
-    random = np.random.default_rng(seed)
-    for _ in range(times):
-        yield np.bincount(random.integers(units, size=units), minlength=units).astype(np.float64)
-
-
-def band(values: list[float]) -> tuple[float, float]:
-    low, high = np.percentile(values, BAND)
-    return float(low), float(high)
+    return interval(drawn(Sample(int(units.max()) + 1, figures), bootstrap, seed))

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.evaluation.alpha import LEVELS, Ratings, band, coefficients, paired, ratings_of
+from scoregate.evaluation.alpha import LEVELS, Ratings, coefficients, paired, ratings_of
 from scoregate.evaluation.arrays import Codes, Floats, Names, coded
+from scoregate.evaluation.bootstrap import band
 from scoregate.evaluation.errors import BadColumn
 from scoregate.evaluation.scale import Scale
 

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scoregate.evaluation.arrays import Codes, Floats, Names, coded, exact, floats
+from scoregate.evaluation.bootstrap import Sample, means
 from scoregate.evaluation.ties import Orders
 
 MOST = 1 << 24  # pairs in memory: of 5,793 rows without groups
@@ -64,24 +65,14 @@ def pair_accuracies(metric: Any, human: Any, group: Names | None = None) -> Figu
     return figures
 
 
-def preferences(metric: Any, human: Any, group: Names) -> Figures:
-    """Return a function that computes the accuracies of `preference` on a drawing, as `pair_accuracies`."""
-    groups = coded(group)[1]
+def preferences(metric: Any, human: Any, group: Names) -> Sample:
+    """Return the sample of groups whose figures are the accuracies of `preference`, as `pair_accuracies`."""
+    names, groups = coded(group)
     pairs = pairs_of(metric, human, groups)
     pairs = pairs.of(pairs.order != 0)
     units, tied = groups[pairs.first], pairs.distance == 0
-    counts = [
-        np.bincount(units[kind], minlength=groups.max() + 1)
-        for kind in (~tied & (pairs.order > 0), tied, np.ones_like(tied))
-    ]
-
-    def figures(times: Codes) -> dict[str, float]:
-        right, equal, total = (int(each @ times) for each in counts)
-        if not total:
-            return {}
-        return {"accuracy": right / total, "accuracy_ties_half": (right + equal / 2) / total}
-
-    return figures
+    right = ~tied & (pairs.order > 0)
+    return means({"accuracy": (units, right), "accuracy_ties_half": (units, right + tied / 2)}, len(names))
 
 
 def pairs_of(metric: Any, human: Any, groups: Codes | None) -> Pairs:

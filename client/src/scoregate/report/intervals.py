@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scoregate.evaluation.alpha import band, drawings
+from scoregate.evaluation import bootstrap
 from scoregate.evaluation.arrays import coded
 
 TIMES = 1000  # that items are drawn again
@@ -28,11 +28,7 @@ def interval(values: Sequence[float], items: Sequence[str]) -> Interval:
 
     Items are drawn, each with all of its values: pictures of one prompt are not independent of each other.
     """
-    codes = coded(items)[1]
-    counts, sums = np.bincount(codes), np.bincount(codes, weights=values)
-    low = high = None
-    if len(counts) > 1:
-        low, high = band(
-            [float(each @ sums / (each @ counts)) for each in drawings(len(counts), TIMES, SEED)]
-        )
+    names, codes = coded(items)
+    sample = bootstrap.means({"mean": (codes, values)}, len(names))
+    low, high = bootstrap.interval(bootstrap.drawn(sample, TIMES, SEED)).get("mean", (None, None))
     return Interval(float(np.mean(values)), low, high, len(values))

@@ -7,7 +7,7 @@ import pytest
 
 from scoregate.cli.main import main
 from scoregate.evaluation import BadColumn, pair_accuracy, preference
-from scoregate.evaluation.bootstrap import drawn
+from scoregate.evaluation.bootstrap import Sample, drawn, means
 from scoregate.evaluation.drawn_pairs import pair_accuracies, preferences
 
 FIGURES = ("accuracy", "accuracy_at_0")
@@ -52,7 +52,7 @@ def test_a_group_drawn_twice_is_two_groups(seed):
     """The accuracies of both figures are those of a table with each copy under a name of its own."""
     metric, human, group = rows_of(seed)
     names = sorted(set(group))
-    calibrated, preferred = pair_accuracies(metric, human, group), preferences(metric, human, group)
+    calibrated, preferred = pair_accuracies(metric, human, group), preferences(metric, human, group).figures
     random = np.random.default_rng(seed)
 
     for _ in range(5):
@@ -73,16 +73,27 @@ def test_a_drawing_without_pairs_has_no_accuracy():
     """One row drawn again and again, or groups of one row."""
     assert {} == pair_accuracies([0.1, 0.2, 0.3], [1, 2, 3])(np.array([3, 0, 0]))
     assert {} == pair_accuracies([0.1, 0.2, 0.3], [1, 2, 3], ["a", "a", "b"])(np.array([0, 2]))
-    assert {} == preferences([0.1, 0.2, 0.3], [1, 2, 3], ["a", "a", "b"])(np.array([0, 2]))
+    of_groups = preferences([0.1, 0.2, 0.3, 0.4, 0.5], [1, 2, 3, 4, 5], list("aabbc"))
+    assert {} == of_groups.figures(np.array([0, 0, 3]))
 
 
 def test_one_unit_has_no_interval():
     """Every drawing would be the same, and the interval without a width."""
 
-    def no_figures(rows):
+    def no_figures(times):
         raise BadColumn("metric", "it is not called")
 
-    assert {} == drawn(no_figures, np.zeros(4, np.intp), 10, 0)
+    assert {} == drawn(Sample(1, no_figures), 10, 0)
+    assert ["both"] == list(drawn(means({"one": ([0, 0], [1, 2]), "both": ([0, 1], [1, 2])}, 2), 10, 0))
+
+
+def test_a_mean_of_a_drawing_counts_each_value_as_often_as_its_unit_is_drawn():
+    """A unit may have several values, or none."""
+    sample = means({"mean": (np.array([0, 0, 2]), [1.0, 2.0, 6.0])}, 3)
+
+    assert {"mean": 3.0} == sample.whole
+    assert {"mean": (2 * (1 + 2) + 6) / 5} == sample.figures(np.array([2, 0, 1]))
+    assert {} == sample.figures(np.array([0, 3, 0]))
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
 
     from scoregate.evaluation import correlation, pair_accuracy
     from scoregate.evaluation.arrays import Codes, coded
+    from scoregate.evaluation.bootstrap import Sample
     from scoregate.evaluation.drawn_pairs import MOST, pair_accuracies
 
     columns = [table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)]
@@ -43,14 +44,17 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     grouped = groups[0] if groups else None
     of_pairs = pair_accuracy(metric, human, grouped)
 
-    def correlations(rows: Codes) -> dict[str, float]:
-        found = correlation(metric[rows], human[rows])
-        return {"pearson": found.pearson, "spearman": found.spearman, "kendall": found.kendall}
-
     units = np.arange(len(metric)) if grouped is None else coded(grouped)[1]
-    few = arguments.bootstrap and of_pairs.pairs <= MOST
-    accuracies = pair_accuracies(metric, human, grouped) if few else None
-    drawn = drawings(arguments, correlations, units, accuracies)
+    few = of_pairs.pairs <= MOST
+    accuracies = pair_accuracies(metric, human, grouped) if arguments.bootstrap and few else None
+
+    def figures(times: Codes) -> dict[str, float]:
+        rows = np.repeat(np.arange(len(metric)), times[units])
+        found = correlation(metric[rows], human[rows])
+        of_rows = {"pearson": found.pearson, "spearman": found.spearman, "kendall": found.kendall}
+        return of_rows | (accuracies(times) if accuracies else {})
+
+    drawn = drawings(arguments, Sample(int(units.max()) + 1, figures))
 
     def draw(axes: Any) -> None:
         axes.scatter(metric, human, s=8, alpha=0.4)

@@ -42,16 +42,18 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     from scoregate.evaluation import auroc
     from scoregate.evaluation.arrays import Codes
     from scoregate.evaluation.auroc import roc
+    from scoregate.evaluation.bootstrap import Sample
 
     metric, truth = table.complete(
         table.worth(arguments.metric, lower=arguments.lower_is_better), table.labels(arguments.label)
     )
     found = auroc(metric, truth)
 
-    def area(rows: Codes) -> dict[str, float]:
+    def area(times: Codes) -> dict[str, float]:
+        rows = np.repeat(np.arange(len(metric)), times)
         return {"auroc": auroc(metric[rows], truth[rows]).auroc}
 
-    drawn = drawings(arguments, area, np.arange(len(metric)))
+    drawn = drawings(arguments, Sample(len(metric), area))
 
     def draw(axes: Any) -> None:
         axes.plot(*roc(metric, truth))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Scale, Table
-    from scoregate.evaluation.arrays import Codes
-    from scoregate.evaluation.bootstrap import Drawn
+    from scoregate.evaluation.bootstrap import Drawn, Sample
 
 DRAWINGS = 1000  # of a bootstrap
 
@@ -67,16 +66,11 @@ def add_bootstrap(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=count, default=0, help="of the drawings (default 0)")
 
 
-def drawings(
-    arguments: argparse.Namespace,
-    figures: "Callable[[Codes], Mapping[str, float]]",
-    units: "Codes",
-    counted: "Callable[[Codes], Mapping[str, float]] | None" = None,
-) -> "Drawn | None":
-    """Return the bootstrap over *units* of figures, as `bootstrap.drawn`; None without intervals."""
+def drawings(arguments: argparse.Namespace, sample: "Sample") -> "Drawn | None":
+    """Return the bootstrap of a sample; None without intervals."""
     from scoregate.evaluation.bootstrap import drawn
 
-    return drawn(figures, units, arguments.bootstrap, arguments.seed, counted) or None
+    return drawn(sample, arguments.bootstrap, arguments.seed) or None
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:

@@ -36,14 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the share."""
     from scoregate.evaluation import preference
-    from scoregate.evaluation.arrays import coded
     from scoregate.evaluation.drawn_pairs import preferences
 
     numbers = table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)
     metric, human, group = table.complete(*numbers, table.texts(arguments.group))
     found = preference(metric, human, group)
-    accuracies = preferences(metric, human, group)
-    drawn = drawings(arguments, lambda rows: {}, coded(group)[1], accuracies)
+    drawn = drawings(arguments, preferences(metric, human, group))
 
     def draw(axes: Any) -> None:
         axes.bar(["correct", "tied", "wrong"], [found.correct, found.ties_metric, found.wrong])

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.evaluate.outcome import Outcome
@@ -61,14 +60,9 @@ def of_metrics(evaluated: Evaluated, arguments: argparse.Namespace, table: "Tabl
         metric: evaluated(with_metric(arguments, metric), replace(table, records=records, turned=False))
         for metric in metrics
     }
-    apart = [
-        asdict(each)
-        for a, b in combinations(found, 2)
-        if (of_a := found[a].drawn) and (of_b := found[b].drawn)
-        for each in differences(a, b, (found[a].content, found[b].content), (of_a, of_b))
-    ]
+    apart = differences({name: (each.content, each.drawn or {}) for name, each in found.items()})
     content: dict[str, Any] = {"metrics": {name: each.content for name, each in found.items()}}
-    content |= {"differences": apart, "incomplete": len(table.records) - len(records)}
+    content |= {"differences": list(map(asdict, apart)), "incomplete": len(table.records) - len(records)}
     return Outcome(content, found[metrics[0]].draw)
 
 
