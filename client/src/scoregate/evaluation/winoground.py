@@ -4,12 +4,14 @@ Winoground: two captions of the same words and two pictures; which belongs to wh
 Thrush et al. 2022.  Caption 0 belongs to picture 0, and caption 1 to picture 1.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from scoregate.evaluation.arrays import Names, coded, floats, varied
+from scoregate.evaluation.bootstrap import Sample, means
 from scoregate.evaluation.errors import BadColumn
 
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}
@@ -45,6 +47,13 @@ def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winogr
     text, images = (np.array(column) for column in zip(*found.values(), strict=True))
     shares = [float(each.mean()) for each in (text, images, text & images)]
     return Winoground(shares[0], shares[1], shares[2], len(found), len(set(item)) - len(found))
+
+
+def sample_of(right: Mapping[str, tuple[bool, bool]]) -> Sample:
+    """Return the sample of the items of `choices`, whose figures are the three shares."""
+    text, images = (np.array([right[item][which] for item in sorted(right)], bool) for which in (0, 1))
+    columns = {"text": text, "image": images, "group": text & images}
+    return means({name: (np.arange(len(right)), column) for name, column in columns.items()}, len(right))
 
 
 def choices(metric: Any, item: Names, caption: Names, image: Names) -> dict[str, tuple[bool, bool]]:

@@ -63,6 +63,57 @@ def test_eqben_is_scored_by_the_folders_of_its_pictures(bench, written, tmp_path
     assert 1 == found["metrics"][1]["incomplete"]
 
 
+def test_a_share_has_its_interval_and_says_that_it_is_of_few_items(bench, written):
+    """A tag with one item has none, and `--bootstrap 0` switches them off."""
+    files = (written(EXAMPLES), "--scores", written(labelled(ALL_RIGHT, TEXT_ONLY, EQUAL), "clip.jsonl"))
+    found, without = bench("winoground", *files), bench("winoground", *files, "--bootstrap", 0)
+    intervals = {row["tag"]: row["interval"] for row in found["metrics"] if "interval" in row}
+
+    assert {"all", "Object", "2 Main Preds"} == intervals.keys()
+    assert {"text": [0, 1], "image": [0, 1], "group": [0, 1]} == intervals["all"]
+    assert 0 == found["seed"]
+    assert not any("interval" in row for row in without["metrics"])
+    assert {"3 items, fewer than 30", "2 items, fewer than 30", "1 item, fewer than 30"} == {
+        row["caution"] for row in without["metrics"][1:]
+    }
+
+
+def test_metrics_are_compared_on_the_items_that_all_of_them_have(bench, written):
+    """40 items, of which the second metric lacks the last one, where the first is wrong."""
+    better = labelled(*[ALL_RIGHT] * 39, EQUAL)
+    worse = labelled(*[ALL_RIGHT, TEXT_ONLY] * 19, TEXT_ONLY)
+    files = written(better, "better.jsonl"), written(worse, "worse.jsonl")
+    examples = written([{"id": number} for number in range(40)])
+    found = bench("winoground", examples, *(part for file in files for part in ("--scores", file)))
+
+    assert (39, "caution" in found) == (found["compared"], False)
+    apart = {each["figure"]: each for each in found["differences"]}
+    assert {"text": 0, "image": 20 / 39, "group": 20 / 39} == {
+        name: pytest.approx(each["difference"]) for name, each in apart.items()
+    }
+    assert {("better", "worse")} == {(each["a"], each["b"]) for each in apart.values()}
+    assert (1, True) == (apart["text"]["p"], apart["image"]["p"] < 0.01)
+
+
+def test_metrics_that_share_no_item_are_not_compared(bench, written):
+    """Each still has its shares."""
+    halves = labelled(ALL_RIGHT, TEXT_ONLY)
+    files = written(halves[:4], "first.jsonl"), written(halves[4:], "second.jsonl")
+    found = bench("winoground", written(EXAMPLES), "--scores", files[0], "--scores", files[1])
+
+    assert (0, False) == (found["compared"], "differences" in found)
+    assert [1, 1] == [row["items"] for row in found["metrics"][1:] if row["tag"] == "all"]
+
+
+def test_two_files_have_no_metric_of_the_same_name(refused, written):
+    """Their rows could not be told apart."""
+    data, scores = written(EXAMPLES), written(labelled(ALL_RIGHT), "clip.jsonl")
+
+    assert "another file has a metric clip, too" in refused(
+        "bench", "winoground", data, "--scores", scores, "--scores", scores
+    )
+
+
 @pytest.mark.parametrize(
     ("rows", "line"),
     [

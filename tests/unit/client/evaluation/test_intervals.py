@@ -98,7 +98,7 @@ def test_a_mean_of_a_drawing_counts_each_value_as_often_as_its_unit_is_drawn():
 
 @pytest.fixture
 def table(tmp_path):
-    """Two metrics of 12 rows, ratings, labels and prompts."""
+    """Two metrics of 12 rows, ratings, labels, prompts, and items of two captions and two images."""
     metric, human, _ = rows_of(1, 12)
     path = tmp_path / "scores.jsonl"
     rows = [
@@ -108,6 +108,9 @@ def table(tmp_path):
             "human": rating,
             "good": bool(rating > 2),
             "prompt": f"prompt {place % 4}",
+            "item": place // 4,
+            "caption": place // 2 % 2,
+            "image": place % 2,
         }
         for place, (score, rating) in enumerate(zip(metric, human + metric, strict=True))
     ]
@@ -119,6 +122,7 @@ CALLS = {
     "agreement": (("--human", "human"), {"pearson", "spearman", "kendall", *FIGURES}),
     "preference": (("--human", "human", "--group", "prompt"), {*OF_PREFERENCE}),
     "auroc": (("--label", "good"), {"auroc"}),
+    "winoground": (("--item", "item"), {"text", "image", "group"}),
 }
 
 

@@ -9,12 +9,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.bench.data import add_metrics, columns, metrics_of_files, worth
+from scoregate.cli.evaluate.intervals import add_bootstrap, caution, compared, interval_of
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Table
 
 Tags = Mapping[str, Sequence[str]]  # by item
 Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
+Right = Mapping[str, tuple[bool, bool]]  # by item: are the captions, and the pictures, chosen rightly?
 Contents = Mapping[str, Mapping[str, str]]  # by item: its captions and pictures, such as `caption 0`
 
 LABEL = re.compile(r"(.+)_c([01])_i([01])")  # as in Winoground's released scores
@@ -27,6 +29,7 @@ def add_pairs(parser: argparse.ArgumentParser) -> None:
     what = "scores with label (ITEM_c0_i1), or item, caption and picture (0 or 1); may be given several times"
     parser.add_argument("--scores", type=Path, action="append", required=True, metavar="FILE", help=what)
     add_metrics(parser)
+    add_bootstrap(parser)
 
 
 def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[str, str]:
@@ -37,17 +40,37 @@ def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[s
 
 
 def pair_tables(arguments: argparse.Namespace, tags: Tags, contents: Contents) -> dict[str, Any]:
-    """Return a row for each metric and tag; *tags* and *contents* have all items of the benchmark."""
-    from scoregate.evaluation.winoground import CHANCE
+    """
+    Return a row for each metric and tag, and the differences of metrics on the items that all of them have.
 
-    found: list[dict[str, Any]] = [{"metric": "chance", "tag": "all", **CHANCE}]
+    Args:
+        tags, contents: of all items of the benchmark.
+
+    Raises:
+        BadInput: two files have a metric of the same name, or as `metrics_of_files` and `right_choices`.
+    """
+    from scoregate.evaluation import BadInput
+    from scoregate.evaluation.winoground import CHANCE, sample_of
+
+    found: dict[str, Right] = {}
     for table, metric in metrics_of_files(arguments, OWN):
         name = table.path.name.partition(".")[0] if metric == UNNAMED else metric
+        if name in found:
+            raise BadInput(f"{table.path}: another file has a metric {name}, too")
         with columns(table.path, metric=metric, image="picture"):
             places = placed(table)
             check(table, places, contents)
-            found += by_tag(name, worth(arguments, table, metric), places, tags)
-    return {"items": len(tags), "metrics": found}
+            found[name] = right_choices(worth(arguments, table, metric), places, tags)
+    rows = [row for name, right in found.items() for row in by_tag(arguments, name, right, tags)]
+    common = set.intersection(*map(set, found.values()))
+    samples = {name: sample_of({item: right[item] for item in common}) for name, right in found.items()}
+    return (
+        {"items": len(tags)}
+        | ({"compared": len(common)} | caution(len(common), "item") if len(found) > 1 else {})
+        | ({"seed": arguments.seed} if arguments.bootstrap else {})
+        | {"metrics": [{"metric": "chance", "tag": "all", **CHANCE}, *rows]}
+        | compared(arguments, samples)
+    )
 
 
 def placed(table: "Table") -> Places:
@@ -96,8 +119,8 @@ def check(table: "Table", places: Places, contents: Contents) -> None:
             raise BadColumn("item", f"row {record.number}, item {item}: {why}; number the items in `id`")
 
 
-def by_tag(metric: str, scores: Any, places: Places, tags: Tags) -> list[dict[str, Any]]:
-    """Return the shares of right choices over all items, and over those of each tag."""
+def right_choices(scores: Any, places: Places, tags: Tags) -> Right:
+    """Return the right choices of each complete item.  Raises `BadColumn`."""
     from scoregate.evaluation import BadColumn
     from scoregate.evaluation.winoground import choices
 
@@ -106,13 +129,21 @@ def by_tag(metric: str, scores: Any, places: Places, tags: Tags) -> list[dict[st
     rows = [(score, *place) for score, place in zip(scores, places, strict=True) if score == score]
     if not rows:
         raise BadColumn("metric", "no row has a value")
-    right = choices(*map(list, zip(*rows, strict=True)))
+    return choices(*map(list, zip(*rows, strict=True)))
+
+
+def by_tag(arguments: argparse.Namespace, metric: str, right: Right, tags: Tags) -> list[dict[str, Any]]:
+    """Return the shares of right choices over all items, and over those of each tag, with intervals."""
+    from scoregate.evaluation.winoground import sample_of
+
     names = dict.fromkeys(tag for each in tags.values() for tag in each)
     of_tag = {"all": list(right)} | {tag: [item for item in right if tag in tags[item]] for tag in names}
     return [
         {"metric": metric, "tag": tag, **shares([right[item] for item in items])}
         | {"items": len(items)}
         | ({"incomplete": len(tags) - len(items)} if tag == "all" else {})
+        | interval_of(arguments, sample_of({item: right[item] for item in items}))
+        | caution(len(items), "item")
         for tag, items in of_tag.items()
         if items
     ]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scoregate.cli.evaluate.formats import laid_out
-from scoregate.cli.evaluate.text import as_text, cell, is_table
+from scoregate.cli.evaluate.text import as_text, cell, is_table, with_ends
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.text import table
 
@@ -49,7 +49,7 @@ def name_of(head: Head) -> str:
 
 
 def cells(row: Mapping[str, Any]) -> Iterator[tuple[Head, Any]]:
-    for name, value in row.items():
+    for name, value in with_ends(row).items():
         yield from (
             (((name, each), value[each]) for each in value)
             if isinstance(value, Mapping)

@@ -3,13 +3,12 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from scoregate.cli.evaluate.intervals import add_bootstrap, drawings
 from scoregate.cli.evaluate.outcome import (
     Outcome,
-    add_bootstrap,
     add_columns,
     add_lower,
     add_table,
-    drawings,
     label,
     outcome,
 )

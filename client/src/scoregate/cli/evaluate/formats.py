@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scoregate.cli.evaluate.text import cell
+from scoregate.cli.evaluate.text import cell, ends, with_ends
 from scoregate.cli.text import shown, table
 
 FORMATS = ("markdown", "latex", "csv")
@@ -42,9 +42,10 @@ def tabular(content: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
         for metric, figures in part.get("metrics", {"": part}).items():
             name = {"by": value} if "by" in content else {}
             name |= {"metric": metric} if metric else {}
+            name |= figures.get("mean", {})
             single = {key: each for key, each in figures.items() if not isinstance(each, Mapping | list)}
             of_all = {key: part[key] for key in ("caution", "seed") if key in part}
-            lines.append(name | nested(figures, "mean") | single | ends(figures) | of_all)
+            lines.append(name | single | ends(figures) | of_all)
     return columns(lines)
 
 
@@ -54,9 +55,7 @@ def between(content: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     for value, part in {"all": content, **content.get("by", {})}.items():
         for each in part.get("differences", ()):
             name = {"by": value} if "by" in content else {}
-            low, high = each["interval"]
-            single = {key: cell for key, cell in each.items() if key != "interval"}
-            lines.append(name | single | {"low": low, "high": high})
+            lines.append(name | with_ends(each))
     return columns(lines)
 
 
@@ -64,20 +63,6 @@ def columns(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[An
     """Return the heads of all lines in order, and their cells; None where a line has none."""
     heads = list(dict.fromkeys(head for line in lines for head in line))
     return heads, [[line.get(head) for head in heads] for line in lines]
-
-
-def nested(figures: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the figures below *name*; none if that is a single one, such as the interval alpha."""
-    found = figures.get(name)
-    return dict(found) if isinstance(found, Mapping) else {}
-
-
-def ends(figures: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        f"{name} {end}": value
-        for name, both in nested(figures, "interval").items()
-        for end, value in zip(("low", "high"), both, strict=True)
-    }
 
 
 def text(rows: Sequence[Sequence[str]]) -> str:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Scale, Table
-    from scoregate.evaluation.bootstrap import Drawn, Sample
-
-DRAWINGS = 1000  # of a bootstrap
+    from scoregate.evaluation.bootstrap import Drawn
 
 
 @dataclass(frozen=True)
@@ -56,21 +54,6 @@ def add_columns(parser: argparse.ArgumentParser, columns: Mapping[str, str]) -> 
         several = {"action": "append"} if name == "metric" else {}
         more = "; several are compared on the same rows" if several else ""
         parser.add_argument(f"--{name}", required=True, metavar="COLUMN", help=what + more, **several)
-
-
-def add_bootstrap(parser: argparse.ArgumentParser) -> None:
-    """Declare intervals."""
-    add = parser.add_argument
-    what = "intervals and p-values from N drawings, 0 for none (default %(default)s)"
-    add("--bootstrap", type=count, default=DRAWINGS, metavar="N", help=what)
-    add("--seed", type=count, default=0, help="of the drawings (default 0)")
-
-
-def drawings(arguments: argparse.Namespace, sample: "Sample") -> "Drawn | None":
-    """Return the bootstrap of a sample; None without intervals."""
-    from scoregate.evaluation.bootstrap import drawn
-
-    return drawn(sample, arguments.bootstrap, arguments.seed) or None
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:

@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from scoregate.cli.evaluate.intervals import caution
 from scoregate.cli.evaluate.outcome import Outcome
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Table
-
-FEW = 30  # rows, below which a figure says little
 
 Evaluated = Callable[[argparse.Namespace, "Table"], Outcome]
 
@@ -22,7 +21,7 @@ def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") 
     whole = of_metrics(evaluated, arguments, table)
     if getattr(arguments, "bootstrap", 0):
         whole.content["seed"] = arguments.seed
-    whole.content.update(caution(len(table.records), whole.content))
+    whole.content.update(caution(used(len(table.records), whole.content)))
     if arguments.by is None:
         return whole
     from scoregate.evaluation import BadInput
@@ -35,7 +34,7 @@ def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") 
             content = of_metrics(evaluated, arguments, replace(table, records=records)).content
         except BadInput as exc:  # for example, all ratings are the same
             content = {"error": str(exc)}
-        by[value] = {"rows": len(records)} | content | caution(len(records), content)
+        by[value] = {"rows": len(records)} | content | caution(used(len(records), content))
     more = {"by": by, "untagged": sum(not each for each in tags)}
     return Outcome({"rows": len(table.records)} | whole.content | more, whole.draw)
 
@@ -70,11 +69,10 @@ def with_metric(arguments: argparse.Namespace, metric: str) -> argparse.Namespac
     return argparse.Namespace(**vars(arguments) | {"metric": metric})
 
 
-def caution(rows: int, content: Mapping[str, Any]) -> dict[str, str]:
-    """Return the caution that few of the *rows* are in the figures, if so."""
+def used(rows: int, content: Mapping[str, Any]) -> int:
+    """Return how many of the *rows* are in the figures."""
     figures = next(iter(content.get("metrics", {"": content}).values()))
-    used = rows - content.get("incomplete", 0) - figures.get("dropped", 0)
-    return {"caution": f"{used} rows, fewer than {FEW}"} if used < FEW else {}
+    return int(rows - content.get("incomplete", 0) - figures.get("dropped", 0))
 
 
 def values(cell: Any) -> list[str]:

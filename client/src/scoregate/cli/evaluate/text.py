@@ -29,11 +29,29 @@ def is_table(value: Any) -> bool:
 def rows(value: Any) -> list[dict[str, Any]]:
     """Return a row for each entry; that of an object begins with its name."""
     if isinstance(value, list):
-        return [dict(each) for each in value]
+        return [with_ends(each) for each in value]
     return [
-        {"name": name} | (dict(each) if isinstance(each, Mapping) else {"value": each})
+        {"name": name} | (with_ends(each) if isinstance(each, Mapping) else {"value": each})
         for name, each in value.items()
     ]
+
+
+def with_ends(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with the ends of its intervals in place of these."""
+    found = ends(row)
+    parts = (found if found and name == "interval" else {name: each} for name, each in row.items())
+    return {name: each for part in parts for name, each in part.items()}
+
+
+def ends(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return the ends of the interval of a row, or of each of its figures; alpha's `interval` is a figure."""
+    found = row.get("interval")
+    of_each = {"": found} if isinstance(found, tuple) else found if isinstance(found, Mapping) else {}
+    return {
+        f"{name} {end}".strip(): value
+        for name, both in of_each.items()
+        for end, value in zip(("low", "high"), both, strict=True)
+    }
 
 
 def of_rows(each: list[dict[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from scoregate.cli.evaluate.intervals import add_bootstrap, drawings
 from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ HELP = "two captions and two pictures: Winoground's text, image and group score"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_table(parser)
+    add_bootstrap(parser)
     add_lower(parser)
     add_columns(parser, {"metric": "the scores, four for each item", "item": "the item"})
     for name, what in (("caption", "the caption"), ("image", "the picture")):
@@ -25,13 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the three shares."""
     from scoregate.evaluation import winoground
-    from scoregate.evaluation.winoground import CHANCE
+    from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 
     texts = [table.texts(column) for column in (arguments.item, arguments.caption, arguments.image)]
     metric, item, caption, image = table.complete(
         table.worth(arguments.metric, lower=arguments.lower_is_better), *texts
     )
     found = winoground(metric, item, caption, image)
+    drawn = drawings(arguments, sample_of(choices(metric, item, caption, image)))
 
     def draw(axes: Any) -> None:
         axes.bar(list(CHANCE), [getattr(found, name) for name in CHANCE])
@@ -44,4 +47,4 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         axes.set_title(f"{label(arguments.metric)}, {found.items} items")
         axes.legend()
 
-    return outcome(table, draw, found)
+    return outcome(table, draw, found, drawn=drawn)
