@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Names, exact, floats
+from scoregate.evaluation.arrays import Names, coded, exact, floats
+from scoregate.evaluation.bootstrap import Sample, means
 from scoregate.evaluation.errors import BadColumn
 from scoregate.evaluation.ordering import ALPHA, signed_rank
 
@@ -129,21 +130,42 @@ def choices(found: Majorities, scores: Mapping[tuple[str, str], float]) -> Choic
     """
     Return how often the better score is that of the preferred picture.
 
+    Raises:
+        BadColumn: as `points`.
+    """
+    given = [*points(found, scores).values()]
+    right, tied, count = given.count(1), given.count(0.5), len(given)
+    preferences = sum(map(bool, found.values()))
+    return Choices(right / count, (right + tied / 2) / count, count, right, tied, preferences - count)
+
+
+def points(found: Majorities, scores: Mapping[tuple[str, str], float]) -> dict[Place, float]:
+    """
+    Return 1, 0.5 if the scores are equal, or 0 for each comparison with a preference and both scores.
+
     Args:
         scores: by item and generator; higher is better.
 
     Raises:
-        BadColumn: no comparison has a preference and both scores.
+        BadColumn: there is no such comparison.
     """
-    preferred = {place: vote for place, vote in found.items() if vote}
-    both = [(item, a, b) for item, a, b in preferred if (item, a) in scores and (item, b) in scores]
+    both = [
+        (item, a, b)
+        for (item, a, b), vote in found.items()
+        if vote and (item, a) in scores and (item, b) in scores
+    ]
     if not both:
         raise BadColumn("metric", "no comparison with a preference has both scores")
     names = sorted({(item, name) for item, *two in both for name in two})
     whole, _ = exact(floats([scores[name] for name in names], "metric"))
     of = dict(zip(names, whole.tolist(), strict=True))
     signs = [(of[item, a] > of[item, b]) - (of[item, a] < of[item, b]) for item, a, b in both]
-    right = sum(sign == preferred[place] for sign, place in zip(signs, both, strict=True))
-    tied = signs.count(0)
-    count = len(both)
-    return Choices(right / count, (right + tied / 2) / count, count, right, tied, len(preferred) - count)
+    return {place: (1 + sign * found[place]) / 2 for place, sign in zip(both, signs, strict=True)}
+
+
+def sample_of(given: Mapping[Place, float]) -> Sample:
+    """Return the sample of the items of `points`, whose figures are the accuracies."""
+    places = sorted(given)
+    items, units = coded([item for item, _, _ in places])
+    values = np.array([given[place] for place in places])
+    return means({"accuracy": (units, values == 1), "accuracy_ties_half": (units, values)}, len(items))

@@ -90,6 +90,49 @@ def test_the_command_compares_several_metrics_with_the_votes(written, evaluate):
     assert (2, 2, 4, 0) == tuple(result[name] for name in ("comparisons", "preferences", "votes", "unsure"))
 
 
+def test_metrics_have_intervals_and_are_compared_on_the_comparisons_of_both(written, evaluate):
+    """The second is right in half of 40 comparisons, and lacks another one."""
+    pictures = [
+        {"item": item, "model": model, "m": int(model == "x"), "n": int((model == "x") == (item < 20))}
+        for item in range(40)
+        for model in "xy"
+    ]
+    pictures += [{"item": 40, "model": model, "m": int(model == "x"), "n": None} for model in "xy"]
+    files = written(votes(*["x"] * 41), "votes.csv"), written(pictures, "pictures.csv")
+    command = ("sxs", "--votes", files[0], "--scores", files[1], "--metric", "m", "--metric", "n")
+    found, without = evaluate(*command), evaluate(*command, "--bootstrap", 0)
+    [m, n] = found["accuracy"]
+
+    assert ([1, 1], 0.5) == (m["interval"]["accuracy"], n["accuracy"])
+    assert 0.3 < n["interval"]["accuracy"][0] < 0.5 < n["interval"]["accuracy"][1] < 0.7
+    assert [("m", "n", 0.5)] * 2 == [
+        (each["a"], each["b"], each["difference"]) for each in found["differences"]
+    ]
+    assert all(each["p"] < 0.01 for each in found["differences"])
+    assert (40, 0) == (found["compared"], found["seed"])
+    assert "differences" not in without
+    assert not any("interval" in row for row in without["accuracy"])
+
+
+def test_comparisons_of_one_item_are_drawn_together(written, evaluate):
+    """Ten items with three comparisons each vary as ten items do, and few are cautioned of."""
+    pairs = [("x", "y"), ("x", "z"), ("y", "z")]
+    cast = [{"item": item, "a": a, "b": b, "vote": 1} for item in range(10) for a, b in pairs]
+    pictures = [
+        {"item": item, "model": model, "m": -place if item < 5 else place}
+        for item in range(10)
+        for place, model in enumerate("xyz")
+    ]
+    files = written(cast, "votes.csv"), written(pictures, "pictures.csv")
+    found = evaluate("sxs", "--votes", files[0], "--scores", files[1], "--metric", "m")
+    [row] = found["accuracy"]
+
+    assert (30, False) == (row["comparisons"], "caution" in row)
+    low, high = row["interval"]["accuracy"]
+    assert {low, high} <= {number / 10 for number in range(11)}
+    assert high - low >= 0.5
+
+
 def test_the_order_of_two_generators_in_a_row_does_not_matter_for_the_raters_agreement(written, evaluate):
     """Each rater may have seen them in another order."""
     rows = votes("xx", "yy", "xy", "--")

@@ -62,14 +62,11 @@ def pair_tables(arguments: argparse.Namespace, tags: Tags, contents: Contents) -
             check(table, places, contents)
             found[name] = right_choices(worth(arguments, table, metric), places, tags)
     rows = [row for name, right in found.items() for row in by_tag(arguments, name, right, tags)]
-    common = set.intersection(*map(set, found.values()))
-    samples = {name: sample_of({item: right[item] for item in common}) for name, right in found.items()}
     return (
         {"items": len(tags)}
-        | ({"compared": len(common)} | caution(len(common), "item") if len(found) > 1 else {})
         | ({"seed": arguments.seed} if arguments.bootstrap else {})
         | {"metrics": [{"metric": "chance", "tag": "all", **CHANCE}, *rows]}
-        | compared(arguments, samples)
+        | compared(arguments, found, sample_of, "item")
     )
 
 

@@ -1,7 +1,7 @@
 """Intervals of figures, differences of metrics or generators, and the caution about few rows."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +37,27 @@ def interval_of(arguments: argparse.Namespace, sample: "Sample") -> dict[str, An
     return {"interval": interval(drawn)} if drawn else {}
 
 
-def compared(arguments: argparse.Namespace, samples: "Mapping[str, Sample]") -> dict[str, Any]:
-    """Return the differences of each two samples of the same units, below their key; empty without them."""
+def compared(
+    arguments: argparse.Namespace,
+    found: Mapping[str, Mapping[Any, Any]],
+    sample_of: "Callable[[Mapping[Any, Any]], Sample]",
+    what: str,
+) -> dict[str, Any]:
+    """
+    Return the differences of each two of *found*, and how many entries they are computed on.
+
+    These are the entries that all of them have.  *what* is the word for one.
+    """
+    if len(found) < 2:
+        return {}
     from scoregate.evaluation.bootstrap import differences
 
-    found = {name: (sample.whole, drawings(arguments, sample) or {}) for name, sample in samples.items()}
-    apart = [asdict(each) for each in differences(found)]
-    return {"differences": apart} if apart else {}
+    common = set.intersection(*map(set, found.values()))
+    of_common = {name: sample_of({key: each[key] for key in common}) for name, each in found.items()}
+    drawn = {name: (sample.whole, drawings(arguments, sample) or {}) for name, sample in of_common.items()}
+    apart = [asdict(each) for each in differences(drawn)]
+    content = {"compared": len(common), **caution(len(common), what)}
+    return content | ({"differences": apart} if apart else {})
 
 
 def caution(rows: int, what: str = "row") -> dict[str, str]:

@@ -5,11 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scoregate.cli.evaluate.intervals import add_bootstrap, caution, compared, interval_of
 from scoregate.cli.evaluate.outcome import Outcome, add_table, share
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Table
-    from scoregate.evaluation.sxs import Vote
+    from scoregate.evaluation.sxs import Majorities, Vote
 
 HELP = "side-by-side votes (Gecko): generators by majority, and the accuracy of metrics"
 
@@ -28,12 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--metric", dest="judged", action="append", metavar="COLUMN", help=what)
     add("--model", default="model", metavar="COLUMN", help="the generator in --scores (default model)")
     add("--lower-is-better", action="store_true", help="of all these metrics")
+    add_bootstrap(parser)
 
 
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the relation of each two generators, and the accuracy of each metric."""
     from scoregate.evaluation.alpha import levels
-    from scoregate.evaluation.sxs import choices, majorities, side_by_side
+    from scoregate.evaluation.sxs import majorities, side_by_side
 
     votes, rater = votes_of(arguments, table)
     found = majorities(votes)
@@ -49,10 +51,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         units = ["\0".join(place) for place, _ in votes]
         content["alpha"] = levels(units, rater, [vote for _, vote in votes])
     if arguments.judged:
-        content["accuracy"] = [
-            {"metric": metric, **asdict(choices(found, scores))}
-            for metric, scores in judged(arguments).items()
-        ]
+        content |= accuracies(arguments, found)
     content["dropped"] = table.dropped
 
     def draw(axes: Any) -> None:
@@ -76,6 +75,21 @@ def votes_of(arguments: argparse.Namespace, table: "Table") -> "tuple[list[Vote]
     texts = [table.texts(name) for name in (arguments.vote, *names) if name]
     answers, item, a, b, *rater = table.complete(*texts)
     return in_order(item, a, b, table.parsed(arguments.vote, answers, voted)), rater[0] if rater else []
+
+
+def accuracies(arguments: argparse.Namespace, votes: "Majorities") -> dict[str, Any]:
+    """Return the accuracy of each metric, and the differences of metrics."""
+    from scoregate.evaluation.sxs import choices, points, sample_of
+
+    scores = judged(arguments)
+    given = {metric: points(votes, of_metric) for metric, of_metric in scores.items()}
+    rows = [
+        {"metric": metric, **asdict(choices(votes, of_metric))}
+        | interval_of(arguments, sample_of(given[metric]))
+        | caution(len(given[metric]), "comparison")
+        for metric, of_metric in scores.items()
+    ]
+    return {"accuracy": rows} | compared(arguments, given, sample_of, "comparison")
 
 
 def judged(arguments: argparse.Namespace) -> dict[str, dict[tuple[str, str], float]]:
