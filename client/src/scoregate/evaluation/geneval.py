@@ -1,14 +1,20 @@
 """GenEval's summary (Ghosh et al. 2023): the share of correct pictures, by task and over prompts."""
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Floats, Names, floats
+from scoregate.evaluation.arrays import Codes, Floats, Names, floats
+from scoregate.evaluation.bootstrap import Sample, means
 from scoregate.evaluation.errors import BadColumn
 
 TASKS = ("single_object", "two_object", "counting", "colors", "position", "color_attr")
+
+Verdicts = Mapping[tuple[str, str], Sequence[float]]  # by task and prompt
 
 
 @dataclass(frozen=True)
@@ -53,9 +59,7 @@ def geneval(tag: Names, prompt: Names, correct: Any, human: Any = None) -> GenEv
     tags = np.asarray(tag, dtype=object)
     tasks = {task: float(verdicts[tags == task].mean()) if (tags == task).any() else None for task in TASKS}
     shares = [share for share in tasks.values() if share is not None]
-    prompts: dict[tuple[str, str], bool] = {}
-    for each, verdict in zip(zip(tag, prompt, strict=True), verdicts, strict=True):
-        prompts[each] = prompts.get(each, False) or bool(verdict)
+    prompts = by_prompt(tag, prompt, verdicts)
     same, by_task = {}, {}
     if people is not None:
         for task in dict.fromkeys(tag):
@@ -65,7 +69,7 @@ def geneval(tag: Names, prompt: Names, correct: Any, human: Any = None) -> GenEv
         tasks,
         float(np.mean(shares)) if len(shares) == len(TASKS) else None,
         float(verdicts.mean()),
-        sum(prompts.values()) / len(prompts),
+        fmean(map(any, prompts.values())),
         None if people is None else float((verdicts == people).mean()),
         None if people is None else kappa(verdicts, people),
         same,
@@ -73,6 +77,36 @@ def geneval(tag: Names, prompt: Names, correct: Any, human: Any = None) -> GenEv
         len(verdicts),
         len(prompts),
     )
+
+
+def by_prompt(tag: Names, prompt: Names, correct: Any) -> Verdicts:
+    """Return the verdicts about each prompt's pictures."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for each, verdict in zip(zip(tag, prompt, strict=True), correct, strict=True):
+        found[each].append(float(verdict))
+    return found
+
+
+def sample_of(verdicts: Verdicts) -> Sample:
+    """
+    Return the sample of prompts, whose figures are the shares of `GenEval`.
+
+    The pictures of a prompt are drawn together: they are not independent of each other.
+    """
+    prompts = sorted(verdicts)
+    pictures = [(unit, each[0], verdict) for unit, each in enumerate(prompts) for verdict in verdicts[each]]
+    units, tags, correct = (np.array(column) for column in zip(*pictures, strict=True))
+    of_tasks = {task: (units[tags == task], correct[tags == task]) for task in TASKS}
+    of_prompts = np.arange(len(prompts)), [any(verdicts[each]) for each in prompts]
+    more = {"images_correct": (units, correct), "prompts_correct": of_prompts}
+    shares = means(of_tasks | more, len(prompts))
+
+    def figures(times: Codes) -> dict[str, float]:
+        found = shares.figures(times)
+        tasks = [found[task] for task in TASKS if task in found]
+        return {**found, **({"overall": fmean(tasks)} if len(tasks) == len(TASKS) else {})}
+
+    return Sample(len(prompts), figures)
 
 
 def truths(values: Any, role: str) -> Floats:

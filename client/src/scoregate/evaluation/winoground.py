@@ -51,7 +51,7 @@ def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winogr
 
 def sample_of(right: Mapping[str, tuple[bool, bool]]) -> Sample:
     """Return the sample of the items of `choices`, whose figures are the three shares."""
-    text, images = (np.array([right[item][which] for item in sorted(right)], bool) for which in (0, 1))
+    text, images = (np.array([right[item][which] for item in sorted(right)]) for which in (0, 1))
     columns = {"text": text, "image": images, "group": text & images}
     return means({name: (np.arange(len(right)), column) for name, column in columns.items()}, len(right))
 

@@ -47,6 +47,50 @@ def test_generators_are_compared_by_task(bench, written, tmp_path):
     ]
 
 
+def pictures(correct, first=0):
+    """Ten prompts of each task from the number *first*, each with four pictures that are alike."""
+    numbers = range(first, first + 10)
+    rows = [{"tag": task, "prompt": f"{task} {number}"} for task in TASKS for number in numbers]
+    return [row | {"correct": correct(int(row["prompt"].split()[1]))} for row in rows for _ in range(4)]
+
+
+def test_shares_have_intervals_over_prompts(bench, written):
+    """Four pictures of a prompt that are alike say as much as one."""
+    wide, narrow = (
+        bench("geneval", f"a={written(rows)}")["generators"][0]["interval"]
+        for rows in (pictures(lambda number: number % 2), pictures(lambda number: number % 2)[::4])
+    )
+
+    assert {*TASKS, "overall", "images_correct", "prompts_correct"} == wide.keys()
+    assert wide == {name: pytest.approx(ends) for name, ends in narrow.items()}
+    assert all(low < 0.5 < high for low, high in wide.values())
+    assert wide["counting"][0] < wide["overall"][0]
+
+
+def test_generators_are_compared_on_the_prompts_of_both(bench, written):
+    """The first is right in all, the second in half of the 30 that it shares."""
+    files = (
+        written(pictures(lambda number: True), "a.jsonl"),
+        written(pictures(lambda number: number % 2, first=5), "b.jsonl"),
+    )
+    command = ("geneval", f"a={files[0]}", f"b={files[1]}")
+    found, without = bench(*command), bench(*command, "--bootstrap", 0)
+    [overall] = [each for each in found["differences"] if each["figure"] == "overall"]
+
+    assert (30, 0) == (found["compared"], found["seed"])
+    assert ("a", "b", pytest.approx(0.4)) == (overall["a"], overall["b"], overall["difference"])
+    assert overall["p"] < 0.01
+    assert not {"differences", "seed"} & without.keys()
+
+
+def test_a_task_with_one_prompt_has_no_interval(bench, written):
+    """Nor has the mean of the tasks then; few pictures are cautioned of."""
+    [row] = bench("geneval", f"a={written(rows(True))}")["generators"]
+
+    assert {"images_correct": [1, 1], "prompts_correct": [1, 1]} == row["interval"]
+    assert "6 images, fewer than 30" == row["caution"]
+
+
 def test_a_result_of_batch_is_a_generators_verdicts(bench, written):
     """With the reasons that --explain keeps."""
     lines = [

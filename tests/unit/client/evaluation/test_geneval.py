@@ -2,10 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from scoregate.evaluation import BadColumn, geneval
-from scoregate.evaluation.geneval import TASKS
+from scoregate.evaluation.geneval import TASKS, by_prompt, sample_of
 
 ROWS = [(task, f"{task} {number}", number < 2) for task in TASKS for number in range(4)]
 ROWS += [("counting", "counting 3", True), ("position", "position 0", False)]
@@ -55,6 +56,17 @@ def test_a_task_or_a_verdict_that_geneval_does_not_have_is_refused(tag, correct,
     with pytest.raises(BadColumn) as caught:
         geneval([tag], ["a"], [correct])
     assert role == caught.value.role
+
+
+def test_the_sample_of_prompts_has_the_figures_of_the_summary():
+    """With each prompt once; drawn twice, a prompt counts twice."""
+    tag, prompt, correct = columns()
+    summary, sample = geneval(tag, prompt, correct), sample_of(by_prompt(tag, prompt, correct))
+    names = ("overall", "images_correct", "prompts_correct")
+    expected = summary.tasks | {name: getattr(summary, name) for name in names}
+
+    assert {name: pytest.approx(value) for name, value in expected.items()} == sample.whole
+    assert expected == pytest.approx(sample.figures(np.full(sample.units, 2)))
 
 
 @pytest.mark.parametrize("form", [json.dumps, dict])

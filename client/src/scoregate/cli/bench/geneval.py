@@ -3,12 +3,13 @@
 import argparse
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.bench.data import columns, read
 from scoregate.cli.evaluate.geneval import described, mapping, once
+from scoregate.cli.evaluate.intervals import add_bootstrap, caution, compared, interval_of
 from scoregate.cli.exits import UsageFault
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--human", metavar="COLUMN", help="people's verdicts: adds the table `agreement`")
     what = "scores whose threshold is tuned for each task, to compare with the verdicts; needs --human"
     add("--clipscore", metavar="COLUMN", help=what)
+    add_bootstrap(parser)
 
 
 def generator(text: str) -> tuple[str, Path]:
@@ -46,17 +48,26 @@ def generator(text: str) -> tuple[str, Path]:
 
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return generators by task, failures by kind, and the agreement with people."""
+    """Return generators by task, failures by kind, the agreement with people, and generators' differences."""
+    from scoregate.evaluation.geneval import by_prompt, sample_of
+
     if arguments.clipscore and not arguments.human:
         raise UsageFault("--clipscore is compared with people's verdicts, so it needs --human")
     if len(dict(arguments.generators)) < len(arguments.generators):
         raise UsageFault("two generators have one name")
     found = {name: table_of(path) for name, path in arguments.generators}
-    content = {
-        "generators": [summary(name, table) for name, table in found.items()],
-        "failures": failures(found),
-    }
-    return content | ({"agreement": agreement(arguments, found)} if arguments.human else {})
+    rows = {name: verdicts(table) for name, table in found.items()}
+    of_prompts = {name: by_prompt(*each) for name, each in rows.items()}
+    content: dict[str, Any] = {"seed": arguments.seed} if arguments.bootstrap else {}
+    content["generators"] = [
+        summary(name, table, rows[name])
+        | interval_of(arguments, sample_of(of_prompts[name]))
+        | caution(len(rows[name][0]), "image")
+        for name, table in found.items()
+    ]
+    content["failures"] = failures(found)
+    content |= {"agreement": agreement(arguments, found)} if arguments.human else {}
+    return content | compared(arguments, of_prompts, sample_of, "prompt")
 
 
 def table_of(path: Path) -> "Table":
@@ -82,12 +93,12 @@ def verdicts(table: "Table", *more: Any) -> list[Any]:
     return table.complete(table.texts("tag"), table.texts("prompt"), table.labels(column), *more)
 
 
-def summary(name: str, table: "Table") -> dict[str, Any]:
-    """Return a generator's row."""
+def summary(name: str, table: "Table", rows: Sequence[Any]) -> dict[str, Any]:
+    """Return a generator's row, from the `verdicts` of its table."""
     from scoregate.evaluation import geneval
 
     with columns(table.path):
-        found = geneval(*verdicts(table))
+        found = geneval(*rows)
     row = {"generator": name, "mean": found.tasks, "overall": found.overall}
     row |= {"images_correct": found.images_correct, "prompts_correct": found.prompts_correct}
     return row | {"images": found.images, "prompts": found.prompts, "dropped": table.dropped}

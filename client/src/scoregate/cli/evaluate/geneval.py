@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from scoregate.cli.evaluate.intervals import add_bootstrap, drawings
 from scoregate.cli.evaluate.outcome import Outcome, add_table, outcome
 
 if TYPE_CHECKING:
@@ -20,11 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--correct", default="correct", metavar="COLUMN", help="the verdict (default correct)")
     add("--human", metavar="COLUMN", help="people's verdict, for kappa (default human, where it is there)")
+    add_bootstrap(parser)
 
 
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the six tasks, their mean, and the prompts."""
     from scoregate.evaluation import geneval
+    from scoregate.evaluation.geneval import by_prompt, sample_of
     from scoregate.evaluation.tables import held
 
     described(table)
@@ -35,6 +38,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     columns: list[Any] = [table.texts("tag"), table.texts("prompt"), table.labels(arguments.correct)]
     tag, prompt, correct, *people = table.complete(*columns, *([table.labels(human)] if human else []))
     found = geneval(tag, prompt, correct, people[0] if people else None)
+    drawn = drawings(arguments, sample_of(by_prompt(tag, prompt, correct)))
 
     def draw(axes: Any) -> None:
         axes.barh(
@@ -44,7 +48,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         axes.set_xlim(0, 1)
         axes.set_xlabel("correct pictures")
 
-    return outcome(table, draw, found)
+    return outcome(table, draw, found, drawn=drawn)
 
 
 def once(table: "Table") -> None:

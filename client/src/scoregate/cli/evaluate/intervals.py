@@ -53,10 +53,12 @@ def compared(
     from scoregate.evaluation.bootstrap import differences
 
     common = set.intersection(*map(set, found.values()))
+    content = {"compared": len(common), **caution(len(common), what)}
+    if not common:
+        return content
     of_common = {name: sample_of({key: each[key] for key in common}) for name, each in found.items()}
     drawn = {name: (sample.whole, drawings(arguments, sample) or {}) for name, sample in of_common.items()}
     apart = [asdict(each) for each in differences(drawn)]
-    content = {"compared": len(common), **caution(len(common), what)}
     return content | ({"differences": apart} if apart else {})
 
 
