@@ -107,6 +107,54 @@ def test_only_the_surest_objects_are_asked_for_their_colour(replay, tmp_path):
     ] == replay(path)
 
 
+TWO = [{"class": "dog", "count": 2}]
+
+
+@pytest.mark.parametrize(
+    ("tag", "include", "detections", "option"),
+    [
+        ("two_object", TWO, [DOG, {**DOG, "score": 0.2}], ("--threshold", "0.1")),
+        ("counting", TWO, [DOG, {**DOG, "score": 0.2}], ("--counting-threshold", "0.1")),
+        ("two_object", [{"class": "dog", "count": 17}], [DOG] * 17, ("--max-objects", "17")),
+        (
+            "position",
+            [{"class": "dog", "count": 1}, {"class": "cat", "count": 1, "position": ["right of", 0]}],
+            [DOG, {**DOG, "class": "cat", "box": [2, 0, 11, 9]}],
+            ("--position-threshold", "0"),
+        ),
+    ],
+)
+def test_the_constants_of_the_released_code_are_options(replay, tmp_path, tag, include, detections, option):
+    """Each of these makes a case correct."""
+    path = tmp_path / "cases.jsonl"
+    path.write_text(json.dumps({"metadata": {"tag": tag, "include": include}, "detections": detections}))
+
+    assert [False, True] == [replay(path, *more)[0]["correct"] for more in ((), option)]
+
+
+def test_overlapping_boxes_can_be_one_object(replay, tmp_path):
+    """From an intersection over union of `--max-overlap` on."""
+    path = tmp_path / "cases.jsonl"
+    metadata = {"tag": "counting", "include": [{"class": "dog", "count": 2}]}
+    path.write_text(json.dumps({"metadata": metadata, "detections": [DOG, DOG]}))
+
+    assert [True, False] == [replay(path, *more)[0]["correct"] for more in ((), ("--max-overlap", "0.5"))]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--threshold", "0.01"), "threshold: Input should be greater than or equal to 0.05"),
+        (("--max-objects", "many"), "max_objects: Input should be a valid integer"),
+        (("--position-rule", "mine"), "position_rule: Input should be 'released' or 'paper'"),
+    ],
+)
+def test_an_option_outside_its_values_is_refused_as_the_metric_refuses_it(capsys, option, said):
+    """In one line."""
+    assert 2 == main(["replay", "geneval", "--cases", str(GENEVAL / "checks.jsonl.gz"), *option])
+    assert f"scoregate: {said}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

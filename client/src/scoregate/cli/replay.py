@@ -2,10 +2,12 @@
 
 import argparse
 import json
+from argparse import SUPPRESS
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
+from scoregate.cli.arguments import json_or_text
 from scoregate.cli.exits import OK, UsageFault
 
 HELP = "compute published figures from published answers, with the code that the service scores with"
@@ -18,6 +20,16 @@ METRICS = {
     "gecko": "Gecko's verdicts on the questions of its rubrics",
     "geneval": "GenEval's checks of the objects in pictures",
 }
+
+# Options of the metric on which its checks of detected objects depend.
+OF_GENEVAL = (
+    "position_rule",
+    "position_threshold",
+    "threshold",
+    "counting_threshold",
+    "max_objects",
+    "max_overlap",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     gecko.add_argument("--answers", type=Path, required=True, help="JSON Lines: qas, rubric_results")
     add = geneval.add_argument
     add("--cases", type=Path, required=True, help="JSON Lines: metadata and detections")
-    add("--position-rule", choices=["released", "paper"], default="released")
+    what = "as the metric's option; default that of the released code"
+    for option in OF_GENEVAL:
+        add(f"--{option.replace('_', '-')}", type=json_or_text, default=SUPPRESS, metavar="VALUE", help=what)
 
 
 def run(arguments: argparse.Namespace) -> int:

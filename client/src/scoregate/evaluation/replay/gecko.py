@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from scoregate.evaluation.replay.faults import first_fault
 from service.core.text_files import MAX_LINE, lines
 
 BLOCK = re.compile(r"Question:(.*?)Verdict:([^\n]*)", re.DOTALL)
@@ -81,6 +82,4 @@ def read(line: bytes, place: str) -> Picture:
     try:
         return Picture.model_validate_json(line)
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the line"
-        raise ValueError(f"{place}: {where}: {first['msg']}") from exc
+        raise ValueError(f"{place}: {first_fault(exc)}") from exc

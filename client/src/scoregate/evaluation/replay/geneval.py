@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from scoregate.evaluation.replay.faults import first_fault
 from service.core.errors import NoTask, UnknownClass
 from service.core.text_files import MAX_LINE, lines
+from service.metrics.geneval import GenEvalOptions
 from service.metrics.objects.checks import coloured, verdict
 from service.metrics.objects.classes import CLASSES, check_known
 from service.metrics.objects.detected import DetectedObject, by_class
-from service.metrics.objects.positions import PositionRule
 from service.metrics.objects.tasks import Colour, Task, check
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -47,24 +48,36 @@ class Case(Lenient):
 
 
 def figures(arguments: Namespace) -> Sequence[Mapping[str, Any]]:
-    """Return `{"correct", "reason"}` for each case.  Raises `ValueError` with line and field."""
-    found = []
+    """
+    Return `{"correct", "reason"}` for each case.
+
+    Raises:
+        ValueError: an option is invalid, or a case; the message has the option, or the line and the field.
+    """
+    options, found = options_of(arguments), []
     for number, line in lines(arguments.cases):
         place = f"{arguments.cases}: line {number}"
         if len(line) > MAX_LINE:
             raise ValueError(f"{place} has more than {MAX_LINE} bytes")
         try:
-            found.append(judged(Case.model_validate_json(line), arguments.position_rule))
+            found.append(judged(Case.model_validate_json(line), options))
         except ValidationError as exc:
-            first = exc.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            raise ValueError(f"{place}: {where}: {first['msg']}") from exc
+            raise ValueError(f"{place}: {first_fault(exc)}") from exc
         except (NoTask, UnknownClass) as exc:
             raise ValueError(f"{place}: {exc.detail}") from exc
     return found
 
 
-def judged(case: Case, rule: PositionRule) -> Mapping[str, Any]:
+def options_of(arguments: Namespace) -> GenEvalOptions:
+    """Return the options of the metric that are among the arguments.  Raises `ValueError`."""
+    given = {name: value for name, value in vars(arguments).items() if name in GenEvalOptions.model_fields}
+    try:
+        return GenEvalOptions.model_validate(given)
+    except ValidationError as exc:
+        raise ValueError(first_fault(exc)) from exc
+
+
+def judged(case: Case, options: GenEvalOptions) -> Mapping[str, Any]:
     """Return the verdict on one case.  Raises `NoTask`, also for a missing colour, or `UnknownClass`."""
     task = check(case.metadata, "metadata")
     check_known(task.classes, CLASSES, "GenEval")
@@ -74,8 +87,8 @@ def judged(case: Case, rule: PositionRule) -> Mapping[str, Any]:
         )
         for each in case.detections
     ]
-    objects = by_class(found, task.tag)
+    objects = by_class(found, task.tag, options.limits)
     for each in coloured(task, objects):
         if each.colour is None:
             raise NoTask(f"detections: the color of a {each.name} is missing, and decides")
-    return verdict(task, objects, rule)._asdict()
+    return verdict(task, objects, options.position_rule, options.position_threshold)._asdict()

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from scoregate.evaluation.replay.faults import first_fault
 from service.core.text_files import opened
 from service.metrics.tifa import fold
 from service.questions.sets import Question
@@ -69,8 +70,7 @@ def evaluation(path: Path) -> Evaluation:
     try:
         found = TypeAdapter(Evaluation).validate_json(content)
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
+        raise ValueError(f"{path}: {first_fault(exc)}") from exc
     if len(found.question_details) < 2 or not all(found.question_details.values()):
         raise ValueError(f"{path}: there must be questions about two pictures or more")
     return found
