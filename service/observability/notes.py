@@ -36,7 +36,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A warning; *item* and *metric* are None if it is about the whole request."""
+    """A warning; *item* is None if it is about the whole request, *metric* if it is about all metrics."""
 
     note: Note
     item: int | None = None
@@ -45,4 +45,7 @@ class Warned:
     @property
     def sentence(self) -> str:
         """The note's text, prefixed by its subject."""
-        return self.note.text if self.item is None else f"item {self.item}, {self.metric}: {self.note.text}"
+        if self.item is None:
+            return self.note.text
+        subject = f"item {self.item}" if self.metric is None else f"item {self.item}, {self.metric}"
+        return f"{subject}: {self.note.text}"

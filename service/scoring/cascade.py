@@ -62,11 +62,11 @@ async def both(
     warnings = late(dear, rule, cascade)
     for note in warnings:
         context.instruments.warnings.labels(note.code).inc()
-    results = [dict(item.results) for item in cheap.items]
+    joined = list(cheap.items)
     for index, item in zip(chosen, dear.items, strict=True):
-        results[index] |= item.results
+        joined[index] = joined[index].joined(item)
     return Report(
-        [ItemReport(item, each) for item, each in zip(items, results, strict=True)],
+        joined,
         {**cheap.infos, **dear.infos},
         list(dict.fromkeys([*cheap.notes, *dear.notes, *warnings])),
     )

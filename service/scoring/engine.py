@@ -28,7 +28,7 @@ from service.scoring.frames import ItemPlan, MetricInput, check_used, keep_used
 from service.scoring.inputs import broken, loaded
 from service.scoring.items import UnopenedItem
 from service.scoring.metric_scorer import MetricScorer, error_of
-from service.scoring.report import ItemReport, MetricResult, Report, notes
+from service.scoring.report import ItemReport, MetricResult, Report, unknown_words, used_demos, vocabularies
 from service.scoring.workload import Workload, workload
 from service.serving.context import CacheStatus, Context
 from service.serving.demand import Demand
@@ -119,14 +119,15 @@ class Engine:
                     ):
                         break  # else a model was replaced: its scores would carry the wrong name
         with context.span.child("fold"):
-            scored = []
+            infos = {name: info for name, (info, _) in models.items()}
+            taught, scored = vocabularies(infos.values()), []
             for plan in plans:
                 of_inputs = dict(zip(plan.work, islice(results, len(plan.work)), strict=True))
-                scored.append(ItemReport(plan.item, folded(plan, of_inputs)))
+                notes = unknown_words(plan.item.prompt, taught)
+                scored.append(ItemReport(plan.item, folded(plan, of_inputs), notes))
                 if len(plans) > 1:  # each may have many frames: other requests have their turns between them
                     await asyncio.sleep(0)
-        infos = {name: info for name, (info, _) in models.items()}
-        report = Report(scored, infos, notes([item.prompt for item in items], infos, self._demo))
+        report = Report(scored, infos, used_demos([name for name in infos if name in self._demo]))
         report.count(context.instruments)
         return report
 

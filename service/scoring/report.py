@@ -1,7 +1,8 @@
 """The report of a request: scores, warnings, and the error if it failed as a whole."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.core.contract import ModelInfo
@@ -13,15 +14,28 @@ from service.scoring.items import UnopenedItem
 
 MetricResult = Score | ScoregateError
 
+Vocabularies = Mapping[frozenset[str], Sequence[str]]
+
 MAX_WORDS = 20  # unknown words in one warning
 
 
 @dataclass(frozen=True, slots=True)
 class ItemReport:
-    """One item with a score or an error for each metric."""
+    """
+    One item with a score or an error for each metric.
+
+    Attributes:
+        notes: warnings about its prompt, under all metrics.
+    """
 
     item: UnopenedItem
     results: Mapping[str, MetricResult]
+    notes: Sequence[Note] = ()
+
+    def joined(self, later: "ItemReport") -> "ItemReport":
+        """Return the report with the results of other metrics in a *later* one."""
+        notes = tuple(dict.fromkeys([*self.notes, *later.notes]))
+        return ItemReport(self.item, {**self.results, **later.results}, notes)
 
     @property
     def scores(self) -> dict[str, Score]:
@@ -47,7 +61,7 @@ class Report:
     Attributes:
         items: in request order.
         infos: each model that the metrics may have used, by configured name.
-        notes: warnings about models and prompts.
+        notes: warnings about the whole request.
     """
 
     items: Sequence[ItemReport]
@@ -61,14 +75,14 @@ class Report:
 
     @property
     def warnings(self) -> list[Warned]:
-        """The notes, then the warnings of all scores in order."""
-        of_scores = [
-            Warned(note, index, name)
-            for index, item in enumerate(self.items)
-            for name, score in item.scores.items()
-            for note in score.notes
-        ]
-        return [*map(Warned, self.notes), *of_scores]
+        """The warnings about the request, then about each item and its scores, in order."""
+        found = [*map(Warned, self.notes)]
+        for index, item in enumerate(self.items):
+            found += [Warned(note, index) for note in item.notes]
+            found += [
+                Warned(note, index, name) for name, score in item.scores.items() for note in score.notes
+            ]
+        return found
 
     @property
     def partial(self) -> bool:
@@ -136,33 +150,24 @@ def rank(error: ScoregateError) -> int:
     return 2 if error.status >= 500 else 3
 
 
-def notes(prompts: Iterable[str], models: Mapping[str, ModelInfo], demo: Collection[str]) -> list[Note]:
-    """
-    Return warnings about demo models, then about words that are missing in a model's vocabulary.
-
-    Args:
-        models: those used, by configured name.
-        demo: names of demo models.
-    """
-    unknown = unknown_words(prompts, models.values())
-    return [*used_demos([name for name in models if name in demo]), *unknown]
-
-
 def used_demos(names: Sequence[str]) -> list[Note]:
     """Return a note about each demo model."""
     meaning = "scores that rest on it mean nothing for real pictures"
     return [Note(Code.DEMO_MODEL, f"{name} is a demo model: {meaning}") for name in names]
 
 
-def unknown_words(prompts: Iterable[str], models: Iterable[ModelInfo]) -> list[Note]:
-    """Return a note for each vocabulary that lacks words of the *prompts*."""
-    taught: dict[frozenset[str], list[str]] = {}
+def vocabularies(models: Iterable[ModelInfo]) -> Vocabularies:
+    """Return the ids of the models that were trained on each vocabulary; models without one are left out."""
+    found = defaultdict[frozenset[str], list[str]](list)
     for info in models:
         if info.vocabulary:
-            taught.setdefault(info.vocabulary, []).append(info.id)
-    if not taught:
-        return []
-    words = {word for prompt in prompts for word in re.findall(r"\w+", prompt.lower())}
+            found[info.vocabulary].append(info.id)
+    return found
+
+
+def unknown_words(prompt: str, taught: Vocabularies) -> list[Note]:
+    """Return a note for each vocabulary that lacks words of the *prompt*."""
+    words = set(re.findall(r"\w+", prompt.lower())) if taught else set()
     notes = []
     for vocabulary, ids in taught.items():
         if unknown := sorted(words - vocabulary):

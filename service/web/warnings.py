@@ -18,6 +18,9 @@ def warnings_of(report: Report) -> Warnings:
 
 def code_of(warned: Warned) -> WarningCode:
     """Return the machine-readable form of a warning."""
-    if warned.item is None or warned.metric is None:
-        return {"code": warned.note.code}
-    return {"code": warned.note.code, "item": warned.item, "metric": warned.metric}
+    code: WarningCode = {"code": warned.note.code}
+    if warned.item is not None:
+        code["item"] = warned.item
+    if warned.metric is not None:
+        code["metric"] = warned.metric
+    return code

@@ -103,14 +103,14 @@ def test_the_stages_of_a_single_pair_add_up_to_its_total(client):
 def test_words_the_demo_models_never_learnt_are_named(client):
     """A score for such a prompt comes with a warning."""
     odd = {**items()[0], "prompt": "a red unicorn"}
-    answer = client.post("/score", json={"items": [odd]}).json()
+    answer = client.post("/score", json={"items": [items()[0], odd]}).json()
 
-    codes = [each["code"] for each in answer["warning_codes"]]
-    assert ["demo_model", "unknown_words"] == codes
+    assert [{"code": "demo_model"}, {"code": "unknown_words", "item": 1}] == answer["warning_codes"]
     warning = answer["warnings"][1]
     assert "unicorn" in warning
     assert "red" not in warning
-    assert math.isfinite(answer["results"][0]["scores"]["vqascore"])
+    assert warning.startswith("item 1: words that ")
+    assert math.isfinite(answer["results"][1]["scores"]["vqascore"])
 
 
 def test_a_prompt_outside_the_language_has_no_dsg_score(client):

@@ -44,7 +44,8 @@ class WarningCode(TypedDict):
     """
     The code of the warning at the same index of `warnings`.
 
-    `item` and `metric` are there if it is about one score, and not about the whole request.
+    `item` is there if it is about one item, and not about the whole request, and `metric` if it is about one
+    score.
     """
 
     code: Annotated[str, Field(description=f"One of {', '.join(Code)}; there may be others later.")]

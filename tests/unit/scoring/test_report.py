@@ -2,6 +2,7 @@
 
 import pytest
 
+from models.core.contract import ModelInfo
 from service.core.errors import (
     CallRefused,
     DeadlineExceeded,
@@ -15,8 +16,9 @@ from service.core.errors import (
 )
 from service.metrics.common.contract import Score
 from service.observability.instruments import Instruments
+from service.observability.notes import Code, Note
 from service.scoring.items import UnopenedItem
-from service.scoring.report import ItemReport, Report, most_telling
+from service.scoring.report import ItemReport, Report, most_telling, unknown_words, vocabularies
 
 SCORE = Score(0.5, {})
 
@@ -62,6 +64,46 @@ def test_a_request_fails_as_a_whole_only_where_nothing_was_scored():
     assert report({"a": Overloaded()}, {"a": full}).failure() is full
     assert isinstance(report({"a": full}, {"a": DeadlineExceeded()}).failure(), DeadlineExceeded)
     assert report().failure() is None
+
+
+def test_warnings_have_one_order_that_of_the_request():
+    """About the request, then about each item: its prompt and its scores."""
+    about = [Note(Code.OF_THE_METRIC, text) for text in ("the request", "the prompt")]
+    scored = Score(0.5, {}, warnings=("the score",))
+    items = [ItemReport(UnopenedItem("", []), {"a": scored}, notes) for notes in ((), about[1:])]
+
+    assert ["the request", "item 0, a: the score", "item 1: the prompt", "item 1, a: the score"] == [
+        each.sentence for each in Report(items, notes=about[:1]).warnings
+    ]
+
+
+def test_a_prompt_is_warned_of_the_words_that_a_model_never_learnt():
+    """In any case of letters, once for models with the same vocabulary, and at most twenty of them."""
+    vocabulary = {"a": {"red", "cup"}, "b": {"red", "cup"}, "c": {"unicorn"}, "of any word": ()}
+    models = [
+        ModelInfo("vqa", "fake", name, "1", "float32", "cpu", vocabulary=frozenset(words))
+        for name, words in vocabulary.items()
+    ]
+    taught = vocabularies(models)
+
+    assert ["words that a, b never learnt: blue, unicorn", "words that c never learnt: blue, cup"] == [
+        each.text for each in unknown_words("Blue unicorn, CUP", taught)
+    ]
+    assert [] == unknown_words("red", vocabularies(models[:2]))
+    [many] = unknown_words(" ".join(map(str, range(21))), vocabularies(models[:1]))
+    assert many.text.endswith(", …")
+
+
+def test_a_ranked_picture_has_the_warnings_of_both_stages_once():
+    """Both metrics' models may lack the same word."""
+    notes = [Note(Code.UNKNOWN_WORDS, text) for text in ("one", "two")]
+    cheap, dear = (
+        ItemReport(UnopenedItem("", []), {name: SCORE}, given)
+        for name, given in zip("ab", (notes[:1], notes), strict=True)
+    )
+    joined = cheap.joined(dear)
+
+    assert ({"a": SCORE, "b": SCORE}, tuple(notes)) == (joined.results, joined.notes)
 
 
 def test_a_refused_metric_is_counted_once_and_a_refused_request_by_whoever_answers_it():
