@@ -26,17 +26,15 @@ class Notice(str):
         code: such as `prompt_truncated`; empty if the service sends texts alone.
         item: the item's place in its request; None on a `Result`, and if it is about all items.
         metric: None if it is about all metrics.
-        shared: on a `Result`, True if it is about the whole request, and perhaps not about this item.
     """
 
     code: str
     item: int | None
     metric: str | None
-    shared: bool
 
     def __new__(cls, text: str, code: str = "", item: int | None = None, metric: str | None = None) -> Notice:
         made = super().__new__(cls, text)
-        made.code, made.item, made.metric, made.shared = code, item, metric, False
+        made.code, made.item, made.metric = code, item, metric
         return made
 
     @property
@@ -53,9 +51,7 @@ class Notice(str):
         """Return a copy without the item's index, which is valid only within its request."""
         placed = PLACED.fullmatch(self)
         text = str(self) if not placed else f"{placed[2]}: {placed[3]}" if placed[2] else placed[3]
-        made = Notice(text, self.code, None, self.metric)
-        made.shared = self.item is None
-        return made
+        return Notice(text, self.code, None, self.metric)
 
     def as_json(self) -> dict[str, Any]:
         """Return the warning as in a file of results."""

@@ -173,7 +173,7 @@ def tell(results: Results, asked: int, out: Path) -> bool:
         print(shown(f"cannot read {why}"), file=sys.stderr)
     if len(unread) > REASONS:
         print(f"and {len(unread) - REASONS} more rows, see {UNREADABLE} in the results", file=sys.stderr)
-    for kind in [*kinds_of(results.lines()), *results.requests.lines()]:
+    for kind in kinds_of(results.lines()):
         print(shown(f"warning: {kind}"), file=sys.stderr)
     print(f"{text}\n{shown(out)}", file=sys.stderr)
     if results.left_over:

@@ -10,7 +10,6 @@ from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Key, Line, Plan, dumped, finite, key, loaded
 from scoregate.cli.parquet import read_lines, write_lines
 from scoregate.cli.rows import Row
-from scoregate.cli.warned import RequestWarnings
 
 KINDS = (".jsonl", ".parquet")
 
@@ -34,7 +33,6 @@ class Results:
         self.held: dict[Key, int] = {}  # the offset of the line of each row of earlier runs
         self.order: dict[int, int] = {}  # the offset of the line of each row of this run
         self.end = self.count = 0
-        self.requests = RequestWarnings()
         self.sets: dict[str, Any] | None = None  # question sets by id, where they are kept
 
     def __enter__(self) -> "Results":

@@ -12,7 +12,6 @@ from scoregate.cli.results import Results
 from scoregate.cli.rows import Row, digest
 from scoregate.cli.signatures import kind_of
 from scoregate.many import change_of
-from scoregate.notices import DEMO
 from scoregate.progress import Progress
 
 ITEMS = 16  # of a request; the pictures of several requests are in memory
@@ -136,9 +135,7 @@ def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> N
     }
     details = known.get("details", {}) | dict(answer.details)
     sets = known.get("question_sets", {}) | dict(answer.question_sets)
-    own = [notice for notice in answer.warnings if notice.code == DEMO or not notice.shared]
-    noted = [notice.as_json() for notice in own]
-    results.requests.note(answer)
+    noted = [notice.as_json() for notice in answer.warnings]
     earlier = [each for each in known.get("warnings", []) if each not in noted]
     if known.get("scores") and not answer.scores:
         models = known.get("models", {})

@@ -24,27 +24,14 @@ class Kind:
         return f"{self.rows} row{'s' * (self.rows > 1)}: {self.text}"
 
 
-class RequestWarnings:
-    """Warnings about whole requests of a run, which are about none of their rows; without demo models."""
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, tuple[str, set[str]]] = {}
-
-    def note(self, result: scoregate.Result) -> None:
-        """Add those of the request of *result*."""
-        for notice in result.warnings:
-            if notice.shared and notice.code != DEMO:
-                self._kinds.setdefault(notice.kind, (str(notice), set()))[1].add(result.request_id)
-
-    def lines(self) -> list[str]:
-        """Return a line for each kind, with the number of requests and the first text."""
-        return [f"{len(ids)} request{'s' * (len(ids) > 1)}: {text}" for text, ids in self._kinds.values()]
-
-
 def warn(answer: scoregate.Report | scoregate.Ranking) -> None:
-    """Print the service's warnings to stderr."""
+    """Print the service's warnings to stderr; what it says of several pictures is one line."""
+    found: dict[str, list[Notice]] = {}
     for notice in with_demo(answer.warnings, answer.models):
-        print(shown(f"warning: {notice}"), file=sys.stderr)
+        found.setdefault(notice.of_item(), []).append(notice)
+    for text, (notice, *more) in found.items():
+        line = f"{1 + len(more)} pictures: {text}" if more else notice
+        print(shown(f"warning: {line}"), file=sys.stderr)
 
 
 def kinds_of(lines: Iterable[Line]) -> list[Kind]:

@@ -39,35 +39,29 @@ def test_lines_have_the_warnings_about_their_row(command, warning, tmp_path):
 
 
 UNKNOWN = "words that vqa never learnt: ein, käse"
+OF_A_PROMPT = {"warnings": [f"item 0: {UNKNOWN}"], "warning_codes": [{"code": "unknown_words", "item": 0}]}
 
 
-@pytest.fixture
-def general():
-    """A service that warns about whole requests."""
-    more = {"warnings": [UNKNOWN], "warning_codes": [{"code": "unknown_words"}]}
-    return lambda: Service("clip@1", metrics=METRICS, **more)
+def test_a_warning_about_an_item_is_on_its_row_under_all_metrics(command, tmp_path):
+    """And with `--strict` an error that a later run retries."""
+    warned, silent = Service("clip@1", metrics=METRICS, **OF_A_PROMPT), Service("clip@1", metrics=METRICS)
+    _, _, said = command(warned, "batch", "rows.jsonl", *OUT)
+    found = {each["row"]: each["warnings"] for each in lines(tmp_path / "out.jsonl") if "warnings" in each}
+
+    assert [1, 17, 33] == [*found]
+    assert [{"code": "unknown_words", "metric": None, "text": UNKNOWN}] == found[1]
+    assert f"warning: 3 rows: {UNKNOWN}\n" in said
+    assert 0 == command(silent, "batch", "rows.jsonl", *OUT, "--strict")[0]
+    assert 3 == sum(len(asked["items"]) for asked in silent.sent)
 
 
-def test_a_warning_about_a_request_is_in_the_summary_and_on_no_row(command, general, tmp_path):
-    """Since the words may be another row's; all answers of this service are of one request id."""
-    service = general()
-    status, _, said = command(service, "batch", "rows.jsonl", *OUT)
+def test_a_warning_about_a_request_is_on_all_of_its_rows(command, tmp_path):
+    """It is about each of them."""
+    more = {"warnings": ["vqa is tired"], "warning_codes": [{"code": "tired"}]}
+    _, _, said = command(Service("clip@1", metrics=METRICS, **more), "batch", "rows.jsonl", *OUT)
 
-    assert 0 == status
-    assert not any("warnings" in each for each in lines(tmp_path / "out.jsonl"))
-    assert f"warning: 1 request: {UNKNOWN}\n" in said
-
-
-def test_strict_makes_errors_of_a_warning_about_a_request(command, general, tmp_path):
-    """Of all rows of the request, and a later run retries them."""
-    status, _, said = command(general(), "batch", "rows.jsonl", *OUT, "--strict")
-
-    assert 1 == status
-    assert f"request: {UNKNOWN}\n" in said
-    assert {"warned"} == {each["errors"]["vqascore"]["code"] for each in lines(tmp_path / "out.jsonl")}
-    service = Service("clip@1", metrics=METRICS)
-    assert 0 == command(service, "batch", "rows.jsonl", *OUT, "--strict")[0]
-    assert ROWS == sum(len(asked["items"]) for asked in service.sent)
+    assert all("warnings" in each for each in lines(tmp_path / "out.jsonl"))
+    assert f"warning: {ROWS} rows: vqa is tired\n" in said
 
 
 def test_they_are_in_the_columns_of_parquet_and_in_the_next_run(command, warning, tmp_path):
@@ -103,6 +97,15 @@ def test_score_and_rank_say_them_on_stderr(command, warning, arguments):
 
     assert (0, "warning: item 0, vqascore: the <b>question</b> was cut\n") == (status, said)
     assert WARNINGS["warnings"] == json.loads(out)["warnings"]
+
+
+def test_the_same_warning_about_several_pictures_is_one_line(command):
+    """With their number."""
+    texts = [f"item {place}: {UNKNOWN}" for place in range(2)]
+    codes = [{"code": "unknown_words", "item": place} for place in range(2)]
+    service = Service("clip@1", metrics=METRICS, warnings=texts, warning_codes=codes)
+
+    assert f"warning: 2 pictures: {UNKNOWN}\n" == command(service, "score", "p.png", "p.png", "-p", "x")[2]
 
 
 @pytest.mark.parametrize(
