@@ -14,6 +14,7 @@ from service.web.problems import pointer
 
 REQUEST = "request"  # the part that holds the JSON
 IMAGE = "image"  # the file parts of a form without JSON; only there may several have this name
+METRICS = "metrics"  # a field of a form without JSON: names, separated by commas
 
 MAX_FIELDS = 32  # parts without a filename: twice the fields of a request
 MAX_FIELD_BYTES = 64 * 2**10  # of all fields but `request`, since they are read on the event loop
@@ -198,7 +199,7 @@ class Form:
         self._held = self._parts if is_file and self._name != REQUEST else self._texts
         self._limited = self._names is None and self._held is self._texts and self._name != REQUEST
         if self._kept and self._name in self._held:
-            many = "; give all metrics in one, separated by commas" if self._name == "metrics" else ""
+            many = "; give all metrics in one, separated by commas" if self._name == METRICS else ""
             raise wrong(f"two parts are named '{self._name[:MAX_SHOWN]}'{many}")
         if self._name == REQUEST:
             utf8_options(self._headers.get(b"content-type", b""))

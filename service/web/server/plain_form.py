@@ -9,10 +9,9 @@ from pydantic_core import from_json
 
 from service.core.errors import Fault, Invalid
 from service.web.problems import MAX_FAULTS, pointer
-from service.web.server.multipart import IMAGE, REQUEST, wrong
+from service.web.server.multipart import IMAGE, METRICS, REQUEST, wrong
 
 IMAGES, ITEMS = "images", "items"  # lists of the JSON, in whose place a form has files
-METRICS = "metrics"  # separated by commas
 TEXTS = ("id", "prompt")  # any other field is JSON, or else a text
 
 
