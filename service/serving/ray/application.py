@@ -28,19 +28,27 @@ class Models:
         self._models = models
 
 
-def application(settings: Settings) -> serve.Application:
-    """Return a deployment for each model that Ray places.  Raises `SettingsError`."""
+def application(settings: Settings, *, surge: bool = False) -> serve.Application:
+    """
+    Return a deployment for each model that Ray places.
+
+    Args:
+        surge: in an update, start the new replicas before the old ones stop.  Ray waits for room for them.
+
+    Raises:
+        SettingsError: there is no such model.
+    """
     placed = {name: table for name, table in settings.models.items() if is_placed(settings, table)}
     if settings.runtime.kind != "ray":
         raise SettingsError('runtime.kind is not "ray"')
     if not placed:
         raise SettingsError("models: none of them is loaded from a checkpoint, so Ray has nothing to place")
-    models = {name: deployment(name, table, settings) for name, table in placed.items()}
+    models = {name: deployment(name, table, settings, surge=surge) for name, table in placed.items()}
     ingress = serve.deployment(Models).options(name="models", ray_actor_options={"num_cpus": 0})
     return ingress.bind(**models)
 
 
-def deployment(name: str, table: ModelSettings, settings: Settings) -> serve.Application:
+def deployment(name: str, table: ModelSettings, settings: Settings, *, surge: bool) -> serve.Application:
     """Return the deployment of one model."""
     placed = PlacedSettings.of(table)
     options: dict[str, Any] = {"num_replicas": placed.replicas}
@@ -61,6 +69,7 @@ def deployment(name: str, table: ModelSettings, settings: Settings) -> serve.App
             ray_actor_options={"num_gpus": gpus(table), "num_cpus": placed.num_cpus},
             graceful_shutdown_timeout_s=settings.server.grace_s,
             graceful_shutdown_wait_loop_s=0.2,
+            max_surge_percent=100 if surge else 0,
             health_check_period_s=5,
             request_router_config=RequestRouterConfig(request_router_class=ROUTER),
             logging_config=LoggingConfig(enable_access_log=False, log_level="WARNING"),

@@ -5,12 +5,13 @@ import time
 
 import ray
 from ray import serve
+from ray._private.state import available_resources_per_node
 from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview, DeploymentStatusOverview
 
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.serving.ray.application import APPLICATION, application
-from service.serving.ray.packing import unplaced
+from service.serving.ray.packing import has_room, unplaced
 
 log = logging.getLogger("scoregate.ray")
 
@@ -21,14 +22,15 @@ def deploy(settings: Settings) -> None:
     """
     Deploy the models of *settings*, and wait until they serve.
 
-    Ray replaces the replicas of models whose settings have changed one by one, and keeps all others.
+    Ray replaces the replicas of models whose settings have changed, and keeps all others.  If the cluster has
+    room for one more replica, new ones start before old ones stop; otherwise afterwards, one by one.
 
     Raises:
         SettingsError: a replica fits on no node, a model cannot be loaded, or not in `start_timeout_s`.
     """
-    app = application(settings)
     if reason := unplaced(settings, [node["Resources"] for node in ray.nodes() if node["Alive"]]):
         raise SettingsError(reason)
+    app = application(settings, surge=has_room(settings, list(available_resources_per_node().values())))
     serve.start(proxy_location="Disabled")
     target = serve.RunTarget(app, name=APPLICATION, route_prefix=None)
     serve.run_many([target], wait_for_applications_running=False)

@@ -36,7 +36,7 @@ class Load:
     """Callers who ask for the same images again and again, and compare."""
 
     def __init__(self, served: Served) -> None:
-        self._served = served
+        self.served = served
         self._expected = [self._scores(served.score(items(IMAGES, IMAGES * n))) for n in range(CALLERS)]
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=self._call, args=(n,)) for n in range(CALLERS)]
@@ -60,7 +60,7 @@ class Load:
     def _call(self, caller: int) -> None:
         while not self._stopping.is_set():
             try:
-                answer = self._served.score(items(IMAGES, IMAGES * caller), priority="bulk")
+                answer = self.served.score(items(IMAGES, IMAGES * caller), priority="bulk")
             except httpx.HTTPError as exc:
                 self.faults.append(repr(exc))
                 continue
@@ -90,12 +90,19 @@ def main() -> int:
         with gateway(cluster.profile(profile), Path(folder, "log")) as (_, port):
             until(lambda: asked(port) == 2, STARTED_WITHIN_S)
             load = Load(Served(port))
+
+            def one_left() -> bool:
+                return asked(port) < 2
+
+            def updated() -> bool:
+                return load.served.model().startswith("newer")
+
             try:
                 node = cluster.nodes[1]
                 assert set(replicas("vqa")) & set(descendants(node.pid)), "none of them is on that node"
-                fault("kill -9 of a node", load, port, lambda: cluster.kill_node(node))
-                fault("kill -9 of a replica", load, port, lambda: kill(replicas("vqa")[0]))
-                fault("an update", load, port, lambda: update(cluster, profile))
+                fault("kill -9 of a node", load, port, lambda: cluster.kill_node(node), one_left)
+                fault("kill -9 of a replica", load, port, lambda: kill(replicas("vqa")[0]), one_left)
+                fault("an update", load, port, lambda: update(cluster, profile), updated)
             finally:
                 load.stop()
     print(f"{load.right} requests of {IMAGES} images right, {load.refused} refused and sent again")
@@ -104,13 +111,13 @@ def main() -> int:
     return 1 if load.faults else 0
 
 
-def fault(name: str, load: Load, port: int, happen: Callable[[], None]) -> None:
-    """Let it happen, wait until two replicas are asked again, and print how long that took."""
+def fault(name: str, load: Load, port: int, happen: Callable[[], None], seen: Callable[[], bool]) -> None:
+    """Let it happen, wait until it is *seen* and two replicas are asked again, and print the time."""
     time.sleep(STEADY_S)
     began = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
         happening = pool.submit(happen)
-        until(lambda: asked(port) < 2, 300)
+        until(seen, 300)
         until(lambda: asked(port) == 2, 300)
         recovered = time.monotonic()
         happening.result()

@@ -62,6 +62,11 @@ class Served:
         body = {"items": items, "metrics": metrics or ["vqascore"], "timeout_ms": 60_000} | more
         return httpx.post(f"{url(self.port)}/score", json=body, timeout=120, trust_env=False)
 
+    def model(self) -> str:
+        """The label of the VQA model that answers."""
+        label: str = self.score(items(1)).json()["models"]["vqa"]
+        return label
+
     def waiting(self, lane: str = "bulk") -> float:
         """Calls that wait for the VQA model."""
         return series(self.port, f'scoregate_queue_depth{{lane="{lane}",model="vqa"}}')

@@ -27,6 +27,7 @@ def test_a_killed_replica_costs_no_answer_and_is_replaced(ray):
 
 
 def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profile, cluster):
+    """The cluster has room, so the new replicas start before the old ones stop."""
     text = ray_profile.path.read_text().replace("[models.vqa]", "[models.vqa]\nreplicas = 2")
     two, newer = (ray_profile.path.with_name(f"{name}.toml") for name in ("two", "newer"))
     two.write_text(text)
@@ -36,17 +37,19 @@ def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profi
         until(lambda: asked(ray) == 2, STARTED_WITHIN_S)
         with ThreadPoolExecutor(2) as pool:
             update = pool.submit(cluster.deploy, newer)
-            answers = [ray.score(items(16, 20_000))]
+            answers, most = [ray.score(items(16, 20_000))], 0
             while not update.done():
                 answers.append(ray.score(items(16, 20_000 + len(answers))))
+                most = max(most, len(replicas("vqa")))
             update.result()
-        until(lambda: name_asked(ray).startswith("newer"), STARTED_WITHIN_S)
+        until(lambda: ray.model().startswith("newer"), STARTED_WITHIN_S)
     finally:
         cluster.deploy(ray_profile.path)
-        until(lambda: asked(ray) == 1 and name_asked(ray).startswith("fake-vqa"), STARTED_WITHIN_S)
+        until(lambda: asked(ray) == 1 and ray.model().startswith("fake-vqa"), STARTED_WITHIN_S)
 
     assert {200} == {answer.status_code for answer in answers}
     assert not any(answer.json()["partial"] for answer in answers)
+    assert most > 2
 
 
 def test_gateways_share_the_replicas(ray, ray_profile, tmp_path):
@@ -146,11 +149,6 @@ def test_a_cluster_of_its_own_is_closed_to_other_machines(tmp_path):
 def asked(served):
     """How many copies of the VQA model the gateway asks."""
     return series(served.port, 'scoregate_replicas{model="vqa"}')
-
-
-def name_asked(served):
-    """The label of the VQA model that answers."""
-    return served.score(items(1)).json()["models"]["vqa"]
 
 
 def started(profile, folder, *changes, command=SERVICE):

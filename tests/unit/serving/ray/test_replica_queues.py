@@ -10,7 +10,7 @@ from service.core.settings.tree import Settings
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.ray.contract import Described
-from service.serving.ray.packing import unplaced
+from service.serving.ray.packing import has_room, unplaced
 from service.serving.ray.replica_queue import ReplicaQueue, choose
 
 DIGESTS = [f"image {n}" for n in range(300)]
@@ -82,6 +82,16 @@ def test_of_a_model_that_scales_the_fewest_copies_must_fit():
     scaled = {"autoscaling": {"min_replicas": 2, "max_replicas": 50}}
     assert unplaced(settings(vqa=scaled), [{"CPU": 2.0}]) == ""
     assert "1 CPU" in unplaced(settings(vqa=scaled), [{"CPU": 1.0}])
+
+
+@pytest.mark.parametrize(
+    ("free", "room"),
+    [([{"GPU": 1.0, "CPU": 1.0}], True), ([{"GPU": 1.0}, {"CPU": 9.0}], False), ([{}], False)],
+)
+def test_an_update_has_room_if_one_more_replica_of_any_model_fits(free, room):
+    """Then a new replica can start before an old one stops, and each that stops makes room for the next."""
+    gpu = {"device": "cuda", "num_gpus": 1, "num_cpus": 1, "replicas": 8}
+    assert room is has_room(settings(vqa=gpu, clip={"num_cpus": 0}), free)
 
 
 @pytest.mark.parametrize(
