@@ -124,6 +124,7 @@ class FairThreads:
                 self._running[who] -= 1
                 if not self._running[who]:
                     del self._running[who]
+                del who  # as above
                 self._hand_out()
 
 

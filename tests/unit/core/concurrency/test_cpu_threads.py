@@ -12,6 +12,7 @@ import pytest
 from service.core.concurrency.cpu_threads import FairThreads, cpu_threads
 from service.core.concurrency.threads import on_thread
 from service.core.concurrency.turns import one_caller
+from tests.support.handles import until
 
 pytestmark = pytest.mark.anyio
 
@@ -177,6 +178,21 @@ async def test_nothing_of_a_task_is_kept(one):
         assert alive() is None
     finally:
         gc.enable()
+
+
+async def test_a_thread_that_waits_refers_to_no_caller(one):
+    """A shadow is one, with its model."""
+
+    class Who:
+        pass
+
+    caller = Who()
+    alive = weakref.ref(caller)
+    with one_caller(caller):
+        await one.run(int)
+    del caller
+
+    await until(lambda: alive() is None)
 
 
 async def test_what_was_asked_is_done_before_the_threads_end():
