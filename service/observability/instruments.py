@@ -189,17 +189,8 @@ class Instruments:
                 each.labels = cache(each.labels)  # type: ignore[method-assign]
 
     def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:
-        for model, lane, result in product(models, LANES, labels.RESULTS):
-            self.calls.labels(model, lane, result)
-        for model, lane in product(models, LANES):
-            self.queue_depth.labels(model, lane)
-            self.queue_wait.labels(model, lane)
         for model in models:
-            self.batch_size.labels(model)
-            self.batch_duration.labels(model)
-            self.stalled.labels(model)
-            self.model_ready.labels(model)
-            self.replicas.labels(model).set(1)
+            self.add_model(model)
         for model, result in product(models, labels.SHADOW_RESULTS):
             self.shadow_scores.labels(model, result)
         for of, result in product(labels.CACHES, ("hit", "miss", "coalesced")):
@@ -244,6 +235,17 @@ class Instruments:
         self.batch_size.labels(model).observe(size)
         self.batch_duration.labels(model).observe(seconds)
 
+    def add_model(self, model: str) -> None:
+        """Create the series of *model*."""
+        for lane, result in product(LANES, labels.RESULTS):
+            self.calls.labels(model, lane, result)
+        for lane in LANES:
+            self.queue_depth.labels(model, lane)
+            self.queue_wait.labels(model, lane)
+        for each in (self.batch_size, self.batch_duration, self.stalled, self.model_ready):
+            each.labels(model)
+        self.replicas.labels(model).set(1)
+
     def add_device(self, model: str, device: str, stalled_for: Callable[[], float]) -> None:
         """Create the series of a *device* with a copy of *model*."""
         for each in (self.device_batches, self.device_calls, self.device_busy, self.out_of_memory):
@@ -254,9 +256,16 @@ class Instruments:
     def remove_device(self, model: str, device: str) -> None:
         """Remove the series of a *device* that does not come back."""
         self.gpu_memory.elsewhere.pop(device, None)
+        self.remove_model(model, device)
+
+    def remove_model(self, *values: str) -> None:
+        """Remove the series of a model that does not come back; of a model and a device, those of both."""
+        names = ("model", "device")[: len(values)]
         for each in vars(self).values():
-            if isinstance(each, MetricWrapperBase) and each._labelnames == ("model", "device"):
-                each.remove(model, device)
+            if isinstance(each, MetricWrapperBase) and each._labelnames[: len(values)] == names:
+                for found in tuple(each._metrics):
+                    if found[: len(values)] == values:
+                        each.remove(*found)
                 each.labels.cache_clear()  # type: ignore[attr-defined]
 
     def count_device(self, model: str, device: str, size: int, seconds: float) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from math import inf
 from time import monotonic
 from typing import Any, Self
@@ -12,7 +11,6 @@ from typing import Any, Self
 from models.core.contract import Model, Prepared
 from models.core.known import same
 from service.core.errors import Draining, ModelFault, ScoregateError
-from service.core.lanes import LANES
 from service.observability.instruments import Instruments
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.cpu_policy import compute_on_one_core
@@ -20,6 +18,7 @@ from service.serving.batcher.device import Device
 from service.serving.batcher.execution_slot import ExecutionSlot
 from service.serving.batcher.runner import BatchRunner, Broken
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.batcher.series import show
 from service.serving.batcher.warm_up import warm_up
 
 log = logging.getLogger("scoregate.device")
@@ -48,21 +47,21 @@ class Pool:
         on_broken: Callable[[str], None] = lambda reason: None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self.residents, self.devices = tuple(residents), tuple(devices) or (Device(),)
+        self.devices = tuple(devices) or (Device(),)
         self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
-        self.scheduler = Scheduler(self.residents, clock())
+        self.scheduler = Scheduler(residents, clock())
         self._runner = BatchRunner(self.scheduler, instruments, clock)
         self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
         self._ended = asyncio.Event()  # set for a moment when a batch ends
         self._closed = self._leaving = False
         self._tasks: list[asyncio.Task[None]] = []
         for resident in self.residents:
-            instruments.stalled.labels(resident.name).set_function(self.stalled_for)
-            for lane in LANES:
-                depth = instruments.queue_depth.labels(resident.name, lane)
-                depth.set_function(partial(resident.queue.depth, lane))
-            for device in self.devices_of(resident):
-                instruments.add_device(resident.name, device.name, partial(self._stalled_on, device))
+            show(resident, self.devices_of(resident), instruments, self.stalled_for, clock)
+
+    @property
+    def residents(self) -> Sequence[LocalModel]:
+        """The models that the pool serves now."""
+        return self.scheduler.residents
 
     async def __aenter__(self) -> Self:
         """Score every model's example, then start serving."""
@@ -81,11 +80,6 @@ class Pool:
         await asyncio.gather(*self._tasks)
         for device in self.devices:
             device.close()
-        self._show_not_ready()
-
-    def _show_not_ready(self) -> None:
-        for resident in self.residents:
-            self._instruments.model_ready.labels(resident.name).set(0)
 
     async def warm(self, resident: LocalModel) -> None:
         """
@@ -129,14 +123,40 @@ class Pool:
         resident.paused = False
         self._work.set()
 
+    async def add(self, resident: LocalModel) -> None:
+        """Warm up an optional model, and serve it until `remove`.  Raises as `warm`."""
+        await self.warm(resident)
+        for device in self.devices:
+            if device.fault:  # since the model was loaded
+                resident.copies.pop(device.name, None)
+        self._instruments.add_model(resident.name)
+        show(resident, self.devices_of(resident), self._instruments, self.stalled_for, self.clock)
+        self._instruments.model_ready.labels(resident.name).set(1)
+        self.scheduler.residents = (*self.residents, resident)
+
+    async def remove(self, resident: LocalModel) -> None:
+        """Take an optional model out when no batch of it runs."""
+        await self.pause(resident)
+        self._retire(resident, f"{resident.name} was removed")
+
+    def _retire(self, resident: LocalModel, fault: str, calls: Sequence[QueuedCall] = ()) -> None:
+        """Serve an optional model no more: answer *calls* and those that wait with *fault*."""
+        resident.fault = fault
+        self.scheduler.residents = tuple(each for each in self.residents if each is not resident)
+        for call in (*calls, *resident.queue.take_all(self.clock())):
+            call.answer(ModelFault(fault))
+        self._instruments.remove_model(resident.name)  # not ready would be an alert
+
     # --- calls arrive ---------------------------------------------------------------------------
 
     def submit(
         self, resident: LocalModel, prepared: Prepared, lane: str, deadline: float = inf
     ) -> QueuedCall:
-        """Queue one call of *resident*.  Raises `Draining` if the pool is closed."""
+        """Queue one call.  Raises `Draining`, or `ModelFault` if *resident* was taken out."""
         if self._closed:
             raise Draining
+        if resident.fault:
+            raise ModelFault(resident.fault)
         call = QueuedCall(prepared, lane, self.clock(), deadline)
         self.scheduler.put(resident, call)
         self._work.set()
@@ -158,9 +178,6 @@ class Pool:
         now = self.clock()  # one slot may hang while others answer
         return max(self.scheduler.stalled_s(now), *(device.stalled_for(now) for device in self.devices))
 
-    def _stalled_on(self, device: Device) -> float:
-        return device.stalled_for(self.clock())
-
     @property
     def running(self) -> bool:
         """True while the pool serves."""
@@ -172,24 +189,28 @@ class Pool:
         """Run batches on *slot* until the pool closes or *device* is taken out."""
         try:
             while not (self._closed or device.fault):
-                resident = self.scheduler.next(device.name)
-                if resident is None or not self._may_begin(resident, device, slot):
-                    await self._wait_for_work(inf)
-                    continue
-                await self._fill(resident, device)
-                if not self._may_begin(resident, device, slot):  # another slot was faster
-                    continue
-                urgent = self.scheduler.is_urgent(resident, device.name)
-                if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent):
-                    self._work.set()  # others may have skipped calls that this one did not take either
-                    await self._run_batch(batch, device, slot)
-                elif resident.waiting:  # for another device
-                    await self._wait_for_work(self.scheduler.soon_s(resident))
-                else:  # all callers have left
-                    await asyncio.sleep(0)
+                await self._run_next(device, slot)
         except BaseException:
             self._close(Draining())
             raise
+
+    async def _run_next(self, device: Device, slot: ExecutionSlot) -> None:
+        """Run a batch, or wait.  Apart, since an idle slot must not refer to a model that was removed."""
+        resident = self.scheduler.next(device.name)
+        if resident is None or not self._may_begin(resident, device, slot):
+            await self._wait_for_work(inf)
+            return
+        await self._fill(resident, device)
+        if not self._may_begin(resident, device, slot):  # another slot was faster
+            return
+        urgent = self.scheduler.is_urgent(resident, device.name)
+        if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent):
+            self._work.set()  # others may have skipped calls that this one did not take either
+            await self._run_batch(batch, device, slot)
+        elif resident.waiting:  # for another device
+            await self._wait_for_work(self.scheduler.soon_s(resident))
+        else:  # all callers have left
+            await asyncio.sleep(0)
 
     def _may_begin(self, resident: LocalModel, device: Device, slot: ExecutionSlot) -> bool:
         if self._closed or resident.paused or device.name not in resident.copies:
@@ -203,7 +224,11 @@ class Pool:
             with device.assign(batch, slot, self.residents) as share:
                 await self._runner.score(batch, batch.calls, slot, share)
         except Broken as exc:
-            self._take_out(device, batch, exc)
+            if batch.resident.optional:  # if the device is at fault, the other models will show it
+                log.error("optional model broken", extra={"model": batch.resident.name}, exc_info=exc)
+                self._retire(batch.resident, str(exc), batch.calls)
+            else:
+                self._take_out(device, batch, exc)
         except BaseException:  # no caller may wait forever
             for call in batch.calls:
                 call.answer(Draining())
@@ -223,17 +248,20 @@ class Pool:
         """
         Remove *device*, which fails permanently, from its models, and retry the calls of *batch* elsewhere.
 
-        If a model has no other device, the pool closes.
+        If a model has no other device, the pool closes, or serves on without it if it is optional.
         """
         log.critical("device broken", extra={"device": device.name}, exc_info=exc)
         device.fault, reason = str(exc), ModelFault(str(exc))
         had = [each for each in self.residents if each.copies.pop(device.name, None)]
         for resident in had:
             self._instruments.device_up.labels(resident.name, device.name).set(0)
-        if not self._closed and not all(each.copies for each in had):
+        lost = [each for each in had if not each.copies]
+        if not self._closed and not all(each.optional for each in lost):
             self._on_broken(str(exc))
             self._close(reason)
-            self._show_not_ready()
+        for resident in lost:
+            if resident.optional:
+                self._retire(resident, str(exc))
         for call in batch.calls:
             call.losses += 1
             if self._closed or call.losses == LOSSES:
@@ -247,6 +275,7 @@ class Pool:
         self._work.set()
         self._ended.set()
         for resident in self.residents:
+            self._instruments.model_ready.labels(resident.name).set(0)
             for call in resident.queue.take_all(self.clock()):
                 call.answer(reason)
 

@@ -58,6 +58,17 @@ class Queue:
         self._count = dict.fromkeys(LANES, 0)
         self._cost = dict.fromkeys(LANES, 0)
 
+    def empty(self) -> "Queue":
+        """Return a new queue with the same limits."""
+        return Queue(
+            max_items=self._max_items,
+            max_cost=self._max_cost,
+            max_waiting=self._max_waiting,
+            max_batch_s=self._max_batch_s,
+            shares=self.shares,
+            linger_s=self.linger_s,
+        )
+
     def __repr__(self) -> str:
         return f"<Queue {self._count}>"
 

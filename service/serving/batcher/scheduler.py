@@ -31,6 +31,8 @@ class HostedModel(Generic[M]):
         model: prepares the calls.
         copies: the loaded copies, by device; by default *model* on the device "".
         paused: no batch of it begins.
+        optional: the pool serves on without it.
+        fault: why it was taken out; empty while it serves.
         outcome: of its example, at the first start.
         charged: seconds of its batches, divided by the weight of their lanes; the model with waiting calls
             that has the lowest is next.
@@ -42,6 +44,8 @@ class HostedModel(Generic[M]):
     charged: float = 0.0
     copies: dict[str, M] = field(default_factory=dict)
     paused: bool = False
+    optional: bool = False
+    fault: str = ""
     outcome: Any = None
 
     def __post_init__(self) -> None:
@@ -86,12 +90,15 @@ class Scheduler(Generic[M]):
     Args:
         slots: batches that may run at the same time: one on each device, several on a server.
         ahead: further batches that may be sent and wait there for a slot.
+
+    Attributes:
+        residents: the models; a new tuple when one comes or goes.
     """
 
     def __init__(
         self, residents: Sequence[HostedModel[M]], now: float, slots: int = 1, ahead: int = 0
     ) -> None:
-        self._residents, self._shares = tuple(residents), residents[0].queue.shares
+        self.residents, self._shares = tuple(residents), residents[0].queue.shares
         self._slots, self._ahead = slots, ahead
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
@@ -115,7 +122,7 @@ class Scheduler(Generic[M]):
     @property
     def idle(self) -> bool:
         """True if nothing runs and nothing waits."""
-        return not self._running and not any(r.waiting for r in self._residents)
+        return not self._running and not any(r.waiting for r in self.residents)
 
     def put(self, resident: HostedModel[M], call: QueuedCall) -> None:
         """Queue one call of *resident*."""
@@ -127,7 +134,7 @@ class Scheduler(Generic[M]):
 
     def next(self, device: str = "") -> HostedModel[M] | None:
         """Return the model whose batch is next on *device*; None if nothing waits for it."""
-        working = [each for each in self._residents if each.waiting and device in each.copies]
+        working = [each for each in self.residents if each.waiting and device in each.copies]
         return min(working, key=self._charge, default=None)
 
     def _charge(self, resident: HostedModel[M]) -> float:
@@ -137,7 +144,7 @@ class Scheduler(Generic[M]):
 
     def _sharing(self, resident: HostedModel[M]) -> Iterator[tuple[HostedModel[M], float]]:
         """Yield each model on devices of *resident*, itself too, with the share of its devices there."""
-        for each in self._residents:
+        for each in self.residents:
             if common := each.copies.keys() & resident.copies.keys():
                 yield each, len(common) / len(each.copies)
 

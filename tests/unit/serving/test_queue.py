@@ -213,3 +213,17 @@ def test_a_call_costs_what_calls_did_lately():
     put(waiting, 20, lane="bulk")
 
     assert pytest.approx(11.0) == waiting.cost_of(Demand(1))
+
+
+def test_an_empty_queue_has_the_same_limits():
+    """And nothing else of the first one."""
+    limits = {"max_items": 2, "max_cost": 30, "max_waiting": 40, "max_batch_s": 0.5, "linger_s": 0.1}
+    first = queue(**limits, shares=Shares(3.0, 2.0, 1.0))
+    first.finished(10, 1.0)
+    put(first, 40, lane="bulk")
+    other = first.empty()
+
+    names = ("_max_items", "_max_cost", "_max_waiting", "_max_batch_s", "linger_s")
+    assert [*limits.values()] == [getattr(other, name) for name in names]
+    assert first.shares == other.shares
+    assert (0, 0.0) == (other.depth("bulk"), other.cost_model.typical_s)
