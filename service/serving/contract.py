@@ -153,6 +153,20 @@ class Backend(ABC):
         """
         await Backend.offload(self)
 
+    async def add_revision(self, revision: str) -> "Backend":
+        """
+        Load *revision*, check it, and serve it in addition to this model until its `discard`.
+
+        Raises:
+            Invalid: a model of this kind is served in one revision only, or there is no such revision.
+            ModelFault: the revision fails on its example.
+        """
+        raise Invalid(f"{self.name}: a model of this kind is served in one revision only")
+
+    async def discard(self) -> None:
+        """Free a model that was loaded by `add_revision`; its calls fail from now on."""
+        await Backend.offload(self)
+
     @property
     def device_bytes(self) -> int | None:
         """Memory on its devices in bytes, see `models.core.offload`; None if that is not known here."""

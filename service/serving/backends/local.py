@@ -15,6 +15,7 @@ from service.serving.backends.queued import QueuedBackend
 from service.serving.backends.weights import bytes_of, drop, offload
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.pool import LocalModel, Pool
+from service.serving.batcher.scheduler import HostedModel
 from service.serving.loading import load_model
 from service.serving.presence import RETRY_S
 from service.serving.recipe import with_recipe
@@ -132,6 +133,29 @@ class LocalBackend(QueuedBackend):
         self.replacements += 1
         self._pool.resume(self._resident)
         await self._drop(old)
+
+    async def add_revision(self, revision: str) -> "LocalBackend":
+        """Load *revision* on the devices that serve, warm it up, and serve it with a queue of its own."""
+        table = self._table.model_copy(update={"revision": revision})
+        copies = await self._load(table)
+        model = next(iter(copies.values()))
+        try:
+            if model.info.revision == self.info.revision:  # another name of it
+                raise Invalid(f"{self.info.label} serves already")
+            queue = self._resident.queue.empty()
+            resident = HostedModel(f"{self.name}@{revision}", model, queue, copies=copies, optional=True)
+            await self._pool.add(resident)
+        except BaseException:
+            await self._drop(copies)
+            raise
+        other = LocalBackend(resident, self._pool, table, self._cpu, self._mover)
+        other.info = with_recipe(other.info, table)
+        return other
+
+    async def discard(self) -> None:
+        """Take the model out of the pool when no batch of it runs, and drop its weights."""
+        await self._pool.remove(self._resident)
+        await self._drop(self._resident.copies)
 
     async def _serve_on(self, *, whole: bool) -> None:
         """Serve after a failed change, if the model was here; load it first unless it is *whole*."""

@@ -1,6 +1,9 @@
-"""A model of this process that cannot go, or cannot come back."""
+"""A model of this process that cannot go, or cannot come back; and another revision in addition to it."""
 
+import gc
+import weakref
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from models.core.copies import Copies
 from models.families.fake import FakeSettings
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.errors import ModelFault, NotReady
+from service.core.errors import Invalid, ModelFault, NotReady
 from service.core.lanes import LANES
 from service.serving.backends import local
 from service.serving.batcher.device import Device
@@ -18,7 +21,7 @@ from service.serving.batcher.scheduler import HostedModel
 from service.serving.handle import Handle
 from service.serving.lifecycle import Lifecycle
 from tests.support.fakes import FakeVqa
-from tests.support.handles import call, context
+from tests.support.handles import call, context, until
 from tests.support.instruments import unread
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +34,8 @@ class Weights:
     """Where the weights of each copy are; *fails* has the moves that raise, once each."""
 
     def __init__(self, monkeypatch):
-        self.here, self.fails, self.tables = {}, [], []
+        self.here, self.fails, self.tables = weakref.WeakKeyDictionary(), [], []
+        self.fault = None  # of the copies that are loaded
         monkeypatch.setattr(local, "offload", self.offload)
         monkeypatch.setattr(local, "drop", lambda copy: self.move("drop", copy, False))
         monkeypatch.setattr(local, "load_model", self.load)
@@ -47,11 +51,13 @@ class Weights:
 
     def load(self, name, table):
         self.tables.append(table)
-        return self.made(table.devices)
+        return self.made(table.devices, {"main": "1"}.get(table.revision, table.revision))
 
-    def made(self, devices):
+    def made(self, devices, revision="1"):
         copies = {device: FakeVqa() for device in devices}
         for device, copy in copies.items():
+            copy.info = replace(copy.info, revision=revision or "1")
+            copy.fault = lambda call: self.fault
             copy.first = device == DEVICES[0]
             self.here[copy] = True
         return Copies(copies)
@@ -153,3 +159,66 @@ async def test_a_model_is_loaded_on_the_devices_that_serve(weights, action):
         assert {("cpu:0",)} == {table.devices for table in weights.tables}
         assert weights.here[lost]
         assert await answered(handle)
+
+
+async def added(handle, revision="2"):
+    """A handle on that revision."""
+    return Handle(await handle.backend.add_revision(revision), None)
+
+
+async def test_another_revision_serves_in_addition_to_the_model(weights):
+    """With a queue of its own, on the devices that serve."""
+    async with serving(weights) as (handle, resident, _):
+        resident.copies.pop("cpu:1")
+        other = await added(handle)
+
+        assert ("vqa@2", "fake-vqa@2") == (other.name, other.info.label)
+        assert other.info.recipe
+        assert [("2", ("cpu:0",))] == [(table.revision, table.devices) for table in weights.tables]
+        assert await answered(other)
+        assert not resident.copies["cpu:0"].calls
+        assert await answered(handle)
+        await other.backend.discard()
+
+
+async def test_a_revision_that_is_discarded_is_freed(weights):
+    """Nothing refers to it afterwards, and its calls fail."""
+    async with serving(weights) as (handle, resident, _):
+        other = await added(handle)
+        copies = [copy for copy in weights.here if copy not in resident.copies.values()]
+        assert await answered(other)
+        await other.aclose()
+        await other.backend.discard()
+        assert not await answered(other)
+
+        assert [False, False] == [weights.here[copy] for copy in copies]
+        del other, copies
+
+        def left():
+            gc.collect()
+            return {*weights.here} - {*resident.copies.values()}
+
+        await until(lambda: not left())  # a device's thread may still return from its last batch
+        assert await answered(handle)
+
+
+@pytest.mark.parametrize("fault", [ValueError("broken"), MemoryError("full")])
+async def test_a_revision_that_fails_on_its_example_is_freed(weights, fault):
+    """And the model serves."""
+    async with serving(weights) as (handle, resident, _):
+        weights.fault = fault
+        with pytest.raises(Exception, match=str(fault)):
+            await added(handle)
+
+        assert {*resident.copies.values()} == {copy for copy, here in weights.here.items() if here}
+        weights.fault = None
+        assert await answered(handle)
+
+
+async def test_a_revision_that_serves_already_is_not_served_twice(weights):
+    """Such as a branch whose newest commit it is."""
+    async with serving(weights) as (handle, resident, _):
+        with pytest.raises(Invalid, match="fake-vqa@1 serves already"):
+            await added(handle, "main")
+
+        assert {*resident.copies.values()} == {copy for copy, here in weights.here.items() if here}
