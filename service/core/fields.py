@@ -1,5 +1,6 @@
 """Types of request fields: strict and bounded, with plain error messages."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -49,6 +50,13 @@ def clean(text: str) -> str:
     return text
 
 
+def of_one_line(text: str) -> str:
+    """Refuse control characters, such as a line break."""
+    if re.search(f"[{CONTROL}]", text):
+        raise ValueError("contains a control character")
+    return text
+
+
 def filled(text: str) -> str:
     """Refuse a text without a visible character."""
     if not text.strip():
@@ -88,12 +96,20 @@ def schema_keywords(**keywords: Any) -> Any:
 # dialects, and not all of them support `\t` in a range.
 SPACE = r"\x09-\x0d\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 CLEAN = r"^[^\x00]*$"
+CONTROL = r"\x00-\x1f\x7f"
+OF_ONE_LINE = rf"^[^{CONTROL}]+$"
 FILLED = rf"^[^\x00]*[^\x00{SPACE}][^\x00]*$"
 SLOTTED = "Contains {} exactly once, where the text goes."
 SLOTTED_ONCE_OR_NOT = "Contains {} at most once, where the prompt goes."
 
 WHOLE = BeforeValidator(whole)  # after the limits, or the schema loses them
 Name = Annotated[str, StringConstraints(max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN)]
+Revision = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=256),
+    AfterValidator(of_one_line),
+    schema_keywords(pattern=OF_ONE_LINE),
+]
 Prompt = Annotated[
     str,
     StringConstraints(max_length=MAX_PROMPT),

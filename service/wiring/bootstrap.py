@@ -138,10 +138,12 @@ class Service:
             self.engine = Engine(
                 self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
             )
-            self.shadows = Shadows(self.engine, self.runtime, self.pictures, self.memory, self.instruments)
-            starting.push_async_callback(self.shadows.aclose)
             self.lifecycle = Lifecycle(self.runtime, self.instruments)
-            starting.push_async_callback(self.lifecycle.aclose)
+            self.shadows = Shadows(
+                self.engine, self.runtime, self.lifecycle, self.pictures, self.memory, self.instruments
+            )
+            starting.push_async_callback(self.shadows.aclose)
+            starting.push_async_callback(self.lifecycle.aclose)  # first: no change may follow
             self._stack = starting.pop_all()
         return self
 

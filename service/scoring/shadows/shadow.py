@@ -44,6 +44,8 @@ class Shadow:
     One model that shadows another one.
 
     Args:
+        revision: by which *shadow* was chosen.
+        temporary: *shadow* was loaded for this, and is freed afterwards.
         scorer: of the callers' requests; here *shadow* takes the place of *served* in it.
         metrics: names of the metrics that use *served*.
         memory: the budget of all requests.
@@ -60,6 +62,8 @@ class Shadow:
         shadow: Handle,
         share: float,
         *,
+        revision: str,
+        temporary: bool,
         scorer: MetricScorer,
         metrics: Sequence[str],
         images: ImageLoader,
@@ -67,6 +71,7 @@ class Shadow:
         instruments: Instruments,
     ) -> None:
         self.served, self.shadow, self.share = served, shadow, share
+        self.revision, self._temporary, self._freed = revision, temporary, False
         self._scorer = replace(scorer, handle=instead(scorer.handle, served, shadow))
         self._images, self._memory, self._instruments = images, memory, instruments
         self._identities = served.info.identity, shadow.info.identity
@@ -79,8 +84,8 @@ class Shadow:
 
     @property
     def outdated(self) -> bool:
-        """True if one of the models was replaced since the start: no more pairs are added."""
-        return self._identities != (self.served.info.identity, self.shadow.info.identity)
+        """True if one of the models was replaced or freed since the start: no more pairs are added."""
+        return self._freed or self._identities != (self.served.info.identity, self.shadow.info.identity)
 
     def comparison(self, metric: str, thresholds: Sequence[float] = ()) -> Comparison:
         """Compare the models by one metric, see `compare`."""
@@ -88,8 +93,19 @@ class Shadow:
         return compare(self.pairs[metric], thresholds, lower_is_better=lower)
 
     async def aclose(self) -> None:
-        """Drop what waits or is scored."""
+        """Drop what waits or is scored, and free a model that was loaded for it."""
+        temporary, self._temporary = self._temporary, False
+        if temporary:
+            await self.shadow.aclose()  # first: until then calls without a caller are kept for a while
         await self._tasks.cancel()
+        if temporary:
+            await self.shadow.backend.discard()
+
+    async def free(self) -> None:
+        """Free a model that was loaded for this, and keep the pairs."""
+        if self._temporary:
+            self._freed = True
+            await self.aclose()
 
     def take(self, input: MetricInput, prompt: str, options: Options, results: Results) -> None:
         """

@@ -1,12 +1,8 @@
 """`POST /models/{name}/load`, `/offload`, `/unload` and `/swap`: models that come and go."""
 
-import re
-from typing import Annotated
-
 from fastapi import APIRouter, Request, Response
-from pydantic import AfterValidator, StringConstraints
 
-from service.core.fields import Strict, schema_keywords
+from service.core.fields import Revision, Strict
 from service.serving.lifecycle import Action, Change
 from service.web.caller import check_operator
 from service.web.openapi import TEXT, Json, documented
@@ -19,17 +15,6 @@ NAME: Json = {"name": "name", "in": "path", "required": True, "schema": TEXT}
 STATUSES = [403, 404, 409, 422, 500, 502, 503]
 
 
-CONTROL = r"\x00-\x1f\x7f"
-OF_ONE_LINE = rf"^[^{CONTROL}]+$"
-
-
-def of_one_line(text: str) -> str:
-    """Refuse control characters, such as a line break."""
-    if re.search(f"[{CONTROL}]", text):
-        raise ValueError("contains a control character")
-    return text
-
-
 class SwapRequest(Strict):
     """
     Body of `POST /models/{name}/swap`.
@@ -38,12 +23,7 @@ class SwapRequest(Strict):
         revision: of the same checkpoint.
     """
 
-    revision: Annotated[
-        str,
-        StringConstraints(min_length=1, max_length=256),
-        AfterValidator(of_one_line),
-        schema_keywords(pattern=OF_ONE_LINE),
-    ]
+    revision: Revision
 
 
 @router.post("/models/{name}/load", **documented(Change, also=STATUSES, parameters=[NAME]))

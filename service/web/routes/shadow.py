@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from service.core.errors import Fault, Invalid
-from service.core.fields import Name, Strict
+from service.core.fields import Revision, Strict
 from service.scoring.shadows.comparison import Comparison
 from service.scoring.shadows.shadow import Shadow
 from service.web.caller import check_operator
@@ -45,11 +45,11 @@ class ShadowRequest(Strict):
     Body of `POST /models/{name}/shadow`.
 
     Attributes:
-        revision: the name of the model in the profile that takes the first one's place.
+        revision: of the same checkpoint, or the name of another model of the profile.
         share: of the inputs.
     """
 
-    revision: Name
+    revision: Revision
     share: Annotated[float, Field(gt=0, le=1)] = 0.1
 
 
@@ -59,7 +59,7 @@ class ShadowAnswer(TypedDict):
 
     Attributes:
         served, shadow: both models, `id@revision`.
-        outdated: one of the models was replaced since the start, so no pairs are added.
+        outdated: one of the models was replaced or freed since the start, so no pairs are added.
         counts: the shadow's scores by result: `ok`, `dropped` or `failed`.
         metrics: those that were scored by both models.
     """
@@ -77,7 +77,7 @@ class ShadowAnswer(TypedDict):
 
 @router.post(
     "/models/{name}/shadow",
-    **documented(ShadowAnswer, ShadowRequest, also=[404], never=[502, 504], parameters=[NAME]),
+    **documented(ShadowAnswer, ShadowRequest, also=[404, 409], never=[502, 504], parameters=[NAME]),
 )
 async def start(request: Request) -> Response:
     """Start a shadow of a model, or change the share of the running one."""
@@ -104,7 +104,7 @@ async def compared(request: Request) -> Response:
     return json_response(content)
 
 
-@router.delete(PATH, **documented(ShadowAnswer, also=[403, 404], parameters=[NAME]))
+@router.delete(PATH, **documented(ShadowAnswer, also=[403, 404, 409], parameters=[NAME]))
 async def end(request: Request) -> Response:
     """End a shadow, and return its last comparison."""
     check_operator(request)
@@ -115,7 +115,7 @@ def answer(shadow: Shadow, thresholds: list[float] | None = None) -> ShadowAnswe
     """Describe a shadow."""
     return {
         "name": shadow.served.name,
-        "revision": shadow.shadow.name,
+        "revision": shadow.revision,
         "share": shadow.share,
         "served": shadow.served.info.label,
         "shadow": shadow.shadow.info.label,

@@ -14,7 +14,7 @@ STATUSES = {
     "/questions": OF_A_BODY | {"502"},
     "/questions/{id}": ANYWHERE | {"401", "404"},
     "/models": ANYWHERE | {"401"},
-    "/models/{name}/shadow": ANYWHERE | {"401", "403", "404"},  # of DELETE, the last of its operations
+    "/models/{name}/shadow": ANYWHERE | {"401", "403", "404", "409"},  # of DELETE, the last of its operations
     **dict.fromkeys(
         ("/models/{name}/load", "/models/{name}/offload", "/models/{name}/unload"),
         ANYWHERE | {"401", "403", "404", "409", "422", "502"},

@@ -2,31 +2,19 @@
 
 import asyncio
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 
-from models.core.calls import LikelihoodCall
-from models.core.contract import CheckpointError
-from service.serving.backends import local
 from tests.support.fakes import FakeVqa, new_fakes
 from tests.support.handles import until
 from tests.support.pictures import item
+from tests.support.revisions import OtherVqa, checkpoints
+
+__all__ = ["checkpoints"]
 
 pytestmark = pytest.mark.anyio
 
 STATES = {"offload": "offloaded", "unload": "unloaded", "load": "loaded"}
-
-
-class Other(FakeVqa):
-    """Another revision, with other numbers."""
-
-    def __init__(self):
-        super().__init__()
-        self.info = replace(self.info, revision="newer")
-
-    def answer(self, call):
-        return super().answer(LikelihoodCall(call.image, f"{call.question} Really?"))
 
 
 @contextmanager
@@ -49,20 +37,6 @@ async def client(serve, request):
     async with serve(**getattr(request, "param", {})) as client:
         client._transport.app.state.operators = True
         yield client
-
-
-@pytest.fixture
-def checkpoints(monkeypatch):
-    """What the checkpoint of each revision holds."""
-    found = {"": FakeVqa}
-
-    def load(name, table):
-        if table.revision not in found:
-            raise CheckpointError(f"models.{name}: no revision {table.revision}")
-        return found[table.revision]()
-
-    monkeypatch.setattr(local, "load_model", load)
-    return found
 
 
 async def reached(client, state):
@@ -205,7 +179,7 @@ async def test_calls_wait_for_a_model_if_the_settings_say_so(client, checkpoints
 async def test_a_model_that_comes_back_with_other_numbers_does_not_serve(client, checkpoints):
     """As after a checkpoint was overwritten.  It can be tried again."""
     await change(client, "unload")
-    checkpoints[""] = Other
+    checkpoints[""] = OtherVqa
 
     assert "other numbers" in (await change(client, "load", 500))["detail"]
     assert "not_ready" == code_of(await score(client))
@@ -215,7 +189,7 @@ async def test_a_model_that_comes_back_with_other_numbers_does_not_serve(client,
 
 async def test_a_swap_puts_another_revision_in_place(client, checkpoints):
     """Its scores are those of the new one, and no cached score of the old one; it can be swapped back."""
-    checkpoints["newer"] = Other
+    checkpoints["newer"] = OtherVqa
     before = await score(client)
 
     assert "loaded" == (await change(client, "swap", revision="newer"))["state"]
@@ -227,7 +201,7 @@ async def test_a_swap_puts_another_revision_in_place(client, checkpoints):
 
 async def test_a_request_under_way_is_of_one_model(client, checkpoints, fakes):
     """It began before the swap, whose new model is ready before the old one is drained."""
-    checkpoints["newer"] = Other
+    checkpoints["newer"] = OtherVqa
     with held(fakes["vqa"]):
         begun = asyncio.create_task(score(client))
         await until(lambda: fakes["vqa"].held)

@@ -6,9 +6,8 @@ import json
 import jsonschema_rs
 import pytest
 
-from service.core.fields import CLEAN, FILLED, SLOTTED_ONCE_OR_NOT
+from service.core.fields import CLEAN, FILLED, OF_ONE_LINE, SLOTTED_ONCE_OR_NOT
 from service.metrics.common.registry import own
-from service.web.routes.lifecycle import OF_ONE_LINE
 from tests.app.web.test_bad_input import PLACES
 from tests.support.fakes import (
     FakeAesthetic,

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from models.core.calls import LikelihoodCall
 from models.families import fake
 from service.core.errors import Overloaded
 from service.scoring.shadows import shadow
-from tests.support.fakes import FakeVqa, new_fakes
+from tests.support.fakes import new_fakes
 from tests.support.pictures import b64, item, png
 from tests.support.refusals import refused
+from tests.support.revisions import OtherVqa
 from tests.support.service import value_of
 
 pytestmark = pytest.mark.anyio
@@ -20,16 +20,9 @@ pytestmark = pytest.mark.anyio
 ITEMS = [item(f"a square {number}") for number in range(40)]
 
 
-class NewVqa(FakeVqa):
-    """Other answers than the served model's."""
-
-    def answer(self, call):
-        return super().answer(LikelihoodCall(call.image, f"{call.question} Really?"))
-
-
 @pytest.fixture
 def fakes():
-    return {**new_fakes(), "newer": NewVqa()}
+    return {**new_fakes(), "newer": OtherVqa()}
 
 
 @pytest.fixture
