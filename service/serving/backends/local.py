@@ -127,12 +127,13 @@ class LocalBackend(QueuedBackend):
             raise
         await drain()
         await self._pool.pause(self._resident)
-        old = self._resident.copies
-        self._put(copies, table)
+        old = self._resident.copies  # without those of devices that were lost meanwhile
+        self._put({device: copies.pop(device) for device in old}, table)
         self._resident.outcome = outcome
         self.replacements += 1
         self._pool.resume(self._resident)
         await self._drop(old)
+        await self._drop(copies)
 
     async def add_revision(self, revision: str) -> "LocalBackend":
         """Load *revision* on the devices that serve, warm it up, and serve it with a queue of its own."""

@@ -161,6 +161,25 @@ async def test_a_model_is_loaded_on_the_devices_that_serve(weights, action):
         assert await answered(handle)
 
 
+async def test_a_device_that_is_lost_during_a_swap_stays_out(weights, monkeypatch):
+    """The copy that was loaded for it is freed."""
+    warm_copies, loaded = Pool.warm_copies, {}
+
+    async def lose(pool, resident, copies):
+        loaded.update(copies)
+        outcome = await warm_copies(pool, resident, copies)
+        del resident.copies["cpu:1"]
+        return outcome
+
+    async with serving(weights) as (handle, resident, lifecycle):
+        monkeypatch.setattr(Pool, "warm_copies", lose)
+        await lifecycle.change("vqa", "swap", "2")
+
+        assert {"cpu:0": loaded["cpu:0"]} == resident.copies
+        assert {"cpu:0": True, "cpu:1": False} == {name: weights.here[copy] for name, copy in loaded.items()}
+        assert await answered(handle)
+
+
 async def added(handle, revision="2"):
     """A handle on that revision."""
     return Handle(await handle.backend.add_revision(revision), None)
