@@ -1,9 +1,11 @@
 """Tables as files, and the command on them."""
 
 import json
+import sys
 
 import pytest
 
+import scoregate
 from scoregate.cli.main import main
 from tests.support.paths import GOLDEN
 
@@ -21,3 +23,16 @@ def evaluate(capsys):
         return json.loads(out)
 
     return evaluate
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Imports the evaluation anew, without a package; afterwards all modules are as before."""
+
+    def without(package):
+        for name in [name for name in sys.modules if name.startswith("scoregate.evaluation")]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(scoregate, "evaluation", raising=False)  # which an import sets
+        monkeypatch.setitem(sys.modules, package, None)
+
+    return without

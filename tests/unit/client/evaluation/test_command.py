@@ -1,7 +1,5 @@
 """`scoregate evaluate`: its objects, tables and pictures, and how it refuses."""
 
-import sys
-
 import pytest
 
 from scoregate.cli.evaluate import FIGURES
@@ -173,10 +171,8 @@ def test_names_cannot_steer_the_terminal(written, capsys):
     assert "model 0\\x1b[31m" in out
 
 
-def test_without_the_extra_one_line_says_what_to_install(written, refused, monkeypatch):
+def test_without_the_extra_one_line_says_what_to_install(written, refused, without):
     """It names the package that is missing."""
-    for name in [name for name in sys.modules if name.startswith("scoregate.evaluation")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "scipy", None)
+    without("scipy")
 
     assert "pip install './client[evaluate]'" in refused("evaluate", *call("auroc", written(ROWS)))

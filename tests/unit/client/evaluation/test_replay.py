@@ -1,7 +1,6 @@
 """`scoregate replay`: published figures, computed from published answers by the folds that `/score` calls."""
 
 import json
-import sys
 
 import pytest
 
@@ -159,11 +158,9 @@ def test_an_evaluation_without_answers_names_the_field(refused, tmp_path):
     ("missing", "package"),
     [("service.metrics.vq2", "the package scoregate-server"), ("scipy", "the extra `evaluate`")],
 )
-def test_a_missing_package_is_named(refused, monkeypatch, missing, package):
+def test_a_missing_package_is_named(refused, without, missing, package):
     """With the distribution that brings it."""
-    for name in [name for name in sys.modules if name.startswith("scoregate.evaluation")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, missing, None)
+    without(missing)
 
     line = refused("replay", "vq2", "--answers", "answers.csv", "--likert", "ratings.csv")
     assert f"scoregate: replay needs {missing}, which {package} of the same checkout brings" == line
