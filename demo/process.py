@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import SystemRandom
 
 import httpx
 from huggingface_hub import constants
@@ -20,6 +21,10 @@ START_S = 240  # importing torch takes long on two busy cores
 LOOK_S = 0.1  # between two checks of `/readyz`
 REPORT_S = 30  # a line that stays, for logs
 STOP_S = 40  # the service finishes running requests
+# A server may need a minute until it listens.  Linux gives these ports to no connection meanwhile, and Ray's
+# workers use lower ones.
+PORTS = range(20_000, 32_768)
+TRIES = 20
 
 
 class Failed(Exception):
@@ -32,15 +37,21 @@ def url(port: int) -> str:
 
 
 def free_port(wanted: int) -> int:
-    """Return *wanted*, or any free port if it is 0.  Raises `Failed` if the port is in use."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service does
-        try:
-            probe.bind((HOST, wanted))
-        except (OSError, OverflowError) as exc:
-            raise Failed(f"cannot listen on port {wanted}: {exc}") from exc
-        port: int = probe.getsockname()[1]
-        return port
+    """
+    Return *wanted*, or a free port of `PORTS` if it is 0.
+
+    Raises:
+        Failed: the port is in use.
+    """
+    for port in [wanted] if wanted else SystemRandom().sample(PORTS, TRIES):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service does
+            try:
+                probe.bind((HOST, port))
+                return port
+            except (OSError, OverflowError) as exc:
+                reason = exc
+    raise Failed(f"cannot listen on port {port}: {reason}") from reason
 
 
 @contextmanager

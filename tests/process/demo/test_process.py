@@ -1,10 +1,12 @@
 """The process behind `make demo` and `make serve`: how it starts and ends."""
 
 import json
+import random
 import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +58,22 @@ def test_a_sigterm_to_the_demo_stops_the_service():
         signal.raise_signal(signal.SIGTERM)
 
     assert -signal.SIGTERM == process.returncode
+
+
+def test_a_free_port_is_none_that_the_system_gives_to_connections():
+    """Or one of them could have it before a slow server listens."""
+    given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert free_port(0) < given
+
+
+def test_free_ports_do_not_depend_on_a_seed():
+    """Two processes of tests with one seed would choose the same."""
+    found = []
+    for _ in range(2):
+        random.seed(1)
+        found.append([free_port(0) for _ in range(3)])
+
+    assert found[0] != found[1]
 
 
 def test_the_whole_demo_runs_and_leaves_no_service(capfd, tmp_path):
