@@ -205,7 +205,8 @@ class Pool:
             return
         urgent = self.scheduler.is_urgent(resident, device.name)
         if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent):
-            self._work.set()  # others may have skipped calls that this one did not take either
+            if resident.waiting:  # others may have skipped calls that this one did not take either
+                self._work.set()
             await self._run_batch(batch, device, slot)
         elif resident.waiting:  # for another device
             await self._wait_for_work(self.scheduler.soon_s(resident))
