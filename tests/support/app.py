@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from service.web.app import create_app
+from service.wiring.bootstrap import Service
 from tests.support.fakes import FakeModel, new_fakes
 from tests.support.services import running
 
@@ -37,10 +38,15 @@ async def served(
             yield client
 
 
+def service_of(client: httpx.AsyncClient) -> Service:
+    """Return the service of the app."""
+    service: Service = client._transport.app.state.service  # type: ignore[attr-defined]
+    return service
+
+
 def depths(client: httpx.AsyncClient, model: str) -> dict[str, float]:
     """Return how many calls wait for a model of the app, by lane: what a scrape says, which takes 50 ms."""
-    depth = client._transport.app.state.service.instruments.queue_depth  # type: ignore[attr-defined]
-    [family] = depth.collect()
+    [family] = service_of(client).instruments.queue_depth.collect()
     samples = [sample for sample in family.samples if sample.labels["model"] == model]
     return {sample.labels["lane"]: sample.value for sample in samples}
 

@@ -14,6 +14,7 @@ from service.core.settings import NotYet, SettingsError, sections
 from service.core.settings.tree import Settings
 from service.process.launch import Server, config, serve
 from service.process.ports import Listener
+from tests.support.app import service_of
 
 pytestmark = pytest.mark.anyio
 
@@ -131,7 +132,7 @@ async def asked(port, path):
 async def test_a_scrape_takes_the_place_of_an_idle_connection(serve):
     """Of the one that was idle for longest: on the port of the instruments nobody may hold a place."""
     async with serve() as client:
-        service = client._transport.app.state.service
+        service = service_of(client)
         server = Server(config(service.instruments.app(), service, max_connections=2, makes_room=True))
         with socket.create_server((HOST, 0)) as listening:
             port = listening.getsockname()[1]

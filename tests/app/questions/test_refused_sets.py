@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from tests.support.app import depths
+from tests.support.app import depths, service_of
 from tests.support.dsg import dsg, post
 from tests.support.pictures import item
 
@@ -37,7 +37,7 @@ async def full(serve, llm, lane):
 
 
 def prepared_and_some_refused(llm, client, count):
-    handle = client._transport.app.state.service.runtime.handles["questions"]
+    handle = service_of(client).runtime.handles["questions"]
     return llm.prepare.call_count == count and handle.under_way < count
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.app.serving.test_remote_llm import SET
+from tests.support.app import service_of
 from tests.support.fake_openai import said
 from tests.support.pictures import item
 
@@ -12,7 +13,7 @@ PROMPT = "a red dog"
 
 def backend(client, name):
     """The backend behind a client's service."""
-    return client._transport.app.state.service.runtime.handles[name].backend
+    return service_of(client).runtime.handles[name].backend
 
 
 def composite():

@@ -5,6 +5,7 @@ import pytest
 from service.serving.backends.trust import OTHER
 from tests.app.serving.test_remote_vlm import PROMPT, vqa
 from tests.app.serving.test_trust import otherwise
+from tests.support.app import service_of
 from tests.support.fake_openai import plausible, weighed
 from tests.support.pictures import item
 
@@ -83,7 +84,7 @@ async def test_a_server_that_fails_to_sleep_is_an_error_of_the_server(client, se
 
 async def test_a_served_model_is_not_unloaded(client, server, monkeypatch):
     """Its weights are not this process's; it serves on, and keeps no request waiting."""
-    backend = client._transport.app.state.service.runtime.handles["vqa"].backend
+    backend = service_of(client).runtime.handles["vqa"].backend
     monkeypatch.setattr(backend.presence, "change", lambda state: pytest.fail(state))
     assert "cannot be taken away" in (await change(client, "unload", 422))["detail"]
     assert (await vqa(client))["scores"]
@@ -92,7 +93,7 @@ async def test_a_served_model_is_not_unloaded(client, server, monkeypatch):
 async def test_a_model_is_ready_as_soon_as_it_is_loaded(client, server):
     """Though the last look at its server found it asleep."""
     await change(client, "offload")
-    backend = client._transport.app.state.service.runtime.handles["vqa"].backend
+    backend = service_of(client).runtime.handles["vqa"].backend
     await backend.look()
     await change(client, "load")
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.support.app import service_of
 from tests.support.refusals import JSON, refused
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +37,7 @@ async def test_a_message_with_two_lengths_is_refused(serve):
 async def test_what_comes_while_the_service_stops_is_refused(serve):
     """503 `draining`; the probes still answer."""
     async with serve() as client:
-        client._transport.app.state.service.draining = True
+        service_of(client).draining = True
         refused(await client.get("/health"), 503, "draining")
 
         assert 200 == (await client.get("/livez")).status_code

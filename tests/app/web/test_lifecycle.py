@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.support.app import service_of
 from tests.support.fakes import FakeVqa, new_fakes
 from tests.support.handles import until
 from tests.support.pictures import item
@@ -41,7 +42,7 @@ async def client(serve, request):
 
 async def reached(client, state):
     """Return when the model is in that state."""
-    handles = client._transport.app.state.service.runtime.handles
+    handles = service_of(client).runtime.handles
     await until(lambda: handles["vqa"].backend.presence.state == state)
 
 

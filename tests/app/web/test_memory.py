@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests.support.app import service_of
 from tests.support.large_bodies import built, form, request, waiting
 from tests.support.refusals import refused
 
@@ -17,7 +18,7 @@ LARGE = 1_450_000  # bytes of a file; as base64 almost 2 MB
 async def test_what_has_arrived_counts_until_it_is_answered(serve, fakes, sent):
     """The next large body is refused with a time to wait, a small one is not.  In the end nothing is held."""
     async with serve(server=LIMITS) as client:
-        service = client._transport.app.state.service
+        service = service_of(client)
         async with waiting(client, fakes, built(client, **sent)) as first:
             held = service.memory.held
             answer = await client.post("/score", json=request(LARGE))

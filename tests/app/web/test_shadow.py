@@ -9,6 +9,7 @@ import pytest
 from models.families import fake
 from service.core.errors import Overloaded
 from service.scoring.shadows import shadow
+from tests.support.app import service_of
 from tests.support.fakes import new_fakes
 from tests.support.pictures import b64, item, png
 from tests.support.refusals import refused
@@ -30,10 +31,6 @@ async def client(serve):
     async with serve() as client:
         client._transport.app.state.operators = True
         yield client
-
-
-def service_of(client):
-    return client._transport.app.state.service
 
 
 async def start(client, **body):

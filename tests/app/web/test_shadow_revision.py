@@ -9,6 +9,7 @@ import pytest
 
 from service.serving.backends.local import LocalBackend
 from service.serving.contract import Backend
+from tests.support.app import service_of
 from tests.support.fakes import FakeVqa, new_fakes
 from tests.support.handles import until
 from tests.support.pictures import item
@@ -51,10 +52,6 @@ def loaded(checkpoints):
 
     checkpoints |= {name: revision(name) for name in ("newer", "newest")}
     return models
-
-
-def service_of(client):
-    return client._transport.app.state.service
 
 
 def residents(client):

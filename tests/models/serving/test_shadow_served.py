@@ -7,7 +7,7 @@ from safetensors.torch import load_file, save_file
 from service.core.settings.tree import Settings
 from service.serving.backends.weights import bytes_of
 from service.serving.loading import load_models
-from tests.support.app import served
+from tests.support.app import served, service_of
 from tests.support.clip_checkpoints import noise, plain_cosines, save_own
 from tests.support.pictures import b64, item, saved
 
@@ -47,7 +47,7 @@ async def test_the_shadow_has_its_own_weights_until_it_ends(client, directory):
     weights["text_projection"] = -weights["text_projection"].flip(1)
     save_file(weights, directory / "open_clip_model.safetensors")
     second = plain_cosines(directory, IMAGES, PROMPTS)
-    service = client._transport.app.state.service
+    service = service_of(client)
     [pool] = service.runtime.pools
 
     await client.post("/models/clip/shadow", json={"revision": "newer", "share": 1})
