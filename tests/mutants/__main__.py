@@ -44,7 +44,8 @@ def folder_of(name: str, area: dict[str, list[str]]) -> Path:
 
 
 def forget_survivors(folder: Path) -> None:
-    """Have mutmut try again what was not noticed."""
+    """Have mutmut try again what was not noticed, with all tests that there are now."""
+    (folder / "mutants/mutmut-stats.json").unlink(missing_ok=True)  # which tests call which function
     for meta in (folder / "mutants").rglob("*.meta"):
         kept = json.loads(meta.read_text())
         codes = kept["exit_code_by_key"]

@@ -18,7 +18,7 @@ class ExecutionSlot:
         since: when its batch began, or was last answered in part; infinite while it has none.
     """
 
-    def __init__(self, threads: int = 1) -> None:
+    def __init__(self, threads: int) -> None:
         self.threads, self.since = threads, inf
         self._thread = FairThreads(1, "device", compute_on_one_core)
 

@@ -198,9 +198,9 @@ class Pool:
         """Run a batch, or wait.  Apart, since an idle slot must not refer to a model that was removed."""
         resident = self.scheduler.next(device.name)
         if resident is None or not self._may_begin(resident, device, slot):
-            await self._wait_for_work(inf)
+            await self._wait_for_work()
             return
-        await self._fill(resident, device)
+        await self._fill(resident)
         if not self._may_begin(resident, device, slot):  # another slot was faster
             return
         urgent = self.scheduler.is_urgent(resident, device.name)
@@ -210,8 +210,6 @@ class Pool:
             await self._run_batch(batch, device, slot)
         elif resident.waiting:  # for another device
             await self._wait_for_work(self.scheduler.soon_s(resident))
-        else:  # all callers have left
-            await asyncio.sleep(0)
 
     def _may_begin(self, resident: LocalModel, device: Device, slot: ExecutionSlot) -> bool:
         if self._closed or resident.paused or device.name not in resident.copies:
@@ -280,18 +278,15 @@ class Pool:
             for call in resident.queue.take_all(self.clock()):
                 call.answer(reason)
 
-    async def _fill(self, resident: LocalModel, device: Device) -> None:
+    async def _fill(self, resident: LocalModel) -> None:
         """Wait for more calls, see `Scheduler.waits_until`."""
         known, since = resident.queue.pending.groups, self.clock()
-        while self.scheduler.next(device.name) is resident and not self._closed:
-            left_s = self.scheduler.waits_until(resident, known, since) - self.clock()
-            if left_s <= 0:
-                return
+        while (left_s := self.scheduler.waits_until(resident, known, since) - self.clock()) > 0:
             await self._wait_for_work(left_s)
 
-    async def _wait_for_work(self, seconds: float) -> None:
-        """Return when there may be work, after *seconds* at the latest."""
+    async def _wait_for_work(self, seconds: float | None = None) -> None:
+        """Return when there may be work, after *seconds* at the latest if they are given."""
         self._work.clear()
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds if seconds < inf else None):
+            async with asyncio.timeout(seconds):
                 await self._work.wait()

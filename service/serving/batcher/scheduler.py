@@ -182,7 +182,7 @@ class Scheduler(Generic[M]):
     def _others_wait(self, resident: HostedModel[M]) -> bool:
         return any(other.waiting for other, _ in self._sharing(resident) if other is not resident)
 
-    def is_urgent(self, resident: HostedModel[M], device: str = "") -> bool:
+    def is_urgent(self, resident: HostedModel[M], device: str) -> bool:
         """Return True if interactive calls wait only for running batches of bulk calls on *device*."""
         lanes = {batch.lane for batch in self._running if batch.device == device}
         return resident.queue.waiting == INTERACTIVE and lanes == {BULK}

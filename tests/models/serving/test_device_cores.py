@@ -67,11 +67,11 @@ async def test_a_model_is_warmed_up_where_it_will_run_and_the_pace_is_that_of_al
 
 @pytest.mark.parametrize("reentrant", [True, False])
 @pytest.mark.parametrize(
-    ("seconds", "groups", "cores"), [(11, 1, 3), (9, 1, 4), (11, 2, 2), (11, 3, 2), (1, 3, 4)]
+    ("seconds", "groups", "cores"), [(11, 1, 5), (9, 1, 6), (11, 3, 3), (11, 4, 3), (1, 3, 6)]
 )
 async def test_a_batch_leaves_cores_where_decoding_takes_half_of_its_time(reentrant, seconds, groups, cores):
     """One for each group that is decoded, at most half; with less to decode they would be idle."""
-    served, resident = device(Counting(reentrant=reentrant), cores=4)
+    served, resident = device(Counting(reentrant=reentrant), cores=6)
     async with served, AsyncExitStack() as stack:
         learns(resident, fixed=20.0)
         decodes(resident, seconds=seconds)

@@ -11,7 +11,7 @@ from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
-from tests.support.devices import Words, outcomes_of, until_idle
+from tests.support.devices import Words, learns, outcomes_of, until_idle
 from tests.support.instruments import unread
 
 CALL_S = 0.1
@@ -97,6 +97,17 @@ def test_calls_wait_for_a_device_that_is_free_soon_but_not_for_one_that_is_overd
     assert ["red"] == begun(turns, resident, "b", end + 0.01)
 
 
+def test_a_device_without_work_is_free_before_the_duration_of_a_call_is_known():
+    """Then no other wait is short."""
+    copies = {"a": Keeping("red"), "b": Keeping()}
+    resident = hosted(copies)
+    turns = Scheduler([resident], 0.0)
+    put(turns, resident, "red", "red", "red")
+
+    assert [] == begun(turns, resident, "b")
+    assert ["red", "red"] == begun(turns, resident, "a")
+
+
 def test_bulk_calls_that_are_skipped_keep_what_they_have_earned():
     """A device without work of its own changes nothing in the lanes."""
     turns, resident = scheduler(a=["red"], b=[])
@@ -150,5 +161,25 @@ async def test_a_device_takes_calls_that_the_one_with_their_image_has_no_time_fo
         others = [served.submit(resident, Prepared(1, number, "red"), "bulk") for number in (1, 2, 3)]
         assert [1, 2, 3] == await outcomes_of(others)
         assert not first.result.done()
+        copies["cpu:0"].hold.set()
+        assert [0] == await outcomes_of([first])
+
+
+@pytest.mark.anyio
+async def test_a_device_that_hangs_loses_the_calls_that_waited_for_it():
+    """The other one takes them when the first is overdue, without a further call or batch."""
+    copies, time = {"cpu:0": Keeping("red"), "cpu:1": Keeping()}, [0.0]
+    resident, devices = hosted(copies, max_items=1), [Device(name) for name in copies]
+    async with Pool([resident], unread("m0"), devices=devices, clock=lambda: time[0]) as served:
+        learns(resident, fixed=CALL_S)
+        copies["cpu:0"].hold.clear()
+        first = served.submit(resident, Prepared(1, 0, "red"), "bulk")
+        await until_idle()
+        time[0] = (1 - SOON / 2) * CALL_S
+        second = served.submit(resident, Prepared(1, 1, "red"), "bulk")
+        await until_idle()
+        assert not second.running
+        time[0] = 2 * CALL_S
+        assert [1] == await outcomes_of([second])
         copies["cpu:0"].hold.set()
         assert [0] == await outcomes_of([first])

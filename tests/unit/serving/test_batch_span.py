@@ -5,7 +5,7 @@ import pytest
 from models.core.contract import Prepared
 from service.observability.tracing.span import NO_SPAN
 from service.serving.batcher.batch import QueuedCall
-from service.serving.batcher.batch_span import batch_span
+from service.serving.batcher.batch_span import add_batch_span, batch_span
 from tests.support.devices import Words, device, outcomes_of, put
 from tests.support.spans import Recorded
 
@@ -32,6 +32,18 @@ def test_a_batch_without_a_trace_has_no_span():
     batch = [queued(NO_SPAN)]
     with batch_span(batch, "vqa"):
         assert "" == batch[0].batch
+    assert "" == add_batch_span(batch, "vqa", "cuda:1", 2.0, 3.5)
+
+
+def test_a_batch_of_another_process_is_recorded_when_it_is_over():
+    """In the first of its traces, linked to all, with its own times and its device."""
+    one, other = Recorded("one"), Recorded("other")
+    batch = [queued(span) for span in (NO_SPAN, one, other, one)]
+
+    assert "one/batch" == add_batch_span(batch, "vqa", "cuda:1", 2.0, 3.5)
+    attributes = {"model": "vqa", "device": "cuda:1", "calls": 4}
+    assert [("batch", 2.0, 3.5, ["one", "other"], attributes)] == one.added
+    assert [] == other.added
 
 
 async def test_a_device_names_the_model_in_the_spans_of_its_batches():

@@ -1,24 +1,36 @@
 """How many cores a thread computes with, where torch is loaded and where it is not."""
 
+import asyncio
+import threading
+
 import pytest
 
 from service.serving.batcher import cpu_policy, execution_slot
+from service.serving.batcher.cpu_policy import CpuPolicy
+from service.serving.batcher.device import Device
+from service.serving.batcher.execution_slot import ExecutionSlot
 
 
 class Torch:
-    """As much of it as says how many threads compute."""
+    """
+    As much of it as says how many threads compute.
+
+    Attributes:
+        numbers: that were set, in order.
+    """
 
     class OutOfMemoryError(Exception):
         pass
 
     def __init__(self, threads):
-        self.threads = threads
+        self.threads, self.numbers = threads, []
 
     def get_num_threads(self):
         return self.threads
 
     def set_num_threads(self, threads):
         self.threads = threads
+        self.numbers.append(threads)
 
 
 @pytest.fixture
@@ -60,6 +72,36 @@ def test_without_torch_there_is_one_core_and_a_batch_is_computed_all_the_same():
 
     assert 1 == cpu_policy.all_cores()
     assert ["scored a"] == cpu_policy.compute(3, Model(), ["a"])
+
+
+@pytest.mark.anyio
+async def test_a_slot_has_one_thread_which_begins_with_one_core(torch):
+    """Two batches run one after the other, with the cores of the slot."""
+    slot, both, seen = ExecutionSlot(3), threading.Event(), []
+
+    class Seen:
+        def score(self, batch):
+            both.wait()
+            seen.append(threading.current_thread())
+            return batch
+
+    scores = [asyncio.ensure_future(slot.score(Seen(), [call])) for call in "ab"]
+    await asyncio.sleep(0)
+    both.set()
+    assert [["a"], ["b"]] == await asyncio.gather(*scores)
+    slot.close()
+
+    assert seen[0] is seen[1]
+    assert seen[0].name.startswith("device")
+    assert [1, 3, 3] == torch.numbers
+
+
+def test_a_batch_that_runs_alone_is_on_the_first_slot_of_a_cpu():
+    """The only one whose thread has helpers.  A GPU has one slot, whose thread computes nothing itself."""
+    cpu, gpu = Device("cpu", CpuPolicy(2)), Device("cuda:0")
+
+    assert [True, False, False] == [cpu.may_begin(None, slot, urgent=True) for slot in cpu.slots]
+    assert [1] == [slot.threads for slot in gpu.slots]
 
 
 @pytest.mark.parametrize(

@@ -70,3 +70,29 @@ def test_work_that_waits_takes_as_long_as_that_before_it_and_the_gaps_between():
         model.observe(cost, seconds=1.0 + 0.1 * cost, gap_s=0.5)
     assert pytest.approx(2 * (1.0 + 0.5) + 10.0) == model.drain_s(100, largest=50)
     assert pytest.approx(1.0 + 0.5 + 1.0) == model.drain_s(10, largest=50)
+
+
+def test_once_the_fixed_part_is_known_no_batch_is_larger_than_fits():
+    """However large the usual ones are."""
+    model = CostModel()
+    for cost in (10, 20) * 20:
+        model.observe(cost, seconds=1.0 + 0.1 * cost)
+
+    assert pytest.approx(15.0, rel=1e-3) == model.largest_within(2.5)
+
+
+def test_a_batch_that_takes_just_the_time_allowed_lets_a_larger_one_be_tried():
+    """While the fixed part is unknown."""
+    model = CostModel()
+    model.observe(cost=10, seconds=1.0)
+
+    assert pytest.approx(25.0) == model.largest_within(1.0)
+
+
+@pytest.mark.parametrize(("cost", "seconds"), [(0, 1.0), (10, 0.0)])
+def test_a_batch_without_tokens_or_time_says_nothing_of_the_best_pace(cost, seconds):
+    """Nor of the fixed part."""
+    model = CostModel()
+    model.observe(cost, seconds)
+
+    assert (inf, False) == (model.best_per_token_s, model.has_fixed_part)

@@ -115,7 +115,7 @@ async def test_a_model_that_fails_on_its_example_does_not_come(pools, fault, err
     assert not pools.series()
 
 
-async def test_an_optional_model_that_breaks_takes_no_device_with_it(pools):
+async def test_an_optional_model_that_breaks_takes_no_device_with_it(pools, caplog):
     """Its calls fail, those that wait and those that come; the others serve on all devices."""
     async with pools.pool as pool:
         await pool.add(pools.other)
@@ -133,6 +133,9 @@ async def test_an_optional_model_that_breaks_takes_no_device_with_it(pools):
         assert ("scoregate_model_ready", "") not in pools.series()
         await pool.remove(pools.other)
     assert not pools.series()
+    said, *_ = [record for record in caplog.records if record.getMessage() == "optional model broken"]
+    assert "m0@2" == said.model
+    assert "device-side assert" in str(said.exc_info[1])
 
 
 async def test_a_lost_device_ends_an_optional_model_without_another_one():
@@ -146,7 +149,7 @@ async def test_a_lost_device_ends_an_optional_model_without_another_one():
         pools.model.copies["cpu:0"].hold.set()
         [outcome] = await outcomes_of(waiting)
 
-        assert isinstance(outcome, ModelFault)
+        assert outcome.detail == pool.devices[0].fault == pools.other.fault
         assert pool.running
         assert not pools.broken
         assert ["cpu:1"] == list(pools.model.copies)
@@ -162,6 +165,18 @@ async def test_a_lost_device_leaves_an_optional_model_its_other_ones(pools):
 
         assert ["cpu:1"] == list(pools.other.copies)
         assert ["fine"] == await outcomes_of(put(pool, pools.other, "fine"))
+
+
+async def test_a_lost_device_is_nothing_to_a_model_on_others():
+    """Its copies stay."""
+    pools = Pools(other=["cpu:1"])
+    async with pools.pool as pool:
+        await pool.add(pools.other)
+        pools.model.copies["cpu:0"].fault = lambda call: RuntimeError("lost")
+        assert [*range(20)] == await outcomes_of(put(pool, pools.model, *range(20)))
+
+        assert ["cpu:1"] == list(pools.other.copies)
+        assert not pools.broken
 
 
 async def test_a_device_that_was_lost_since_the_load_has_no_copy(pools):

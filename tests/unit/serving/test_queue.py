@@ -227,3 +227,24 @@ def test_an_empty_queue_has_the_same_limits():
     assert [*limits.values()] == [getattr(other, name) for name in names]
     assert first.shares == other.shares
     assert (0, 0.0) == (other.depth("bulk"), other.cost_model.typical_s)
+
+
+async def test_what_bulk_calls_earned_by_a_batch_that_skips_calls_counts():
+    """As by any batch; one that skips all calls changes nothing."""
+    waiting = queue(max_items=1)
+    for name in ("skipped", "a", "b"):
+        put(waiting, 10, lane="interactive", data=name)
+    put(waiting, 10, lane="bulk")
+    [call] = waiting.take(0.0, skipped=lambda call: call.prepared.data == "skipped")
+
+    assert "a" == call.prepared.data
+    assert waiting._credit > 0
+
+
+async def test_the_gap_before_a_batch_is_part_of_the_time_for_what_waits():
+    """A device that stands idle between batches needs it again."""
+    waiting = queue()
+    waiting.finished(cost=10, seconds=1.0, gap_s=0.5)
+    put(waiting, 10, lane="bulk")
+
+    assert pytest.approx(1.5) == waiting.drain_s("bulk")

@@ -59,6 +59,28 @@ def makespan(devices):
     return max(end for _, end in simulate(turns, names(devices)))
 
 
+def test_the_end_of_what_runs_is_that_of_the_longest_batch():
+    """In seconds from now; 0 if nothing runs, or if it should have ended already."""
+    hosted = resident("m", names(2))
+    turns = Scheduler([hosted], 0.0)
+    assert 0.0 == turns.ends_in_s(5.0)
+    put(turns, hosted, 8 + 1)
+    for device in names(2):
+        turns.begin(hosted, 0.0, device)
+
+    assert pytest.approx(FIXED_S + 8 * PER_CALL_S - 0.06) == turns.ends_in_s(0.06)
+    assert 0.0 == turns.ends_in_s(7.0)
+
+
+def test_a_model_that_lost_its_last_device_still_has_a_predicted_wait():
+    """A request that arrives before the model is taken out gets the reason then, not an error of the sum."""
+    hosted = resident("m", names(1))
+    turns = Scheduler([hosted], 0.0)
+    hosted.copies.clear()
+
+    assert 0.0 == turns.wait_s(hosted, "bulk", 1.0)
+
+
 @pytest.mark.parametrize(("devices", "times"), [(2, 1.95), (8, 7.5)])
 def test_devices_multiply_the_throughput_of_a_queue(devices, times):
     """The next batch goes to the first free device, so all are busy until nothing waits."""
