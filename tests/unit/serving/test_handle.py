@@ -6,10 +6,11 @@ import gc
 import pytest
 
 from models.core.calls import LikelihoodCall
-from models.core.outcomes import Likelihood
+from models.core.outcomes import Likelihood, Reward
 from models.images.image import Image
 from service.core.errors import ImageUndecodable, ModelFault
 from service.serving.cache.memory import OutcomeCache
+from service.serving.contract import Result
 from service.serving.shared_call import BULK_KEPT_S, SharedCall
 from tests.support.handles import asking, call, context, held, questions, serving, until
 
@@ -257,3 +258,43 @@ async def test_a_finished_call_leaves_nothing_for_the_garbage_collector():
             gc.enable()
 
     assert [] == left
+
+
+async def test_a_model_is_idle_when_its_calls_have_their_results():
+    """Also calls whose callers have left."""
+    async with serving() as (handle, model, _, _):
+        busy = await held(handle, model)
+        idle = asyncio.create_task(handle.idle())
+        await asyncio.sleep(0)
+        assert not idle.done()
+        model.hold.set()
+        await idle
+        assert not handle.under_way
+        await busy
+
+
+async def test_a_model_that_leaves_is_kept_for_the_requests_that_it_serves():
+    """Their calls run, and it is idle when they have ended."""
+    async with serving() as (handle, *_):
+        asked = context()
+        with handle.used_by(asked):
+            handle.backend.presence.change("leaving")
+            idle = asyncio.create_task(handle.idle())
+            [answer] = await handle.call([call()], asked)
+            await asyncio.sleep(0)
+            assert not idle.done()
+        await idle
+
+    assert isinstance(answer, Likelihood)
+
+
+async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_here():
+    """Each in seconds; preparation is the sum of both."""
+    async with serving() as (handle, *_):
+        asked, shared = context(), SharedCall(b"key", call(), handle.info, "interactive", 60.0)
+        shared.callers, shared.prepared_s = 1, 0.25
+        shared.answer(Result(Reward((1.0,)), waited_s=0.5, ran_s=1.0, decoded_s=0.125, prepared_s=2.0))
+        await handle._wait([shared], asked)
+
+    stages = {"decode": 0.125, "prepare": 2.25, "queue": 0.5, "model": 1.0}
+    assert stages.items() <= asked.slowest.items()
