@@ -4,6 +4,7 @@ import pytest
 
 from models.core.calls import ReadCall
 from models.core.outcomes import Choices, Likelihood, Line, Reading
+from service.metrics.text_accuracy import about_gaps, about_words
 from tests.support.fakes import FakeModel
 from tests.support.pictures import item
 from tests.support.questions import noted, scored, written
@@ -208,7 +209,20 @@ async def test_a_vlm_may_label_each_word_and_each_gap(serve, fakes, ocr):
     assert ("no", []) == (asked["answer"], warnings)
     questions = [call.question for call in fakes["vqa"].calls]
     assert 7 == len(questions) == len(set(questions))
+    assert {"Yes"} == {call.answer for call in fakes["vqa"].calls}
+    text = "OPEN 24 HOURS"
+    assert [*about_words(text, text.split()), *about_gaps(text, text.split())] == questions
     assert [] == ocr.calls
+
+
+async def test_a_word_that_is_as_likely_wrong_as_right_does_not_count(serve, fakes, ocr):
+    """Nor does such a gap."""
+    fakes["vqa"].answer = lambda call: Likelihood((0,), -1.0, -1.0)
+    async with serve() as client:
+        result, _ = await noted(client, "skills", item(PROMPT), question_set=[SIGN], text="vlm")
+
+    reading = result["details"]["skills"]["questions"][0]["reading"]
+    assert (0, 0, 0.0) == tuple(reading[name] for name in ("right", "wrong_gaps", "accuracy"))
 
 
 async def test_one_question_about_a_singular_object_is_another_set(serve, fakes):

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from models.core.calls import LikelihoodCall
-from models.core.outcomes import Likelihood
+from models.core.calls import AnswerCall, LikelihoodCall
+from models.core.outcomes import Likelihood, Text
 from tests.support.pictures import item
 from tests.support.questions import scored, written
 
@@ -36,6 +36,23 @@ async def test_each_pair_counts_p_yes_over_the_vocabulary_or_among_yes_and_no(se
     dog, cat = plain["details"]["vq2"]["questions"]
     assert [0.6, 0.8] == pytest.approx([dog["score"], dog["label_mass"]])
     assert [0.1, 0.5] == pytest.approx([cat["score"], cat["label_mass"]])
+
+
+async def test_with_generated_answers_a_pair_counts_1_if_the_model_writes_yes(serve, fakes):
+    """As in the released code; nothing is known of probabilities then."""
+    fakes["vqa"].answer = lambda call: Text("Yes, it is." if "dog" in call.question else "no")
+    async with serve() as client:
+        result = await scored(client, "vq2", item(PROMPT), question_set=PAIRS, answers="generated")
+
+    assert 0.5 == result["scores"]["vq2"]
+    assert [(1, "a red dog", 1.0, None), (2, "a cat", 0.0, None)] == [
+        tuple(asked[name] for name in ("id", "expected", "score", "label_mass"))
+        for asked in result["details"]["vq2"]["questions"]
+    ]
+    assert [
+        (AnswerCall, 'is "a red dog" true for "What is there?" in this image?'),
+        (AnswerCall, 'is "a cat" true for "What is there?" in this image?'),
+    ] == [(type(call), call.question) for call in fakes["vqa"].calls]
 
 
 async def test_a_pair_is_asked_in_the_papers_words_or_in_the_requests(serve, fakes):

@@ -25,6 +25,22 @@ def test_the_overlap_counts_the_last_pixel_of_each_box():
     assert 1.0 == overlap(BOX, BOX)
 
 
+@pytest.mark.parametrize(
+    "other", [(20.0, 0.0, 29.0, 9.0), (0.0, 20.0, 9.0, 29.0), (10.0, 0.0, 19.0, 9.0), (3.0, 3.0, 1.0, 1.0)]
+)
+def test_boxes_that_overlap_in_one_direction_only_do_not_overlap(other):
+    """Nor do boxes side by side, and none overlaps with an empty one."""
+    assert 0.0 == overlap(BOX, other) == overlap(other, BOX)
+
+
+def test_the_overlap_is_the_intersection_over_the_union():
+    """Here 7 by 14 pixels of 10 by 19 and 9 by 24; two empty boxes have none."""
+    first, second, empty = (1.0, 2.0, 10.0, 20.0), (4.0, 7.0, 12.0, 30.0), (5.0, 5.0, 1.0, 1.0)
+
+    assert 98 / (190 + 216 - 98) == pytest.approx(overlap(first, second)) == overlap(second, first)
+    assert 0.0 == overlap(empty, empty)
+
+
 def test_from_the_greatest_overlap_on_only_the_surer_object_counts():
     """By default both do."""
     found = dogs(HALF, BOX, APART)

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from service.metrics.text_accuracy import WordAccuracy, word_accuracy, words_of
+from service.metrics.text_accuracy import WordAccuracy, about_gaps, about_words, word_accuracy, words_of
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,24 @@ def test_the_best_of_all_ways_to_lay_them_side_by_side_counts(length):
 def test_case_and_punctuation_are_no_part_of_a_word():
     """As a reader would say that the sign is right."""
     assert ["open", "24", "hours", "3–1".replace("–", "-"), "café"] == words_of("“OPEN, 24 hours!” 3-1 Café.")
+
+
+def test_a_vlm_is_asked_about_each_word_and_each_gap():
+    """Three words have four gaps."""
+    text = "OPEN 24 HOURS"
+    beginning, ending = f'The image should show the text "{text}". ', "Please answer yes or no."
+
+    assert [
+        f'{beginning}Is word {n} of it, "{word}", in the image and spelled correctly? {ending}'
+        for n, word in enumerate(text.split(), 1)
+    ] == about_words(text, text.split())
+    assert [
+        f"{beginning}Is there other or repeated text {place}? {ending}"
+        for place in ('before "OPEN"', 'between "OPEN" and "24"', 'between "24" and "HOURS"', 'after "HOURS"')
+    ] == about_gaps(text, text.split())
+
+
+def test_a_single_word_has_a_gap_before_and_one_after_it():
+    places = [question.split("repeated text ")[1].split("?")[0] for question in about_gaps("OPEN", ["OPEN"])]
+
+    assert ['before "OPEN"', 'after "OPEN"'] == places
