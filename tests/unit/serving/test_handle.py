@@ -8,7 +8,8 @@ import pytest
 from models.core.calls import LikelihoodCall
 from models.core.outcomes import Likelihood, Reward
 from models.images.image import Image
-from service.core.errors import ImageUndecodable, ModelFault
+from service.core.errors import ImageUndecodable, ModelFault, Replaced
+from service.serving import shared_call
 from service.serving.cache.memory import OutcomeCache
 from service.serving.contract import Result
 from service.serving.shared_call import BULK_KEPT_S, SharedCall
@@ -298,3 +299,26 @@ async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_
 
     stages = {"decode": 0.125, "prepare": 2.25, "queue": 0.5, "model": 1.0}
     assert stages.items() <= asked.slowest.items()
+
+
+async def test_preparation_is_what_its_groups_took_without_decoding(monkeypatch):
+    """From the end of the request's last stage on; a call that was not prepared took none."""
+    monkeypatch.setattr(shared_call, "monotonic", lambda: 110.0)
+    monkeypatch.setattr(shared_call, "decoding_s", lambda calls, since: 4.0)
+    async with serving() as (handle, *_):
+        asked, failed = context(), context()
+        asked.since = 100.0
+        await handle.call([call()], asked)
+        handle.backend.prepare = None
+        await handle.call([call("other")], failed)
+
+    assert (6.0, 0.0) == (asked.slowest["prepare"], failed.slowest["prepare"])
+
+
+async def test_calls_that_begin_when_their_model_has_gone_are_for_its_successor():
+    """The handle sends them to the next one."""
+    async with serving() as (handle, *_):
+        handle.backend.presence.change("unloaded")
+        [outcome] = await handle._call([call()], context())
+
+    assert isinstance(outcome, Replaced)
