@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from models.core.calls import AnswerCall
 from models.core.outcomes import Text
 from tests.support.dsg import dsg, post
 from tests.support.pictures import item
@@ -22,6 +23,29 @@ async def test_soft_answers_are_the_mean_of_what_the_model_believes(serve):
     assert result["scores"]["dsg"] == pytest.approx(sum(q["probability"] for q in asked) / 2)
     assert [q["probability"] for q in asked] == pytest.approx([q["score"] for q in asked])
     assert all(0 < q["probability"] < 1 for q in asked)
+
+
+async def test_generated_answers_are_yes_or_no_without_a_probability(serve, fakes):
+    """As in the released code; a child of a "no" counts 0."""
+    own = [
+        {"id": 1, "text": "Is there a dog?"},
+        {"id": 2, "text": "Is there a cat?"},
+        {"id": 3, "text": "Is the cat red?", "depends_on": [2]},
+    ]
+    fakes["vqa"].answer = lambda call: Text("no" if "there a cat" in call.question else "Yes.")
+    async with serve() as client:
+        body = dsg(item("a dog"), question_set=own, answers="generated")
+        [result] = (await post(client, "/score", body)).json()["results"]
+
+    assert pytest.approx(1 / 3) == result["scores"]["dsg"]
+    assert [("yes", 1.0, None, []), ("no", 0.0, None, []), ("yes", 0.0, None, [2])] == [
+        tuple(asked[name] for name in ("answer", "score", "probability", "zeroed_by"))
+        for asked in result["details"]["dsg"]["questions"]
+    ]
+    asked = [f"{question['text']} Please answer yes or no." for question in own]
+    assert [(AnswerCall, text) for text in asked] == [
+        (type(call), call.question) for call in fakes["vqa"].calls
+    ]
 
 
 TUPLES = [{"id": 1, "tuple": "entity - whole (dog)"}, {"id": 2, "tuple": "action (dog, runs)"}]

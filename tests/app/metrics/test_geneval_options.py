@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.support.fake_objects import detection, picture, scored
+from models.core.calls import ImageCall
+from tests.support.fake_objects import SIZE, detection, picture, scored
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio
@@ -37,9 +38,21 @@ async def test_the_margin_of_positions_is_an_option(serve, detector):
         ]
 
     assert [1.0, 0.0] == [each["scores"]["geneval"] for each in found]
+    assert [1.0, 0.75] == [each["details"]["geneval"]["reward"] for each in found]
 
 
-async def test_what_stands_around_an_object_is_an_option(serve, detector):
+async def test_an_object_that_counts_by_a_lower_threshold_has_its_colour(serve, detector):
+    """It gets one as all objects that count."""
+    detector.found = (detection("dog", 0.2),)
+    image = picture(("red", (0, 0, 10, 10)))
+    async with serve() as client:
+        found = await scored(client, "a photo of a red dog", image, threshold=0.1)
+
+    assert 1.0 == found["scores"]["geneval"]
+    assert ["red"] == [box["color"] for box in found["details"]["geneval"]["boxes"]]
+
+
+async def test_what_stands_around_an_object_is_an_option(serve, fakes, detector):
     """A few red pixels on blue: on grey it is red, with its surroundings blue."""
     mask = np.zeros((10, 10), bool)
     mask[:2, :2] = True
@@ -52,6 +65,10 @@ async def test_what_stands_around_an_object_is_an_option(serve, detector):
         ]
 
     assert [1.0, 1.0, 0.0, 0.0] == found
+    box, whole = (10, 10), (SIZE, SIZE)
+    assert [box, whole, box, box] == [
+        call.image.size for call in fakes["clip"].calls if isinstance(call, ImageCall)
+    ]
 
 
 @pytest.mark.parametrize(
