@@ -41,7 +41,7 @@ async def test_a_composite_is_the_sum_of_its_parts(serve):
     scores, parts = result["scores"], result["details"]["reward"]["parts"]
     assert 0.6 * scores["vqascore"] + 0.4 * scores["pickscore"] / 26 == pytest.approx(scores["reward"])
     assert {"vqascore", "pickscore"} == parts.keys()
-    assert {"weight": 0.4, "divide_by": 26, "score": scores["pickscore"]}.items() <= parts[
+    assert {"weight": 0.4, "subtract": 0, "divide_by": 26, "score": scores["pickscore"]}.items() <= parts[
         "pickscore"
     ].items()
     assert 0.4 * scores["pickscore"] / 26 == pytest.approx(parts["pickscore"]["contribution"])

@@ -6,7 +6,7 @@ import pytest
 
 from models.core.calls import AnswerCall, LikelihoodCall
 from models.core.outcomes import Likelihood, Text
-from tests.support.pictures import item
+from tests.support.pictures import b64, item, png
 from tests.support.questions import scored, written
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +43,13 @@ async def test_with_generated_answers_a_pair_counts_1_if_the_model_writes_yes(se
     fakes["vqa"].answer = lambda call: Text("Yes, it is." if "dog" in call.question else "no")
     async with serve() as client:
         result = await scored(client, "vq2", item(PROMPT), question_set=PAIRS, answers="generated")
+        calls = [(type(call), call.question) for call in fakes["vqa"].calls]
+        made, stored = [
+            await scored(client, "vq2", item(PROMPT, b64(png(colour))), answers="generated")
+            for colour in ("red", "blue")
+        ]
 
+    assert ["miss", "hit"] == [each["cache"]["vq2"] for each in (made, stored)]
     assert 0.5 == result["scores"]["vq2"]
     assert [(1, "a red dog", 1.0, None), (2, "a cat", 0.0, None)] == [
         tuple(asked[name] for name in ("id", "expected", "score", "label_mass"))
@@ -52,7 +58,7 @@ async def test_with_generated_answers_a_pair_counts_1_if_the_model_writes_yes(se
     assert [
         (AnswerCall, 'is "a red dog" true for "What is there?" in this image?'),
         (AnswerCall, 'is "a cat" true for "What is there?" in this image?'),
-    ] == [(type(call), call.question) for call in fakes["vqa"].calls]
+    ] == calls
 
 
 async def test_a_pair_is_asked_in_the_papers_words_or_in_the_requests(serve, fakes):
