@@ -3,6 +3,7 @@
 import asyncio
 
 from models.core.contract import Prepared
+from service.observability.instruments import Instruments
 from service.serving.batcher.cpu_policy import CpuPolicy
 from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
@@ -20,6 +21,17 @@ def device(*models, instruments=None, **options):
         options["devices"] = [Device("", CpuPolicy(cores))]
     names = [resident.name for resident in residents]
     return Pool(residents, instruments or unread(*names), **options), *residents
+
+
+def pool(*names, broken=None, **options):
+    """A pool with a copy of `m0` on each device, its resident, and the copies."""
+    copies, instruments = {name: Words() for name in names}, Instruments(["m0"])
+    queue = Queue(max_items=4, max_cost=1000, max_waiting=10_000)
+    resident = HostedModel("m0", copies[names[0]], queue, copies=dict(copies))
+    on_broken = [].append if broken is None else broken.append
+    devices = [Device(name) for name in names]
+    served = Pool([resident], instruments, devices=devices, on_broken=on_broken, **options)
+    return served, resident, copies
 
 
 class Words(FakeVqa):
@@ -56,3 +68,8 @@ async def holding(model, served, resident):
     while not (model.held or busy.result.done()):
         await asyncio.sleep(0.001)
     return busy
+
+
+def value_of(served, name, device):
+    """A sample of `m0` on a device."""
+    return served._instruments.registry.get_sample_value(name, {"model": "m0", "device": device})

@@ -1,10 +1,14 @@
-"""What a group of calls shows in the trace of whoever asked."""
+"""What a group of calls shows in the trace and in the timings of whoever asked."""
 
 from time import monotonic
 
 import pytest
 
-from tests.support.handles import asking, call, held, serving, until
+from models.core.outcomes import Reward
+from service.serving import shared_call
+from service.serving.contract import Result
+from service.serving.shared_call import SharedCall
+from tests.support.handles import asking, call, context, held, serving, until
 from tests.support.spans import Recorded
 
 pytestmark = pytest.mark.anyio
@@ -26,3 +30,29 @@ async def test_calls_of_a_batch_show_together_how_long_they_waited_and_ran():
     assert ("queue", (), "model", ["request/batch"]) == (queue, no_links, name, links)
     assert {"model": "vqa", "calls": 2} == of == of_too
     assert asked <= began <= until_s == since_s <= ended <= monotonic()
+
+
+async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_here():
+    """Each in seconds; preparation is the sum of both."""
+    async with serving() as (handle, *_):
+        asked, shared = context(), SharedCall(b"key", call(), handle.info, "interactive", 60.0)
+        shared.callers, shared.prepared_s = 1, 0.25
+        shared.answer(Result(Reward((1.0,)), waited_s=0.5, ran_s=1.0, decoded_s=0.125, prepared_s=2.0))
+        await handle._wait([shared], asked)
+
+    stages = {"decode": 0.125, "prepare": 2.25, "queue": 0.5, "model": 1.0}
+    assert stages.items() <= asked.slowest.items()
+
+
+async def test_preparation_is_what_its_groups_took_without_decoding(monkeypatch):
+    """From the end of the request's last stage on; a call that was not prepared took none."""
+    monkeypatch.setattr(shared_call, "monotonic", lambda: 110.0)
+    monkeypatch.setattr(shared_call, "decoding_s", lambda calls, since: 4.0)
+    async with serving() as (handle, *_):
+        asked, failed = context(), context()
+        asked.since = 100.0
+        await handle.call([call()], asked)
+        handle.backend.prepare = None
+        await handle.call([call("other")], failed)
+
+    assert (6.0, 0.0) == (asked.slowest["prepare"], failed.slowest["prepare"])

@@ -6,12 +6,10 @@ import gc
 import pytest
 
 from models.core.calls import LikelihoodCall
-from models.core.outcomes import Likelihood, Reward
+from models.core.outcomes import Likelihood
 from models.images.image import Image
 from service.core.errors import ImageUndecodable, ModelFault, Replaced
-from service.serving import shared_call
 from service.serving.cache.memory import OutcomeCache
-from service.serving.contract import Result
 from service.serving.shared_call import BULK_KEPT_S, SharedCall
 from tests.support.handles import asking, call, context, held, questions, serving, until
 
@@ -287,32 +285,6 @@ async def test_a_model_that_leaves_is_kept_for_the_requests_that_it_serves():
         await idle
 
     assert isinstance(answer, Likelihood)
-
-
-async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_here():
-    """Each in seconds; preparation is the sum of both."""
-    async with serving() as (handle, *_):
-        asked, shared = context(), SharedCall(b"key", call(), handle.info, "interactive", 60.0)
-        shared.callers, shared.prepared_s = 1, 0.25
-        shared.answer(Result(Reward((1.0,)), waited_s=0.5, ran_s=1.0, decoded_s=0.125, prepared_s=2.0))
-        await handle._wait([shared], asked)
-
-    stages = {"decode": 0.125, "prepare": 2.25, "queue": 0.5, "model": 1.0}
-    assert stages.items() <= asked.slowest.items()
-
-
-async def test_preparation_is_what_its_groups_took_without_decoding(monkeypatch):
-    """From the end of the request's last stage on; a call that was not prepared took none."""
-    monkeypatch.setattr(shared_call, "monotonic", lambda: 110.0)
-    monkeypatch.setattr(shared_call, "decoding_s", lambda calls, since: 4.0)
-    async with serving() as (handle, *_):
-        asked, failed = context(), context()
-        asked.since = 100.0
-        await handle.call([call()], asked)
-        handle.backend.prepare = None
-        await handle.call([call("other")], failed)
-
-    assert (6.0, 0.0) == (asked.slowest["prepare"], failed.slowest["prepare"])
 
 
 async def test_calls_that_begin_when_their_model_has_gone_are_for_its_successor():

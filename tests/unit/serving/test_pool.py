@@ -1,4 +1,4 @@
-"""A pool of several devices: how batches begin on them, devices that fail for good, paused models."""
+"""A pool of several devices: a device that fails for good, and a model that is paused."""
 
 import asyncio
 from dataclasses import replace
@@ -6,38 +6,18 @@ from dataclasses import replace
 import pytest
 
 from models.core.outcomes import Reward
-from service.core.errors import Draining, ModelFault
-from service.observability.instruments import Instruments
-from service.serving.batcher.cpu_policy import CpuPolicy
+from service.core.errors import ModelFault
 from service.serving.batcher.device import Device
-from service.serving.batcher.pool import Pool
-from service.serving.batcher.queue import Queue
-from service.serving.batcher.scheduler import HostedModel
-from tests.support.devices import Words, holding, outcomes_of, put, until_idle
+from tests.support.devices import Words, outcomes_of, pool, put, until_idle, value_of
 
 pytestmark = pytest.mark.anyio
 
 NAMES = ("cpu:0", "cpu:1", "cpu:2", "cpu:3")
 
 
-def pool(*names, broken=None, **options):
-    """A pool with a copy of a model on each device, its resident, and the copies."""
-    copies, instruments = {name: Words() for name in names}, Instruments(["m0"])
-    queue = Queue(max_items=4, max_cost=1000, max_waiting=10_000)
-    resident = HostedModel("m0", copies[names[0]], queue, copies=dict(copies))
-    on_broken = [].append if broken is None else broken.append
-    devices = [Device(name) for name in names]
-    served = Pool([resident], instruments, devices=devices, on_broken=on_broken, **options)
-    return served, resident, copies
-
-
 def fails(model):
     """From now on every call raises, the example too."""
     model.fault = lambda call: RuntimeError("CUDA error: device-side assert triggered")
-
-
-def value(served, name, device):
-    return served._instruments.registry.get_sample_value(name, {"model": "m0", "device": device})
 
 
 async def test_a_batch_runs_on_each_device_at_once():
@@ -54,7 +34,7 @@ async def test_a_batch_runs_on_each_device_at_once():
         assert [*range(16)] == await outcomes_of(calls)
 
     assert all(running)
-    assert [1.0] * 4 == [value(served, "scoregate_device_batches_total", name) for name in NAMES]
+    assert [1.0] * 4 == [value_of(served, "scoregate_device_batches_total", name) for name in NAMES]
     assert {4} == {len(copy.batches[-1]) for copy in copies.values()}
 
 
@@ -71,7 +51,7 @@ async def test_calls_of_a_device_that_fails_for_good_are_answered_by_the_others(
         assert served.running
         assert not broken
         assert ["cpu:0", "cpu:2", "cpu:3"] == list(resident.copies)
-        assert (0.0, 1.0) == tuple(value(served, "scoregate_device_up", name) for name in NAMES[1:3])
+        assert (0.0, 1.0) == tuple(value_of(served, "scoregate_device_up", name) for name in NAMES[1:3])
         assert "device-side assert" in served.devices[1].fault
         assert 0.0 == served.stalled_for()
 
@@ -189,153 +169,6 @@ async def test_a_model_that_comes_back_has_the_numbers_of_its_first_start(dtype,
         else:
             with pytest.raises(ModelFault, match="m0: the test call has other numbers than at the first"):
                 await served.warm(resident)
-
-
-async def test_a_batch_waits_for_more_calls_until_it_is_full():
-    """For as long as its model's `linger_s`."""
-    served, resident, copies = pool("cpu:0")
-    async with served:
-        resident.queue.linger_s = 0.9
-        calls = put(served, resident, "a")
-        await until_idle()
-        assert not calls[0].running
-        calls += put(served, resident, "b", "c", "d")
-        await outcomes_of(calls)
-
-    assert ["a", "b", "c", "d"] == copies["cpu:0"].batches[-1]
-
-
-async def test_a_batch_that_waits_for_more_calls_does_not_begin_when_its_model_is_paused():
-    """It begins when the model resumes."""
-    served, resident, _ = pool("cpu:0")
-    async with served:
-        resident.queue.linger_s = 60.0
-        calls = put(served, resident, "first")
-        await until_idle()
-        await served.pause(resident)
-        calls += put(served, resident, "second")
-        await until_idle()
-        assert [False, False] == [call.running for call in calls]
-
-        resident.queue.linger_s = 0.0
-        served.resume(resident)
-        assert ["first", "second"] == await outcomes_of(calls)
-
-
-async def test_a_batch_that_waits_for_more_calls_does_not_begin_on_a_device_that_lost_its_copy():
-    """The other device takes them."""
-    served, resident, copies = pool("cpu:0", "cpu:1")
-    async with served:
-        resident.queue.linger_s = 60.0
-        calls = put(served, resident, "first")
-        await until_idle()
-        del resident.copies["cpu:0"]
-        calls += put(served, resident, "second")
-        await until_idle()
-        resident.queue.linger_s = 0.0
-        calls += put(served, resident, "third")
-        assert ["first", "second", "third"] == await outcomes_of(calls)
-
-    assert [] == copies["cpu:0"].calls
-
-
-async def test_interactive_calls_run_next_to_a_bulk_batch_of_a_cpu_without_bulk_calls():
-    """Those wait for the cores."""
-    model = Words()
-    model.info = replace(model.info, reentrant=True)
-    resident = HostedModel("m0", model, Queue(max_items=4, max_cost=1000, max_waiting=10_000))
-    async with Pool([resident], Instruments(["m0"]), devices=[Device("", CpuPolicy(3))]) as served:
-        busy = await holding(model, served, resident)
-        bulk, urgent = put(served, resident, "bulk"), put(served, resident, "a", "b", lane="interactive")
-        await until_idle()
-        assert [True, True, True, False] == [call.running for call in (busy, *urgent, *bulk)]
-        model.hold.set()
-        assert ["busy", "a", "b", "bulk"] == await outcomes_of([busy, *urgent, *bulk])
-
-
-@pytest.mark.parametrize("fault", ["the loop", "its batch"])
-async def test_a_loop_that_ends_by_an_error_leaves_no_caller_without_an_answer(fault):
-    """Neither those that wait nor those of the running batch."""
-    served, resident, copies = pool("cpu:0")
-    async with served:
-        if fault == "the loop":
-            served.scheduler.begin = lambda *args, **options: 1 / 0
-            calls = put(served, resident, *range(6))
-        else:
-            copies["cpu:0"].hold.clear()
-            calls = put(served, resident, *range(6))
-            await until_idle()
-            served._tasks[0].cancel()
-        outcomes = await outcomes_of(calls)
-        copies["cpu:0"].hold.set()
-        await asyncio.wait(served._tasks)
-        assert fault == "its batch" or isinstance(served._tasks[0].exception(), ZeroDivisionError)
-        served._tasks = []
-
-    assert [Draining] * 6 == [type(outcome) for outcome in outcomes]
-
-
-async def test_a_pool_that_has_shut_down_is_not_stalled():
-    """One whose loop ended by itself is."""
-    served, *_ = pool("cpu:0")
-    async with served:
-        pass
-
-    assert 0.0 == served.stalled_for()
-
-
-async def test_the_half_of_a_batch_that_fails_does_not_count_as_stalled_from_its_beginning():
-    """The other half was answered meanwhile."""
-    time, seen = [10.0], []
-    served, resident, copies = pool("cpu:0", clock=lambda: time[0])
-
-    def fault(call):
-        if call == "bad":
-            seen.append(served.devices[0].stalled_for(time[0]))
-            time[0] += 5.0
-        return ValueError() if call == "bad" else None
-
-    async with served:
-        copies["cpu:0"].fault = fault
-        await outcomes_of(put(served, resident, "fine", "bad"))
-
-    assert [0.0, 0.0] == seen
-
-
-async def test_what_waits_is_counted_by_lane():
-    """For each model."""
-    served, resident, _ = pool("cpu:0")
-    async with served:
-        resident.paused = True
-        calls = put(served, resident, "a", "b") + put(served, resident, "c", lane="interactive")
-        sample = served._instruments.registry.get_sample_value
-        depths = [
-            sample("scoregate_queue_depth", {"model": "m0", "lane": lane}) for lane in ("bulk", "interactive")
-        ]
-        served.resume(resident)
-        await outcomes_of(calls)
-
-    assert [2.0, 1.0] == depths
-
-
-async def test_the_time_of_a_batch_is_in_the_series_of_its_device_and_the_cost_model_learns_it():
-    """In seconds; an idle device shows 0."""
-    time, learnt = [10.0], []
-    served, resident, copies = pool("cpu:0", "cpu:1", clock=lambda: time[0])
-    async with served:
-        copies["cpu:0"].hold.clear()
-        resident.queue.finished = lambda cost, seconds, gap_s: learnt.append(seconds)
-        calls = put(served, resident, "long")
-        await until_idle()
-        time[0] = 73.0
-        stalled = [value(served, "scoregate_device_stalled_seconds", name) for name in ("cpu:0", "cpu:1")]
-        copies["cpu:0"].hold.set()
-        await outcomes_of(calls)
-
-    assert [63.0, 0.0] == stalled
-    assert [63.0] == learnt
-    assert 63.0 == value(served, "scoregate_device_busy_seconds_total", "cpu:0")
-    assert 0.0 == value(served, "scoregate_device_stalled_seconds", "cpu:0")
 
 
 def test_a_device_without_a_batch_is_not_stalled():

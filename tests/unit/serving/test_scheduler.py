@@ -57,21 +57,6 @@ def test_the_model_that_was_charged_least_comes_next():
     assert pytest.approx((3 / 9, 3.0)) == (first.charged, second.charged)
 
 
-def test_a_running_batch_counts_as_if_it_had_ended_as_predicted():
-    """In seconds over weight: a long interactive batch costs its model less than a short bulk one."""
-    turns, first, second = scheduler(2)
-    learns(first, fixed_s=1.0)
-    learns(second, fixed_s=0.5)
-    for lane in ("interactive", "bulk"):
-        put(turns, first, lane=lane)
-    assert "interactive" == turns.begin(first, 0.0, urgent=True).lane
-    put(turns, second, lane="bulk")
-    turns.begin(second, 0.0)
-    put(turns, second, lane="bulk")
-
-    assert first is turns.next()
-
-
 def test_a_turn_ahead_waits_for_the_one_before_it():
     """Two of a second each are under way to one place: whoever comes now waits for both."""
     _, resident = scheduler(max_items=1)

@@ -72,6 +72,18 @@ def test_the_end_of_what_runs_is_that_of_the_longest_batch():
     assert 0.0 == turns.ends_in_s(7.0)
 
 
+def test_a_running_batch_counts_as_if_it_had_ended_as_predicted():
+    """In seconds over weight: a long interactive batch costs its model less than a short bulk one."""
+    first, second = (resident(name, ["cuda:0"]) for name in "ab")
+    turns = Scheduler([first, second], 0.0)
+    for hosted, calls, lane in ((first, 8, "interactive"), (second, 1, "bulk")):
+        put(turns, hosted, calls, lane)
+        turns.begin(hosted, 0.0, "cuda:0")
+        put(turns, hosted, 1, lane)
+
+    assert first is turns.next("cuda:0")
+
+
 def test_a_model_that_lost_its_last_device_still_has_a_predicted_wait():
     """A request that arrives before the model is taken out gets the reason then, not an error of the sum."""
     hosted = resident("m", names(1))
