@@ -10,6 +10,7 @@ import torch
 from service.core.concurrency.cpu_threads import cpu_threads
 from service.serving.batcher.cost_model import CostModel
 from service.serving.batcher.cpu_policy import compute_on_one_core
+from service.serving.batcher.execution_slot import is_out_of_memory
 from tests.support.devices import Words, device, learns, outcomes_of, put, until_idle
 from tests.support.fakes import HELD_S
 
@@ -206,3 +207,9 @@ async def test_a_model_that_is_not_reentrant_is_never_asked_twice_at_once():
     served, resident = device(Counting(reentrant=False), cores=2)
     async with served:
         assert [2] * 24 == await outcomes_of(put(served, resident, *range(24)))
+
+
+def test_an_error_of_torch_that_memory_ran_out_is_one():
+    """A smaller batch may succeed."""
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
+    assert not is_out_of_memory(torch.AcceleratorError("an illegal access"))

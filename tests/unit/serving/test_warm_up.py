@@ -4,7 +4,6 @@ from itertools import count
 from types import SimpleNamespace
 
 import pytest
-import torch
 
 from models.core.calls import RewardCall
 from models.core.contract import ModelError
@@ -35,7 +34,7 @@ class Counting(FakeVqa):
 async def test_a_device_without_memory_for_the_test_call_may_have_some_later():
     """Another process may be ending on it; the line names the model."""
     model = FakeVqa()
-    model.fault = lambda call: torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+    model.fault = lambda call: MemoryError("CUDA out of memory. Tried to allocate 2 GiB")
     served, _ = device(model)
 
     with pytest.raises(NotYet, match=r"models\.m0: no memory is left .* Tried to allocate 2 GiB"):

@@ -4,7 +4,6 @@ import asyncio
 import math
 
 import pytest
-import torch
 
 from models.core.contract import ModelError
 from models.core.outcomes import Likelihood
@@ -109,7 +108,7 @@ async def test_a_model_without_memory_for_its_example_goes_on():
     async with served:
         prepare = model.prepare
         model.prepare = lambda call: examples.append(call) or prepare(call)
-        model.fault = lambda call: torch.OutOfMemoryError()
+        model.fault = lambda call: MemoryError()
         [refused] = await outcomes_of(put(served, resident, "a"))
         model.fault = lambda call: None
         assert isinstance(refused, ModelFault)
@@ -138,7 +137,7 @@ async def test_a_batch_too_large_for_memory_is_split_and_smaller_ones_follow():
 
     def score(batch):
         if len(batch) > 4:
-            raise torch.OutOfMemoryError
+            raise MemoryError
         return whole(batch)
 
     served, resident = device(model)

@@ -1,7 +1,6 @@
 """What a device shows to Prometheus of its faults."""
 
 import pytest
-import torch
 
 from service.observability.instruments import Instruments
 from tests.support.devices import Words, device, holding, outcomes_of, put
@@ -37,7 +36,7 @@ async def test_each_batch_that_runs_out_of_memory_is_counted():
     async with served:
         busy = await holding(model, served, resident)
         calls = put(served, resident, *range(4))
-        model.fault = lambda call: torch.OutOfMemoryError("no") if len(model.batches[-1]) > 1 else None
+        model.fault = lambda call: MemoryError("no") if len(model.batches[-1]) > 1 else None
         model.hold.set()
         assert [0, 1, 2, 3] == (await outcomes_of([busy, *calls]))[1:]
 
