@@ -52,6 +52,34 @@ def test_a_line_may_give_lanes_and_a_quota():
     } == {name: (key.lanes, key.quota) for name, key in rights.items() if key}
 
 
+def test_comments_and_empty_lines_between_keys_are_none():
+    """What stands behind them counts."""
+    assert ["a", "b"] == list(tables_of_lines(f"# both\n\n{line('a')}\n  # the other\n{line('b')}"))
+
+
+def test_a_table_gives_a_key_its_name_and_its_rights(tmp_path):
+    """In TOML; without a right, a key may change no model."""
+    digests = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("trainer", "guest")}
+    (tmp_path / "keys.toml").write_text(
+        f'[trainer]\nsha256 = "{digests["trainer"]}"\nlanes = ["bulk"]\nquota = 5\nmodels = true\n'
+        f'[guest]\nsha256 = "{digests["guest"]}"\n'
+    )
+    keys = Keys.read(tmp_path / "keys.toml")
+
+    trainer, guest = (keys.of({"authorization": f"Bearer {name}"}) for name in digests)
+    assert Key("trainer", bytes.fromhex(digests["trainer"]), ("bulk",), 5, models=True) == trainer
+    assert Key("guest", bytes.fromhex(digests["guest"])) == guest
+
+
+def test_an_error_in_a_table_names_the_key_and_the_field():
+    """Never a value."""
+    with pytest.raises(ValueError, match=r"^trainer\.sha256: ") as refused:
+        Keys.of_tables({"trainer": {"sha256": "secret"}})
+    assert "secret" not in str(refused.value)
+    with pytest.raises(ValueError, match=r"^keys: "):
+        Keys.of_tables({})
+
+
 @pytest.mark.parametrize(
     "rights",
     [
