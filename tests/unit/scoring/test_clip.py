@@ -20,6 +20,8 @@ SLOW = [0, 0.5, 3, 3.1, 4]
         (Clip(fps=1), SLOW, [0, 1, 2]),
         (Clip(fps=100), SLOW, [0, 1, 2, 3]),
         (Clip(start=0.7, fps=1), SLOW, [1, 3]),
+        (Clip(end=1, fps=1), SLOW, [0]),
+        (Clip(start=0.4, end=0.9, fps=1), SLOW, [0]),
         (Clip(fps=2), FILM, [0, 12, 24, 36]),
         (Clip(fps=8), FILM, [*range(0, 48, 3)]),
         (Clip(fps=24), FILM, [*range(48)]),

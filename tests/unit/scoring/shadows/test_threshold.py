@@ -57,9 +57,10 @@ def test_a_threshold_outside_the_scores_has_none_in_its_place(threshold, rate, w
     assert found.caution.startswith(who)
 
 
-def test_few_pairs_beyond_the_threshold_are_said():
-    """5 of 100 pass."""
-    assert "fewer than 10 pairs" in kept_rate(RISING, RISING, 95.0).caution
+@pytest.mark.parametrize(("threshold", "few"), [(95.0, True), (90.0, False), (10.0, False), (5.0, True)])
+def test_few_pairs_beyond_the_threshold_are_said(threshold, few):
+    """On either side: 5 of 100 pass, or 95 do."""
+    assert few is ("fewer than 10 pairs" in kept_rate(RISING, RISING, threshold).caution)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=50), st.integers(0, 9))
