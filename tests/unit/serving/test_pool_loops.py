@@ -18,8 +18,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_batch_waits_for_more_calls_until_it_is_full():
-    """For as long as its model's `linger_s`."""
-    served, resident, copies = pool("cpu:0")
+    """For as long as its model's `linger_s`; here the clock stands still."""
+    served, resident, copies = pool("cpu:0", clock=lambda: 0.0)
     async with served:
         resident.queue.linger_s = 0.9
         calls = put(served, resident, "a")
