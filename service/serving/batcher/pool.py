@@ -200,7 +200,7 @@ class Pool:
         if resident is None or not self._may_begin(resident, device, slot):
             await self._wait_for_work()
             return
-        await self._fill(resident)
+        await self._fill(resident, device)
         if not self._may_begin(resident, device, slot):  # another slot was faster
             return
         urgent = self.scheduler.is_urgent(resident, device.name)
@@ -278,10 +278,13 @@ class Pool:
             for call in resident.queue.take_all(self.clock()):
                 call.answer(reason)
 
-    async def _fill(self, resident: LocalModel) -> None:
+    async def _fill(self, resident: LocalModel, device: Device) -> None:
         """Wait for more calls, see `Scheduler.waits_until`."""
         known, since = resident.queue.pending.groups, self.clock()
-        while (left_s := self.scheduler.waits_until(resident, known, since) - self.clock()) > 0:
+        while self.scheduler.next(device.name) is resident and not self._closed:
+            left_s = self.scheduler.waits_until(resident, known, since) - self.clock()
+            if left_s <= 0:
+                return
             await self._wait_for_work(left_s)
 
     async def _wait_for_work(self, seconds: float | None = None) -> None:

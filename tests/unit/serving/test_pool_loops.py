@@ -12,7 +12,7 @@ from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
-from tests.support.devices import Words, holding, outcomes_of, pool, put, until_idle, value_of
+from tests.support.devices import Words, device, holding, outcomes_of, pool, put, until_idle, value_of
 
 pytestmark = pytest.mark.anyio
 
@@ -63,6 +63,21 @@ async def test_a_batch_that_waits_for_more_calls_does_not_begin_on_a_device_that
         assert ["first", "second", "third"] == await outcomes_of(calls)
 
     assert [] == copies["cpu:0"].calls
+
+
+async def test_a_device_that_lost_its_copy_while_a_batch_waits_for_calls_serves_its_other_models():
+    """At once, and not when the wait would have ended."""
+    served, first, second = device(Words(), Words())
+    async with served:
+        first.queue.linger_s = 60.0
+        calls = put(served, first, "first")
+        await until_idle()
+        copies, first.copies = first.copies, {}
+        assert ["second"] == await outcomes_of(put(served, second, "second"))
+
+        first.queue.linger_s, first.copies = 0.0, copies
+        calls += put(served, first, "third")
+        assert ["first", "third"] == await outcomes_of(calls)
 
 
 async def test_interactive_calls_run_next_to_a_bulk_batch_of_a_cpu_without_bulk_calls():
