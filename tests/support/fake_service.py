@@ -16,7 +16,7 @@ from tests.support.service import until
 PROFILE = ROOT / "loadtest" / "fake.toml"
 MODELS = {"clip", "vqa", "questions", "detector"}
 COMMAND = (*SERVICE, "--config", str(PROFILE))
-DIALECTS = ["flow_factory", "unirl", "rerank", "decisions", "chat_judge", "promptrl"]
+DIALECTS = ["flow_factory", "unirl", "rerank", "decisions", "chat_judge"]
 KEY, QUOTA = "a key of the tests", 60  # pairs of an item and a metric a minute
 
 

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from models.core.settings import Section
 
-Dialect = Literal["flow_factory", "unirl", "rerank", "decisions", "chat_judge", "promptrl"]
+Dialect = Literal["flow_factory", "unirl", "rerank", "decisions", "chat_judge"]
 MOST_S = 600  # as of any request
 MOST_PICTURES = 4096  # that any setting allows
 
@@ -24,9 +24,6 @@ class Timeouts(Section):
     decisions: float = Field(30, gt=0, le=MOST_S, description="Of `/v1/decisions` and `/v1/systemone`.")
     chat_judge: float = Field(
         115, gt=0, le=MOST_S, description="Of `/v1/chat/completions`; most clients wait 120 s."
-    )
-    promptrl: float = Field(
-        290, gt=0, le=MOST_S, description="Of `/v1/rewards:score`, with the wait for its group."
     )
     pickle: float = Field(110, gt=0, le=MOST_S, description="On `pickle_port`; most clients wait 120 s.")
 
@@ -52,9 +49,6 @@ class Dialects(Section):
         ge=1,
         le=MOST_PICTURES,
         description="Most pictures in a trainer's request, worked on `server.max_items` at a time.",
-    )
-    promptrl_kept_s: float = Field(
-        300, ge=0, description="For how long a finished group's responses are kept for retries."
     )
     timeouts_s: Timeouts = Timeouts()
 

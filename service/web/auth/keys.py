@@ -21,7 +21,6 @@ from service.core.errors import Forbidden
 from service.core.fields import Strict
 from service.core.lanes import LANES
 from service.core.settings import SettingsError
-from service.web.auth.key_lines import tables_of_lines
 
 log = logging.getLogger("scoregate.keys")
 
@@ -88,12 +87,11 @@ class Keys:
 
     @classmethod
     def read(cls, path: Path | None) -> "Keys":
-        """Read a file: TOML, or lines if its name does not end in `.toml`.  Raises `SettingsError`."""
+        """Read a TOML file with a table for each key.  Raises `SettingsError`."""
         try:
             if path is None:
                 return cls([])
-            text = content_of(path).decode("utf-8")
-            return cls.of_tables(tomllib.loads(text) if is_toml(path) else tables_of_lines(text))
+            return cls.of_tables(tomllib.loads(content_of(path).decode("utf-8")))
         except OSError as exc:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc
         except ValueError as exc:
@@ -135,11 +133,6 @@ class Keys:
         return same[0] if same else None
 
 
-def is_toml(path: Path) -> bool:
-    """Return True if the file has the format of today, and not the lines of version 0.1."""
-    return path.suffix == ".toml"
-
-
 def content_of(path: Path) -> bytes:
     """Read a regular file.  Raises `OSError`, and `ValueError` if it is no regular file or too large."""
     # Opening a pipe without a writer would block.
@@ -173,8 +166,6 @@ class KeyFile:
         self._stamp: tuple[int, ...] | None = None
         self._checked = clock()
         self._checking: SingleFlight[Keys] = SingleFlight()
-        if path and not is_toml(path):
-            log.warning("%s: keys as lines are deprecated; make it a .toml file (docs/api.md)", path)
 
     async def keys(self) -> Keys:
         """Return the current keys."""

@@ -7,7 +7,6 @@ from fastapi import APIRouter
 from service.web.dialects import flow_factory, pairs, rerank, rerankers, unirl
 from service.web.dialects.chat_judge import routes as chat_judge
 from service.web.dialects.decisions import routes as decisions
-from service.web.dialects.promptrl import routes as promptrl
 
 # Flow-Factory comes last, since its paths may begin with any metric.
 ROUTERS = {
@@ -15,7 +14,6 @@ ROUTERS = {
     "rerank": [rerank.router, pairs.router, rerankers.router],
     "decisions": [decisions.router],
     "chat_judge": [chat_judge.router],
-    "promptrl": [promptrl.router],
     "flow_factory": [flow_factory.router],
 }
 ON_OWN_PORT = {"rerank": [pairs.on_own_port]}  # routes that the public API uses

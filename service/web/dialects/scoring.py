@@ -18,7 +18,6 @@ from service.scoring.items import UnopenedItem
 from service.serving.context import Context
 from service.web.caller import context_of, header_timeout
 from service.web.dialects.deadline_retry import DeadlineRetry, Outcomes
-from service.web.dialects.promptrl.groups import Groups
 from service.web.dialects.retry_budget import RetryBudget
 from service.web.dialects.unheard import Unheard
 from service.wiring.bootstrap import Service
@@ -54,7 +53,6 @@ class Dialects:
         self._rewards = rewards(service.metrics, service.settings.dialects)
         server = service.settings.server
         self._unheard = Unheard()
-        self.groups = Groups(service.settings.dialects.promptrl_kept_s)
         self._room = RetryBudget(max(server.unfinished_bodies_mb, server.body_limit_mb) * 2**20)
 
     def metric(self, requested: str | None) -> str:

@@ -1,12 +1,12 @@
 """Who is let in where the operator has listed keys."""
 
-import hashlib
 import json
 import math
 
 import pytest
 
 from service.web.auth import keys
+from tests.support.fake_service import key_table
 from tests.support.pictures import b64, item, png
 from tests.support.refusals import JSON, SECRET, refused, request
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 async def test_keys_are_asked_for_on_every_route_but_the_probes(serve, tmp_path):
     """Bearer and X-API-Key open the door; nothing else does, and the key is not echoed."""
     keys = tmp_path / "keys"
-    keys.write_text(f"trainer:{hashlib.sha256(SECRET.encode()).hexdigest()}\n")
+    keys.write_text(key_table("trainer", SECRET))
     async with serve(server={"api_keys_file": keys}) as client:
         for headers in (
             {},
@@ -34,11 +34,6 @@ async def test_keys_are_asked_for_on_every_route_but_the_probes(serve, tmp_path)
         assert [200, 200] == [(await client.get(path)).status_code for path in ("/livez", "/readyz")]
 
 
-def line(name, rights=""):
-    """A line of the file, for a key that is its name."""
-    return f"{name}:{hashlib.sha256(name.encode()).hexdigest()} {rights}\n"
-
-
 def named(key):
     return {"X-API-Key": key}
 
@@ -52,9 +47,9 @@ BODIES = {
 
 @pytest.mark.parametrize(("path", "body"), BODIES.items(), ids=BODIES)
 @pytest.mark.parametrize("lane", ["interactive", "bulk"])
-async def test_a_key_uses_the_lanes_of_its_line_alone(serve, tmp_path, caplog, path, body, lane):
+async def test_a_key_uses_the_lanes_of_its_table_alone(serve, tmp_path, caplog, path, body, lane):
     """403 for the other one; a request that names none gets the one that the key may use."""
-    (tmp_path / "keys").write_text(line("k", f"lanes={lane}"))
+    (tmp_path / "keys").write_text(key_table("k", "k", f'lanes = ["{lane}"]'))
     [other] = {"interactive", "bulk"} - {lane}
     async with serve(server={"api_keys_file": tmp_path / "keys"}) as client:
         own = await client.post(path, json={**body, "priority": lane}, headers=named("k"))
@@ -85,7 +80,9 @@ async def test_a_key_uses_the_lanes_of_its_line_alone(serve, tmp_path, caplog, p
 )
 async def test_a_quota_is_charged_for_every_item_under_every_metric(serve, tmp_path, path, body, pairs):
     """The request fits once, not twice; one pair more never fits, and waiting would not help."""
-    (tmp_path / "keys").write_text(line("fits", f"quota={pairs}") + line("never", f"quota={pairs - 1}"))
+    (tmp_path / "keys").write_text(
+        key_table("fits", "fits", f"quota = {pairs}") + key_table("never", "never", f"quota = {pairs - 1}")
+    )
     async with serve(server={"api_keys_file": tmp_path / "keys"}) as client:
         first, again = [await client.post(path, json=body, headers=named("fits")) for _ in range(2)]
         never = await client.post(path, json=body, headers=named("never"))
@@ -100,7 +97,7 @@ async def test_a_quota_is_charged_for_every_item_under_every_metric(serve, tmp_p
 
 async def test_what_is_refused_for_another_reason_costs_nothing(serve, tmp_path):
     """What is malformed, wrong, not served, or for a lane of others."""
-    (tmp_path / "keys").write_text(line("k", "quota=1 lanes=interactive"))
+    (tmp_path / "keys").write_text(key_table("k", "k", "quota = 1", 'lanes = ["interactive"]'))
     refusals = [b"{", {**request(), "x": 1}, request(metrics=["pickscore"]), request(priority="bulk")]
     async with serve(server={"api_keys_file": tmp_path / "keys"}) as client:
         codes = []
@@ -117,10 +114,10 @@ async def test_what_is_refused_for_another_reason_costs_nothing(serve, tmp_path)
 async def test_a_changed_file_changes_who_is_let_in(serve, tmp_path, monkeypatch):
     """New keys come in and old ones stay out, without a restart."""
     monkeypatch.setattr(keys, "AGAIN_S", 0.0)
-    (tmp_path / "keys").write_text(line("old"))
+    (tmp_path / "keys").write_text(key_table("old", "old"))
     async with serve(server={"api_keys_file": tmp_path / "keys"}) as client:
         before = [(await client.get("/models", headers=named(key))).status_code for key in ("old", "new")]
-        (tmp_path / "keys").write_text(line("new"))
+        (tmp_path / "keys").write_text(key_table("new", "new"))
         after = [(await client.get("/models", headers=named(key))).status_code for key in ("old", "new")]
 
     assert ([200, 401], [401, 200]) == (before, after)

@@ -1,9 +1,8 @@
 """What browsers are told: headers of every answer, and whose pages may read one."""
 
-import hashlib
-
 import pytest
 
+from tests.support.fake_service import key_table
 from tests.support.refusals import request
 
 pytestmark = pytest.mark.anyio
@@ -59,7 +58,7 @@ async def test_pages_of_other_hosts_may_read_nothing_unless_they_are_listed(serv
 async def test_pages_of_listed_hosts_may_read_answers_and_refusals(serve, tmp_path):
     """A browser asks without a key first; then a refusal for the lack of one can be read as well."""
     keys = tmp_path / "keys"
-    keys.write_text(f"k:{hashlib.sha256(b'k').hexdigest()}\n")
+    keys.write_text(key_table("k", "k"))
     async with serve(server={"cors_origins": [PAGE], "api_keys_file": keys}) as client:
         asked = await client.options("/score", headers=ASKS)
         answers = [

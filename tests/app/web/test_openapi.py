@@ -1,6 +1,5 @@
 """The OpenAPI document says what the service does: limits, headers, keys, and what is in an answer."""
 
-import hashlib
 import json
 
 import jsonschema_rs
@@ -9,6 +8,7 @@ import pytest
 from service.core.fields import CLEAN, FILLED, OF_ONE_LINE, SLOTTED_ONCE_OR_NOT
 from service.metrics.common.registry import own
 from tests.app.web.test_bad_input import PLACES
+from tests.support.fake_service import key_table
 from tests.support.fakes import (
     FakeAesthetic,
     FakeArtifact,
@@ -144,7 +144,7 @@ async def test_headers_are_described(document):
 async def test_keys_are_described_and_asked_for_where_there_are_some(serve, document, tmp_path):
     """As a bearer token or in X-API-Key; the probes never ask."""
     file = tmp_path / "keys"
-    file.write_text(f"me:{hashlib.sha256(b'key').hexdigest()}\n")
+    file.write_text(key_table("me", "key"))
     async with serve(server={"api_keys_file": str(file)}) as client:
         closed = (await client.get("/openapi.json", headers={"X-API-Key": "key"})).json()
 

@@ -4,23 +4,27 @@ import asyncio
 import hashlib
 import os
 import threading
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from service.core.settings import SettingsError
 from service.web.auth import keys
-from service.web.auth.key_lines import tables_of_lines
 from service.web.auth.keys import Key, KeyFile, Keys
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("line", ["trainer:{}", "other:" + "0" * 64 + "\ntrainer:{}"])
-def test_the_hash_of_an_empty_key_is_refused_at_the_start(line, tmp_path):
-    """A script writes it where its variable is not set; the line says whose it is."""
-    keys = tmp_path / "keys"
-    keys.write_text(line.format(hashlib.sha256(b"").hexdigest()))
+def table(name, rights=""):
+    """A table of the file, for a key that is its name."""
+    return f'["{name}"]\nsha256 = "{hashlib.sha256(name.encode()).hexdigest()}"\n{rights}\n'
+
+
+def test_the_hash_of_an_empty_key_is_refused_at_the_start(tmp_path):
+    """A script writes it where its variable is not set; the error says whose it is."""
+    keys = tmp_path / "keys.toml"
+    keys.write_text(f'{table("other")}[trainer]\nsha256 = "{hashlib.sha256(b"").hexdigest()}"\n')
 
     with pytest.raises(SettingsError, match=r"api_keys_file: .*the key of trainer is empty"):
         Keys.read(keys)
@@ -32,29 +36,6 @@ def test_an_absent_key_matches_no_hash():
 
     for headers in ({}, {"x-api-key": ""}, {"authorization": "Bearer"}, {"authorization": "Bearer  "}):
         assert keys.of(headers) is None
-
-
-def line(name, rights=""):
-    """A line of the file, for a key that is its name."""
-    return f"{name}:{hashlib.sha256(name.encode()).hexdigest()} {rights}\n"
-
-
-def test_a_line_may_give_lanes_and_a_quota():
-    """A line without rights has all of them, as it always had."""
-    lines = f"{line('a')}{line('b', 'lanes=bulk  quota=6000')}{line('c', 'lanes=bulk,interactive')}"
-    keys = Keys.of_tables(tables_of_lines(lines))
-
-    rights = {name: keys.of({"x-api-key": name}) for name in "abc"}
-    assert {
-        "a": (("interactive", "bulk"), None),
-        "b": (("bulk",), 6000),
-        "c": (("interactive", "bulk"), None),
-    } == {name: (key.lanes, key.quota) for name, key in rights.items() if key}
-
-
-def test_comments_and_empty_lines_between_keys_are_none():
-    """What stands behind them counts."""
-    assert ["a", "b"] == list(tables_of_lines(f"# both\n\n{line('a')}\n  # the other\n{line('b')}"))
 
 
 def test_a_table_gives_a_key_its_name_and_its_rights(tmp_path):
@@ -80,35 +61,13 @@ def test_an_error_in_a_table_names_the_key_and_the_field():
         Keys.of_tables({})
 
 
-@pytest.mark.parametrize(
-    "rights",
-    [
-        "lanes=",
-        "lanes=fast",
-        "quota=0",
-        "quota=-1",
-        "quota=1.5",
-        "quota=many",
-        "quota=1 quota=2",
-        "admin=yes",
-        "bulk",
-    ],
-)
-def test_a_right_that_is_none_is_refused_at_the_start(rights, tmp_path):
-    """Else a key would have more rights, or fewer, than its line seems to say."""
-    (tmp_path / "keys").write_text(line("trainer", rights))
-
-    with pytest.raises(SettingsError, match="api_keys_file"):
-        Keys.read(tmp_path / "keys")
-
-
 async def test_the_file_is_read_again_a_second_after_it_was(tmp_path):
     """Not at every request."""
     now = [0.0]
     file = tmp_path / "keys"
-    file.write_text(line("old"))
+    file.write_text(table("old"))
     watched = KeyFile(file, lambda: now[0])
-    file.write_text(line("new"))
+    file.write_text(table("new"))
 
     now[0] = keys.AGAIN_S / 2
     assert (await watched.keys()).of({"x-api-key": "old"})
@@ -118,13 +77,13 @@ async def test_the_file_is_read_again_a_second_after_it_was(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "broken", [b"", b"k:secret", b"\xff", None], ids=["empty", "in the clear", "bytes", "gone"]
+    "broken", [b"", b'k = "secret"', b"\xff", None], ids=["empty", "in the clear", "bytes", "gone"]
 )
 async def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_log(tmp_path, caplog, broken):
     """However often it is read; nothing of it is in the line."""
     now = [0.0]
     file = tmp_path / "keys"
-    file.write_text(line("k"))
+    file.write_text(table("k"))
     watched = KeyFile(file, lambda: now[0])
     file.write_bytes(broken) if broken is not None else file.unlink()
     for _ in range(3):
@@ -134,7 +93,7 @@ async def test_a_file_that_became_wrong_keeps_the_keys_and_is_one_line_in_the_lo
     [record] = [record for record in caplog.records if record.levelname == "ERROR"]
     assert "api_keys_file" in record.message
     assert "secret" not in caplog.text
-    file.write_text(line("mended"))
+    file.write_text(table("mended"))
     now[0] += keys.AGAIN_S
     assert (await watched.keys()).of({"x-api-key": "mended"})
 
@@ -144,13 +103,13 @@ async def test_the_file_is_read_off_the_event_loop_and_once_for_all_who_come(tmp
     monkeypatch.setattr(keys, "READ_S", 0.01)
     now, reads, held = [0.0], [], threading.Event()
     file = tmp_path / "keys"
-    file.write_text(line("old"))
+    file.write_text(table("old"))
     watched = KeyFile(file, lambda: now[0])
 
     def read(path):
         reads.append(threading.current_thread())
         assert held.wait(10)
-        return Keys.of_tables(tables_of_lines(line("new")))
+        return Keys.of_tables(tomllib.loads(table("new")))
 
     monkeypatch.setattr(Keys, "read", read)
     now[0] = keys.AGAIN_S
@@ -180,7 +139,7 @@ def large(path):
 async def test_what_is_no_file_of_keys_is_neither_waited_for_nor_read_whole(tmp_path, make, told, caplog):
     """At the start it is an error; later the keys that were read before stay."""
     file, now = tmp_path / "keys", [0.0]
-    file.write_text(line("k"))
+    file.write_text(table("k"))
     watched = KeyFile(file, lambda: now[0])
     file.unlink()
     make(file)
@@ -192,26 +151,6 @@ async def test_what_is_no_file_of_keys_is_neither_waited_for_nor_read_whole(tmp_
         Keys.read(file)
 
 
-def table(name, rights=""):
-    """A table of the file, for a key that is its name."""
-    return f'["{name}"]\nsha256 = "{hashlib.sha256(name.encode()).hexdigest()}"\n{rights}\n'
-
-
-async def test_a_table_may_give_lanes_and_a_quota(tmp_path, caplog):
-    """The same rights as a line's, and no warning, which a file of lines has."""
-    (tmp_path / "keys.toml").write_text(table("a") + table("b.c", 'lanes = ["bulk"]\nquota = 6000'))
-    (tmp_path / "keys").write_text(line("a"))
-    of_tables = await KeyFile(tmp_path / "keys.toml").keys()
-    assert [] == caplog.records
-    KeyFile(tmp_path / "keys")
-
-    rights = [of_tables.of({"x-api-key": name}) for name in ("a", "b.c")]
-    assert [(("interactive", "bulk"), None), (("bulk",), 6000)] == [
-        (key.lanes, key.quota) for key in rights if key
-    ]
-    assert "deprecated" in caplog.text
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -220,9 +159,18 @@ async def test_a_table_may_give_lanes_and_a_quota(tmp_path, caplog):
         "k:secret",
         '[k]\nsha256 = "secret"',
         table("k") * 2,
-        *(table("k", right) for right in ('lanes = ["fast"]', "lanes = []", "quota = 0", 'quota = "1"')),
+        *(
+            table("k", right)
+            for right in (
+                'lanes = ["fast"]',
+                "lanes = []",
+                "quota = 0",
+                "quota = -1",
+                "quota = 1.5",
+                'quota = "1"',
+            )
+        ),
         *(table("k", right) for right in ("quota = true", "admin = true")),
-        f'[k]\nsha256 = "{hashlib.sha256(b"").hexdigest()}"',
         table("a/b"),
     ],
 )

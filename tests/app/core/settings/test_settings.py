@@ -1,19 +1,19 @@
 """Settings, keys and logs: read once, checked, and silent about what they must not say."""
 
-import hashlib
 import json
 import logging
 
 import pytest
 
 from service.observability.logs import JsonLines
+from tests.support.fake_service import key_table
 from tests.support.pictures import item
 
 
 @pytest.fixture
 def keys_file(tmp_path):
     path = tmp_path / "keys"
-    path.write_text(f"# ours\nteam-a:{hashlib.sha256(b'secret').hexdigest()}\n")
+    path.write_text(key_table("team-a", "secret"))
     return path
 
 

@@ -24,11 +24,6 @@ class Apps:
     private: httpx.AsyncClient
     pickled: httpx.AsyncClient
 
-    @property
-    def groups(self) -> Any:
-        """PromptRL's groups by the id of their request."""
-        return self.main._transport.app.state.dialects.groups._groups
-
     async def score(self, image: bytes, prompt: str, metric: str = "vqascore") -> float:
         """What `POST /score` says."""
         body = {

@@ -1,6 +1,5 @@
 """UniRL's trainer: the roster, then scores with an error for each reward that is missing."""
 
-import hashlib
 import json
 import math
 
@@ -9,6 +8,7 @@ import pytest
 from service.web.dialects.scoring import Dialects
 from service.web.dialects.unirl import Sample
 from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
+from tests.support.fake_service import key_table
 from tests.support.pictures import b64
 
 pytestmark = pytest.mark.anyio
@@ -191,7 +191,7 @@ UNKNOWN = [f"{number:x}" for number in range(64)]
 async def test_rewards_that_are_not_there_are_charged_like_others(dialects, tmp_path):
     """A key that may ask for five pairs a minute."""
     keys = tmp_path / "keys"
-    keys.write_text(f"trainer:{hashlib.sha256(b'k').hexdigest()} quota=5\n", "utf-8")
+    keys.write_text(key_table("trainer", "k", "quota = 5"), "utf-8")
     headers = {"Authorization": "Bearer k"}
     async with dialects(server={"api_keys_file": str(keys)}) as apps:
         answers = [

@@ -1,7 +1,6 @@
 """A trainer that is refused may die of it: requests wait for room until their deadline."""
 
 import asyncio
-import hashlib
 import pickle
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from service.core.errors import LaneFull, NotReady, Overloaded, UpstreamFailed
 from service.web.dialects import deadline_retry
 from service.web.dialects.failures import MOST_WAIT_S
 from tests.app.web.dialects.conftest import PICTURES, PROMPTS
+from tests.support.fake_service import key_table
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64
 
@@ -196,7 +196,7 @@ async def test_who_leaves_while_waiting_is_asked_for_no_more(dialects):
 async def test_what_is_asked_again_is_charged_to_a_quota_once(dialects, tmp_path):
     """Four pictures of a key that may have four, and one of them is asked for twice."""
     keys = tmp_path / "keys"
-    keys.write_text(f"trainer:{hashlib.sha256(b'k').hexdigest()} quota=4\n", "utf-8")
+    keys.write_text(key_table("trainer", "k", "quota = 4"), "utf-8")
     async with dialects(server={"api_keys_file": str(keys)}) as apps:
         engine = Flaky(apps, Overloaded("full"), of_all=False)
         headers = {"Authorization": "Bearer k", "X-Request-Timeout-Ms": "5000"}
@@ -209,7 +209,7 @@ async def test_what_is_asked_again_is_charged_to_a_quota_once(dialects, tmp_path
 async def test_keys_hold_on_the_main_port_and_not_on_the_dialects_own(dialects, tmp_path):
     """Those clients send none."""
     keys = tmp_path / "keys"
-    keys.write_text(f"a:{hashlib.sha256(b'k').hexdigest()}\n", "utf-8")
+    keys.write_text(key_table("a", "k"), "utf-8")
     async with dialects(server={"api_keys_file": str(keys)}) as apps:
         main = [(await apps.main.post(path, json=body)).status_code for path, body in BODIES.items()]
         own = [(await post(apps, path)).status_code for path in ("/", *BODIES)]

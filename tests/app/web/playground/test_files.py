@@ -1,10 +1,9 @@
 """The files of the playground: who gets them, with which headers, and what is never in them."""
 
-import hashlib
-
 import pytest
 
 from service.web.routes import playground
+from tests.support.fake_service import key_table
 from tests.support.refusals import refused
 
 
@@ -12,7 +11,7 @@ from tests.support.refusals import refused
 async def test_the_page_and_its_files_need_no_key(serve, tmp_path):
     """All else does, `/docs` included."""
     keys = tmp_path / "keys"
-    keys.write_text(f"trainer:{hashlib.sha256(b'secret').hexdigest()}\n")
+    keys.write_text(key_table("trainer", "secret"))
     async with serve(server={"api_keys_file": keys}) as client:
         answers = [await client.get(path) for path in sorted(playground.PATHS)]
         others = [await client.get(path) for path in ("/docs", "/playground/nothing", "/openapi.json")]

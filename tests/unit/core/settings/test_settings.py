@@ -1,6 +1,5 @@
 """Settings, keys and logs: read once, checked, and silent about what they must not say."""
 
-import hashlib
 import json
 import sys
 
@@ -11,6 +10,7 @@ from service.core.redis import url as redis_url
 from service.core.settings import SettingsError
 from service.web.auth.keys import Keys
 from service.wiring.load import load_settings
+from tests.support.fake_service import key_table
 
 PROFILE = """
 [server]
@@ -168,7 +168,7 @@ def test_a_missing_profile_is_named(tmp_path):
 @pytest.fixture
 def keys_file(tmp_path):
     path = tmp_path / "keys"
-    path.write_text(f"# ours\nteam-a:{hashlib.sha256(b'secret').hexdigest()}\n")
+    path.write_text(key_table("team-a", "secret"))
     return path
 
 

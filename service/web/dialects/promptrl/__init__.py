@@ -1,1 +1,0 @@
-"""The reward service of FastVideo's PromptRL: videos in groups."""
