@@ -52,16 +52,10 @@ class UpstreamError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """
-    A call that is ready for the device: its *cost* in tokens, which limits batches, and its tensors.
-
-    Attributes:
-        image: the digest of its image, if the model keeps features of images, see `Model`.
-    """
+    """A call that is ready for the device: its *cost* in tokens, which limits batches, and its tensors."""
 
     cost: int
     data: Any
-    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +108,7 @@ class ModelInfo:
 
 
 class Model(Protocol):
-    """
-    Loaded weights in one role.
-
-    A model that keeps features of images on its device may have an attribute `features`, a container of their
-    digests: calls with these images are then sent to that device if several have the model.
-    """
+    """Loaded weights in one role."""
 
     info: ModelInfo
 

@@ -11,6 +11,8 @@ from models.core.settings import ModelSettings
 
 Loaded = Model | RemoteModel
 
+BYTES = {"float32": 4, "bfloat16": 2}  # per number
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:

@@ -239,10 +239,10 @@ class NotReady(ScoregateError):
     status, code, title = 503, "not_ready", "Not ready"
 
 
-class Replaced(NotReady):
-    """The model was replaced before this call.  The service retries, so no caller receives this."""
+class ModelChanged(NotReady):
+    """A model has another identity than when the request first used it, also after one repetition."""
 
-    code, title = "model_replaced", "Model replaced"
+    code, title = "model_changed", "Model changed"
     detail = "the model was replaced by another one meanwhile"
 
 

@@ -1,6 +1,6 @@
 """Prometheus metrics with collectors of their own."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isinf
 from typing import Any
 
@@ -46,49 +46,6 @@ def score_buckets(least: float, largest: float) -> list[float]:
         least = (0 if isinf(largest) else largest - SPAN / 2) - SPAN / 2
     width = SPAN if isinf(largest) else largest - least
     return [float(f"{least + width * step / STEPS:.6g}") for step in range(STEPS + 1)]
-
-
-Sample = tuple[str, tuple[str, ...], float]
-"""The gauge of a shadow's figure, by its key in `GAUGES`, with the values of its labels and its own."""
-
-GAUGES = {
-    "score": (
-        "scoregate_shadow_score",
-        "Quantiles of the scores of a model and of its shadow, for the same inputs.",
-        ("model", "metric", "revision", "quantile"),
-    ),
-    "difference": (
-        "scoregate_shadow_difference",
-        "The shadow's score minus the model's: mean and standard deviation.",
-        ("model", "metric", "figure"),
-    ),
-    "correlation": (
-        "scoregate_shadow_correlation",
-        "Correlation of the scores of a model and of its shadow.",
-        ("model", "metric", "method"),
-    ),
-}
-
-
-class ShadowFigures(Collector):
-    """
-    The comparisons of shadows; no samples without one, or before it has enough pairs.
-
-    Attributes:
-        read: returns the figures.
-    """
-
-    read: Callable[[], Iterable[Sample]] = staticmethod(tuple)
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the gauges."""
-        families = {
-            key: GaugeMetricFamily(name, about, labels=labels)
-            for key, (name, about, labels) in GAUGES.items()
-        }
-        for key, labels, value in self.read():
-            families[key].add_metric(labels, value)
-        yield from families.values()
 
 
 class GpuMemory(Collector):

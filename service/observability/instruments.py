@@ -27,7 +27,7 @@ from service import __version__
 from service.core import errors
 from service.core.lanes import LANES
 from service.observability import labels
-from service.observability.collectors import GpuMemory, ScoreHistograms, ShadowFigures
+from service.observability.collectors import GpuMemory, ScoreHistograms
 from service.observability.notes import Code
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -156,12 +156,6 @@ class Instruments:
             "Replicas of the model that this gateway calls on Ray; 1 without Ray.",
             ("model",),
         )
-        self.shadow_scores = counter(
-            "scoregate_shadow_scores_total",
-            "Scores of a model's shadow by result; dropped ones were late, or too many at a time.",
-            ("model", "result"),
-        )
-        self.shadows = ShadowFigures()
         self.pixel_budget = gauge(
             "scoregate_pixel_budget_bytes", "Most bytes of decoded pixels that are held at a time."
         )
@@ -178,7 +172,7 @@ class Instruments:
         self.gpu_memory = GpuMemory(
             "scoregate_gpu_memory_bytes", "Memory of the GPUs that this process and its replicas use."
         )
-        for collector in (self.score, self.shadows, self.gpu_memory):
+        for collector in (self.score, self.gpu_memory):
             self.registry.register(collector)
         for standard in (ProcessCollector, PlatformCollector, GCCollector):
             standard(registry=self.registry)
@@ -191,8 +185,6 @@ class Instruments:
     def _create(self, models: Iterable[str], metrics: Iterable[str]) -> None:
         for model in models:
             self.add_model(model)
-        for model, result in product(models, labels.SHADOW_RESULTS):
-            self.shadow_scores.labels(model, result)
         for of, result in product(labels.CACHES, ("hit", "miss", "coalesced")):
             self.cache_requests.labels(of, result)
         for of in labels.CACHES:
@@ -256,15 +248,10 @@ class Instruments:
     def remove_device(self, model: str, device: str) -> None:
         """Remove the series of a *device* that does not come back."""
         self.gpu_memory.elsewhere.pop(device, None)
-        self.remove_model(model, device)
-
-    def remove_model(self, *values: str) -> None:
-        """Remove the series of a model that does not come back; of a model and a device, those of both."""
-        names = ("model", "device")[: len(values)]
         for each in vars(self).values():
-            if isinstance(each, MetricWrapperBase) and each._labelnames[: len(values)] == names:
+            if isinstance(each, MetricWrapperBase) and each._labelnames[:2] == ("model", "device"):
                 for found in tuple(each._metrics):
-                    if found[: len(values)] == values:
+                    if found[:2] == (model, device):
                         each.remove(*found)
                 each.labels.cache_clear()  # type: ignore[attr-defined]
 

@@ -10,7 +10,6 @@ CODES = tuple(map(str, STATUSES))
 NO_LANE = "none"  # of requests that call no model, or were refused before their lane was read
 RESULTS = ("ok", "error", "cancelled")
 SCORE_RESULTS = ("ok", "invalid", "refused", "late", "error")
-SHADOW_RESULTS = ("ok", "dropped", "failed")
 CACHES = ("questions", "scores")
 REJECTIONS = (
     "lane_full",

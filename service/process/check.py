@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from models.core.copies import devices_of, gpu_count
-from models.core.family import Memory, Plan
+from models.core.family import BYTES, Memory, Plan
 from models.core.settings import ALL, DeviceSettings, LocalSettings
 from models.families.registry import families
 from service.core.settings.tree import Settings
@@ -13,7 +13,6 @@ from service.serving.batcher.cpu_policy import all_cores, loaded_torch
 from service.serving.loading import is_placed
 from service.web.auth.keys import Keys
 
-BYTES = {"float32": 4, "bfloat16": 2}  # per number
 EACH = "cuda"  # each GPU of a machine whose GPUs are not visible here
 CONTEXT_BYTES = 600_000_000  # of CUDA, in each process; estimated
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 
 from models.core.copies import devices_of
-from models.core.family import Memory, Plan
+from models.core.family import BYTES, Memory, Plan
 from models.core.settings import LocalSettings, ModelSettings
 from models.families.clip import ClipSettings
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.assignment import assign
 from service.metrics.common.registry import metrics
-from service.process.check import BYTES, Card, as_bytes, described, plans
+from service.process.check import Card, as_bytes, described, plans
 
 # A model for each role that a metric may lack, as an argument of the command.
 ADD = {

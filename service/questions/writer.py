@@ -21,7 +21,6 @@ from service.core.errors import (
     NotReady,
     Overloaded,
     QuestionLLMFailed,
-    Replaced,
     ScoregateError,
     UnknownQuestionSet,
 )
@@ -80,16 +79,18 @@ class QuestionWriter:
             LaneFull, Overloaded: the set has to be written, and the LLM is full.
             QuestionLLMFailed: the LLM's answer is bad or late.
             NoQuestions: the LLM found nothing to ask about.
+            ModelChanged: the LLM was replaced by another one meanwhile.
             NotReady: the store failed, or the LLM does not serve, or none is configured.
         """
         began = monotonic()
         context.stage = "questions"
         status: CacheStatus = "hit"
         with context.span.child("questions", style=style.name) as span:
-            while True:
-                keys, identity = lookup_keys(prompt, style, llm), llm.info.identity if llm else ()
-                if found := await self._store.find(*keys):
-                    break
+            if llm:
+                context.use(llm.name, llm.info)
+            keys = lookup_keys(prompt, style, llm)
+            found = await self._store.find(*keys)
+            if found is None:
                 if llm is None:
                     reason = "no question set of this prompt was imported"
                     raise NotReady(f"no question LLM is configured, and {reason}")
@@ -101,11 +102,9 @@ class QuestionWriter:
                     span.link(writing.span.traceparent)
                 if context.lane == INTERACTIVE:
                     writing.promote()
-                write = partial(self._write, keys, prompt, style, llm, identity)
-                with suppress(Replaced):  # the LLM was replaced: look up under the new one's keys
-                    (found, written), joined = await self._flights.do(key, write)
-                    status = "miss" if written and not joined else "coalesced"
-                    break
+                write = partial(self._write, keys, prompt, style, llm)
+                (found, written), joined = await self._flights.do(key, write)
+                status = "miss" if written and not joined else "coalesced"
             span.note(found=status)
         self._instruments.cache_requests.labels("questions", status).inc()
         context.spent("questions", monotonic() - began)
@@ -128,13 +127,9 @@ class QuestionWriter:
         return stored
 
     async def _write(
-        self, keys: Sequence[str], prompt: str, style: Style, llm: Handle, identity: tuple[str, ...]
+        self, keys: Sequence[str], prompt: str, style: Style, llm: Handle
     ) -> tuple[QuestionSet, bool]:
-        """
-        Return the set stored under *keys*, and True if this process wrote it.
-
-        Raises `Replaced` if the LLM named by *keys* has been replaced by another.
-        """
+        """Return the set stored under *keys*, and True if this process wrote it."""
         key = keys[0]
         try:
             while True:
@@ -144,8 +139,6 @@ class QuestionWriter:
                     if token is not None:
                         with llm.used_by(self._writing[key]):
                             made = await self._generate(prompt, style, llm, self._writing[key])
-                        if llm.info.identity != identity:
-                            raise Replaced
                         with suppress(LeaseLost):
                             return await self._store.put(key, made, token), True
                 await self._sleep(POLL_S)
@@ -154,14 +147,14 @@ class QuestionWriter:
 
     async def _generate(self, prompt: str, style: Style, llm: Handle, context: Context) -> QuestionSet:
         """Return a new set; a bad answer is retried if the next one may differ."""
-        bad = BadAnswer()
+        bad, label = BadAnswer(), llm.info.label
         for seed in range(1 if llm.info.repeatable else TRIES):
             try:
                 written = await self._attempt(prompt, style, llm, seed, context)
             except BadAnswer as exc:
                 bad = exc
             else:
-                provenance = {"llm": llm.info.label, "template": style.hash, "decoding": DECODING}
+                provenance = {"llm": label, "template": style.hash, "decoding": DECODING}
                 return QuestionSet(prompt, style.name, written.questions, provenance, written.unasked)
         raise QuestionLLMFailed(f"the question LLM's answer is not a question set: {bad}") from bad
 

@@ -10,6 +10,7 @@ from models.images.image import Image, ImageError
 from service.core.concurrency.turns import one_caller
 from service.core.errors import DeadlineExceeded, ImageUndecodable
 from service.images.loader import ImageLoader, ImageRef
+from service.scoring.repeated import raise_if_changed, repeated
 from service.serving.context import Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
@@ -46,7 +47,18 @@ class Asker:
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota, of which each call is one.
             BadImage: the picture cannot be opened.
             DeadlineExceeded: the deadline passed.
+            ModelChanged: the model was replaced, and again during the repetition.
         """
+        return await repeated(lambda context: self._ask(model, picture, calls, demand, context), context)
+
+    async def _ask(
+        self,
+        model: Handle,
+        picture: ImageRef,
+        calls: Callable[[Image, ModelInfo], Sequence[Call]],
+        demand: Demand,
+        context: Context,
+    ) -> tuple[list[Any], ModelInfo]:
         with one_caller(context.caller), model.used_by(context):
             model.admit(context, demand)
             context.charge(demand.calls)
@@ -55,11 +67,11 @@ class Asker:
                     asyncio.timeout_at(context.deadline),
                     self._images.open(picture, context) as image,
                 ):
-                    while True:
-                        info, replacements = model.info, model.backend.replacements
-                        outcomes = await model.call(calls(image, info), context)
-                        if replacements == model.backend.replacements:
-                            return outcomes, info
+                    info = model.info
+                    context.use(model.name, info)
+                    outcomes = await model.call(calls(image, info), context)
+                    raise_if_changed(outcomes)
+                    return outcomes, info
             except TimeoutError as exc:
                 raise DeadlineExceeded(stage=context.stage) from exc
             except ImageError as exc:

@@ -8,6 +8,7 @@ from service.observability.notes import Code, Note
 from service.scoring.engine import Engine
 from service.scoring.items import UnopenedItem
 from service.scoring.ranking import Cascade, RankedItem, Rule, best, is_late, ranking, refuse
+from service.scoring.repeated import repeated
 from service.scoring.report import ItemReport, Report
 from service.serving.context import Context, free
 from service.serving.handle import used
@@ -26,16 +27,17 @@ async def ranked(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, cont
     Rank *items*, which are images for one prompt.
 
     Raises:
-        UnknownMetric, LaneFull, Overloaded, TooLarge, QuotaExceeded: see `Engine.score`; for both metrics
-            before any work is done.
+        UnknownMetric, LaneFull, Overloaded, TooLarge, QuotaExceeded, ModelChanged: see `Engine.score`; for
+            both metrics before any work is done.
         ImageFailed, DeadlineExceeded, NotReady: see `refuse`.
     """
-    if rule.cascade is None:
+    cascade = rule.cascade
+    if cascade is None:
         report = await engine.score(items, [rule.metric], context)
         refuse(report, rule)
     else:
         with used(engine.catalog.handles([rule.metric]).values(), context):  # during the first stage too
-            report = await both(engine, items, rule, rule.cascade, context)
+            report = await repeated(lambda context: both(engine, items, rule, cascade, context), context)
     return Ranked(ranking([item.results for item in report.items], rule), report)
 
 
@@ -54,7 +56,7 @@ async def both(
         if rule.on_deadline == "fail":
             raise
     both_stages = replace(context, charge=lambda pairs: context.charge(pairs + len(kept)))
-    cheap = await engine.score(items, [cascade.metric], both_stages)
+    cheap = await engine.score_once(items, [cascade.metric], both_stages)
     refuse(cheap, rule)
     chosen = best([item.results for item in cheap.items], cascade.metric, rule)[: cascade.keep]
     dear = await second_stage(engine, [items[index] for index in chosen], rule, context)
@@ -75,7 +77,7 @@ async def both(
 async def second_stage(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, context: Context) -> Report:
     """Score items by the rule's metric; if that is refused and may be late, every item is late."""
     try:
-        return await engine.score(items, [rule.metric], replace(context, charge=free))
+        return await engine.score_once(items, [rule.metric], replace(context, charge=free))
     except LaneFull:
         if rule.on_deadline == "fail":
             raise

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import islice
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, islice
 from time import monotonic
 
 from models.images.image import ImageError
@@ -28,6 +28,7 @@ from service.scoring.frames import ItemPlan, MetricInput, check_used, keep_used
 from service.scoring.inputs import broken, loaded
 from service.scoring.items import UnopenedItem
 from service.scoring.metric_scorer import MetricScorer, error_of
+from service.scoring.repeated import raise_if_changed, repeated
 from service.scoring.report import ItemReport, MetricResult, Report, unknown_words, used_demos, vocabularies
 from service.scoring.workload import Workload, workload
 from service.serving.context import CacheStatus, Context
@@ -36,8 +37,6 @@ from service.serving.handle import Handle, used
 from service.serving.runtime import Runtime
 
 log = logging.getLogger("scoregate.engine")
-
-OnScored = Callable[[MetricInput, str, Mapping[str, MetricOptions], Mapping[str, MetricResult]], None]
 
 
 class Engine:
@@ -53,7 +52,6 @@ class Engine:
         catalog: the metrics that are served.
         scorer: scores one input by one metric.
         asker: sends a request's own questions to a VQA model.
-        on_scored: called with each input that was scored, while its images are open.
     """
 
     def __init__(
@@ -70,7 +68,6 @@ class Engine:
         self.catalog = MetricCatalog(known, runtime)
         self.scorer = MetricScorer(self.catalog, runtime.handle, writer, cpu)
         self.asker = Asker(runtime, images)
-        self.on_scored: OnScored = lambda *scored: None
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -87,6 +84,19 @@ class Engine:
         Return a report with one entry per item, in order; failures of a metric are results in it.
 
         Raises:
+            ModelChanged: models were replaced, and again during the repetition.
+            ...: see `score_once`.
+        """
+        return await repeated(lambda context: self.score_once(items, metrics, context), context)
+
+    async def score_once(
+        self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context
+    ) -> Report:
+        """
+        Return the report of a part of a request.
+
+        Raises:
+            ModelChanged: a model is not the one that the request has used.
             UnknownMetric: a metric is not served here.
             LaneFull, Overloaded: a model that all items need is full, before any work is done.
             TooLarge: the request needs more of a model than any request may.
@@ -104,30 +114,24 @@ class Engine:
                 keep_used(plans)
             context.charge(len(items) * len(metrics))
             with work:
-                while True:
-                    models = {
-                        name: (handle.info, handle.backend.replacements) for name, handle in handles.items()
-                    }
-                    scoring = (
-                        self._score_input(input, plan.item.prompt, options, work, context)
-                        for plan in plans
-                        for input, options in plan.work.items()
-                    )
-                    results = iter(await side_by_side(scoring, work.at_once))
-                    if all(
-                        handle.backend.replacements == models[name][1] for name, handle in handles.items()
-                    ):
-                        break  # else a model was replaced: its scores would carry the wrong name
+                scoring = (
+                    self._score_input(input, plan.item.prompt, options, work, context)
+                    for plan in plans
+                    for input, options in plan.work.items()
+                )
+                scored = await side_by_side(scoring, work.at_once)
+            raise_if_changed(chain.from_iterable(each.values() for each in scored))
         with context.span.child("fold"):
-            infos = {name: info for name, (info, _) in models.items()}
-            taught, scored = vocabularies(infos.values()), []
+            results = iter(scored)
+            infos = {name: context.request.models.get(name, handle.info) for name, handle in handles.items()}
+            taught, reports = vocabularies(infos.values()), []
             for plan in plans:
                 of_inputs = dict(zip(plan.work, islice(results, len(plan.work)), strict=True))
                 notes = unknown_words(plan.item.prompt, taught)
-                scored.append(ItemReport(plan.item, folded(plan, of_inputs), notes))
+                reports.append(ItemReport(plan.item, folded(plan, of_inputs), notes))
                 if len(plans) > 1:  # each may have many frames: other requests have their turns between them
                     await asyncio.sleep(0)
-        report = Report(scored, infos, used_demos([name for name in infos if name in self._demo]))
+        report = Report(reports, infos, used_demos([name for name in infos if name in self._demo]))
         report.count(context.instruments)
         return report
 
@@ -142,12 +146,19 @@ class Engine:
             TooLarge: more sets have to be written than any request may need.
             NotReady: the store failed.
             QuotaExceeded, LargerThanQuota: it exceeds the caller's quota.
+            ModelChanged: the LLM was replaced, and again during the repetition.
         """
+        return await repeated(lambda context: self._question_sets(prompts, style, llm, context), context)
+
+    async def _question_sets(
+        self, prompts: Sequence[str], style: Style, llm: Handle | None, context: Context
+    ) -> list[tuple[QuestionSet, CacheStatus] | ScoregateError]:
         if llm and (unwritten := await self._writer.unwritten(prompts, style, llm)):
             llm.admit(context, Demand(len(unwritten), sum(map(len, unwritten))))
         context.charge(len(prompts))
         with used([llm] if llm else [], context):
             results = await side_by_side([self._question_set(each, style, llm, context) for each in prompts])
+        raise_if_changed(results)
         refused = {result.code: result for result in results if isinstance(result, REFUSALS)}
         if any(not isinstance(result, ScoregateError) for result in results):
             for error in refused.values():  # the rejection of a whole request is counted by its response
@@ -205,9 +216,7 @@ class Engine:
                 if input.others:
                     results = [await self._located(each, input, item, context) for each in results]
                 results = [each.noted(notes) if isinstance(each, Score) else each for each in results]
-                of_metrics = dict(zip(options, results, strict=True))
-                self.on_scored(input, prompt, options, of_metrics)
-                return of_metrics
+                return dict(zip(options, results, strict=True))
         except TimeoutError:
             return dict.fromkeys(options, DeadlineExceeded(stage="decode"))
         except (ScoregateError, ImageError) as exc:

@@ -7,6 +7,8 @@ from math import inf
 from time import monotonic
 from typing import Literal
 
+from models.core.contract import ModelInfo
+from service.core.errors import ModelChanged
 from service.core.lanes import BULK, INTERACTIVE
 from service.observability.instruments import Instruments
 from service.observability.labels import STAGES
@@ -18,6 +20,18 @@ WORST_FIRST: tuple[CacheStatus, ...] = ("miss", "coalesced", "hit")
 
 def free(pairs: int) -> None:
     """Charge no quota."""
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """
+    The part of a context that its copies share.
+
+    Attributes:
+        models: each model that the request has used, by configured name, as it was at the first use.
+    """
+
+    models: dict[str, ModelInfo] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -52,7 +66,7 @@ class Context:
     since: float = field(default_factory=monotonic)
     charge: Callable[[int], None] = free
     caller: str | None = None
-    request: object = field(default_factory=object)
+    request: Request = field(default_factory=Request)
     _promotions: set[Callable[[], None]] = field(default_factory=set)
 
     def elapsed(self) -> float:
@@ -79,6 +93,11 @@ class Context:
     def for_shared_work(self, span: Span) -> "Context":
         """Return a context for work that other requests may join: same lane, but no deadline or timings."""
         return Context(self.request_id, inf, self.lane, self.instruments, span, request=self.request)
+
+    def use(self, name: str, model: ModelInfo) -> None:
+        """Note the use of a model.  Raises `ModelChanged` if the request used another by that name."""
+        if self.request.models.setdefault(name, model).identity != model.identity:
+            raise ModelChanged
 
     def promote(self) -> None:
         """Make the work interactive, with all calls that it waits for now."""

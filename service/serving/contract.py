@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -104,13 +104,11 @@ class Backend(ABC):
     Attributes:
         name: under `models` in the settings.
         info: the model that is loaded or served.
-        replacements: how many times another model took its place.
-        changes: those of "offload", "unload" and "swap" that can be made of it.
+        changes: those of "offload", "unload" and "revision" that can be made of it.
     """
 
     name: str
     info: ModelInfo
-    replacements: int = 0
     changes: Collection[str] = ()
 
     @cached_property
@@ -133,9 +131,11 @@ class Backend(ABC):
         """Drop the weights; no call is under way.  Raises as `offload`."""
         await Backend.offload(self)
 
-    async def load(self) -> None:
+    async def load(self, revision: str = "") -> None:
         """
-        Bring the weights back, and check the example.
+        Bring the weights back, or load those of another *revision*, and check the example.
+
+        No call is under way.  If another revision fails, the model is as it was before.
 
         Raises:
             Invalid: this model cannot be moved.
@@ -144,27 +144,14 @@ class Backend(ABC):
         """
         await Backend.offload(self)
 
-    async def replace(self, revision: str, drain: Callable[[], Awaitable[None]]) -> None:
+    async def check(self, revision: str) -> None:
         """
-        Load *revision*, check it, *drain* the model of calls, and replace it.
+        Check that *revision* can be loaded: its files, its family and its memory.
 
         Raises:
-            Invalid: this model cannot be replaced, or there is no such revision.
+            Invalid: it cannot.
+            NotReady: the hub cannot be reached, or the memory does not suffice now.
         """
-        await Backend.offload(self)
-
-    async def add_revision(self, revision: str) -> "Backend":
-        """
-        Load *revision*, check it, and serve it in addition to this model until its `discard`.
-
-        Raises:
-            Invalid: a model of this kind is served in one revision only, or there is no such revision.
-            ModelFault: the revision fails on its example.
-        """
-        raise Invalid(f"{self.name}: a model of this kind is served in one revision only")
-
-    async def discard(self) -> None:
-        """Free a model that was loaded by `add_revision`; its calls fail from now on."""
         await Backend.offload(self)
 
     @property

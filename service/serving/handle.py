@@ -10,7 +10,6 @@ from typing import Any
 from models.core.calls import Call
 from models.core.contract import ModelInfo
 from service.core.concurrency.promise import all_done
-from service.core.errors import Replaced
 from service.observability.tracing.span import Span
 from service.serving.cache.memory import Cache
 from service.serving.context import Context
@@ -70,20 +69,16 @@ class Handle:
         Return one outcome per call, in order.
 
         A `ScoregateError` is returned as an outcome, so one failed call never cancels the others.  If
-        *context* is promoted, so are all of its calls.  If another model replaces this one meanwhile, all
-        calls are sent to the new one.
+        *context* is promoted, so are all of its calls.  Calls whose model is replaced before they start
+        have the outcome `ModelChanged`.
 
         Raises:
             NotReady: the model has been taken away, and its calls do not wait.
+            ModelChanged: the request has used another model by this name.
         """
-        while True:
-            await self.backend.presence.wait(context.request)
-            outcomes = await self._call(calls, context)
-            if not any(isinstance(outcome, Replaced) for outcome in outcomes):
-                return outcomes
-
-    async def _call(self, calls: Sequence[Call], context: Context) -> list[Any]:
+        await self.backend.presence.wait(context.request)
         model = self.info
+        context.use(self.name, model)
         cache = self._cache if model.revision else None
         # With the name: two configured models may have one id and revision.
         keys = [call.key((self.name, *model.identity)) for call in calls]

@@ -1,14 +1,13 @@
 """Models that come and go, by an operator's request, while others serve."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal, TypeVar
+from typing import Literal
 
 from models.core.reason import in_short
 from service.core.concurrency.tasks import Tasks
-from service.core.errors import Conflict, Invalid, NotFound, NotReady
+from service.core.errors import Conflict, Invalid, ModelFault, NotFound, NotReady, ScoregateError
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
 from service.serving.batcher.execution_slot import is_out_of_memory
@@ -16,9 +15,9 @@ from service.serving.handle import Handle
 from service.serving.presence import LOADED, RETRY_S, State
 from service.serving.runtime import Runtime
 
-Action = Literal["load", "offload", "unload", "swap"]
+log = logging.getLogger("scoregate.models")
 
-T = TypeVar("T")
+Action = Literal["load", "offload", "unload"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,10 @@ class Change:
 
 
 class Lifecycle:
-    """
-    Loads, offloads, unloads and swaps models, each model by one change at a time.
-
-    Attributes:
-        before: called with a model's name before it is offloaded, unloaded or swapped.
-    """
+    """Loads, offloads and unloads models, each model by one change at a time, while no request uses it."""
 
     def __init__(self, runtime: Runtime, instruments: Instruments) -> None:
         self._runtime, self._instruments = runtime, instruments
-        self.before: list[Callable[[str], Awaitable[None]]] = []
         self._under_way: dict[str, str] = {}
         self._tasks = Tasks()
 
@@ -59,63 +52,51 @@ class Lifecycle:
         """
         Change the model *name*; nothing happens if it is in that state already.
 
-        Requests under way are finished first, before a swap their calls.
+        Requests under way are finished first.  The change goes on if its caller disconnects.
 
         Args:
-            revision: of the swap.
+            revision: to load; empty for the model's own.
 
         Raises:
             NotFound: there is no such model.
-            Conflict: a swap of a model that is away; see also `exclusively`.
+            Conflict: another change of the model is under way.
             Invalid: this model cannot be changed so, or the revision cannot be loaded.
-            ModelFault: the model does not give the numbers of the first start; it stays away.
-            NotReady: see `exclusively`.
+            ModelFault: the example fails, or has other numbers than at the first start of the revision.
+            NotReady: the memory does not suffice now, or the hub cannot be reached.
         """
         handle = self._runtime.handles.get(name)
         if handle is None:
             raise NotFound(f"there is no model {name} here; there are {', '.join(self._runtime.handles)}")
         # Before the presence changes, which rejects requests.
-        if action != "load" and action not in handle.backend.changes:
-            raise Invalid(f"{name}: a model of this kind cannot be taken away and brought back: no {action}")
-        return await self.exclusively(name, action, partial(self._change, handle, action, revision))
-
-    async def exclusively(self, name: str, what: str, work: Callable[[], Awaitable[T]]) -> T:
-        """
-        Return the result of *work*, a change of the model *name*, which goes on if its caller disconnects.
-
-        Args:
-            what: the word for it.
-
-        Raises:
-            Conflict: another change of the model is under way.
-            NotReady: the memory does not suffice now.
-        """
+        wanted = "revision" if revision else action
+        if wanted != "load" and wanted not in handle.backend.changes:
+            raise Invalid(f"{name}: a model of this kind cannot be taken away and brought back: no {wanted}")
         if before := self._under_way.get(name):
             raise Conflict(f"models.{name}: {before} is under way")
-        self._under_way[name] = what
-        return await asyncio.shield(self._tasks.start(self._work(name, work)))
+        self._under_way[name] = action
+        return await asyncio.shield(self._tasks.start(self._work(handle, action, revision)))
 
-    async def _work(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
+    async def _work(self, handle: Handle, action: Action, revision: str) -> Change:
         try:
-            return await work()
+            return await self._change(handle, action, revision)
         except Exception as exc:
+            if isinstance(exc, ScoregateError):
+                raise
+            detail = str(exc) if isinstance(exc, NotYet) else f"models.{handle.name}: {in_short(exc)}"
             if isinstance(exc, NotYet) or is_out_of_memory(exc):
-                detail = str(exc) if isinstance(exc, NotYet) else f"models.{name}: {in_short(exc)}"
                 raise NotReady(f"too little free memory: {detail}", retry_after_s=RETRY_S) from exc
-            raise
+            log.error("model not changed", extra={"model": handle.name}, exc_info=exc)
+            raise ModelFault(detail) from exc
         finally:
-            del self._under_way[name]
+            del self._under_way[handle.name]
 
     async def _change(self, handle: Handle, action: Action, revision: str) -> Change:
         backend, before = handle.backend, handle.backend.device_bytes
         try:
-            match action:
-                case "load":
-                    await self._load(handle)
-                case "swap":
-                    await self._swap(handle, revision)
-                case "offload" | "unload":
-                    await self._take_away(handle, action)
+            if action == "load":
+                await self._load(handle, revision)
+            else:
+                await self._take_away(handle, action)
         finally:
             here = backend.presence.state == LOADED and not backend.missing
             self._instruments.model_ready.labels(handle.name).set(here)
@@ -125,7 +106,6 @@ class Lifecycle:
         backend, before = handle.backend, handle.backend.presence.state
         if before == "unloaded" or (before == "offloaded" and action == "offload"):
             return
-        await self._prepare(handle)
         try:
             if before == LOADED:
                 backend.presence.change("leaving")
@@ -137,41 +117,29 @@ class Lifecycle:
             raise
         backend.presence.change("offloaded" if action == "offload" else "unloaded")
 
-    async def _load(self, handle: Handle) -> None:
+    async def _load(self, handle: Handle, revision: str) -> None:
         backend, before = handle.backend, handle.backend.presence.state
-        if before == LOADED:
+        if before == LOADED and revision in ("", backend.info.revision):
             return
+        if revision:
+            await backend.check(revision)
+        if before == LOADED:  # another revision; this one waits in the host's memory
+            await self._take_away(handle, "offload")
+        away = backend.presence.state
         backend.presence.change("loading")
         try:
-            await backend.load()
-        except BaseException:
+            await backend.load(revision)
+        except BaseException as exc:
             if backend.presence.state == "loading":
-                backend.presence.change(before)
+                backend.presence.change(away)
+            if before == LOADED and isinstance(exc, Exception):
+                await self._bring_back(handle)
             raise
         backend.presence.change(LOADED)
 
-    async def _swap(self, handle: Handle, revision: str) -> None:
-        backend = handle.backend
-        check_loaded(handle)
-        if revision == backend.info.revision:
-            return
-        await self._prepare(handle)
-
-        async def drain() -> None:
-            backend.presence.change("swapping")
-            await handle.idle()
-
+    async def _bring_back(self, handle: Handle) -> None:
+        """Load the revision that was taken away for one that failed."""
         try:
-            await backend.replace(revision, drain)
-        finally:
-            backend.presence.change(LOADED)
-
-    async def _prepare(self, handle: Handle) -> None:
-        for each in self.before:
-            await each(handle.name)
-
-
-def check_loaded(handle: Handle) -> None:
-    """Raise `Conflict` if the model is away."""
-    if (state := handle.backend.presence.state) != LOADED:
-        raise Conflict(f"models.{handle.name} is {state}: load it first")
+            await self._load(handle, "")
+        except Exception:  # it is away now, and an operator can load it
+            log.error("model not brought back", extra={"model": handle.name}, exc_info=True)

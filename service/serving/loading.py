@@ -1,9 +1,11 @@
 """Loading of the configured models."""
 
 import logging
+from collections.abc import Mapping
 
-from models.core.family import Loaded
-from models.core.settings import ModelSettings, RemoteSettings
+from models.core.contract import CheckpointAway
+from models.core.family import BYTES, Loaded, named
+from models.core.settings import LocalSettings, ModelSettings, RemoteSettings
 from models.families.registry import families
 from service.core.settings.environment import read_secret
 from service.core.settings.tree import Settings
@@ -40,6 +42,34 @@ def load_model(name: str, table: ModelSettings) -> Loaded:
             "models.%s: no revision is set; the newest commit is loaded, %s", name, model.info.revision
         )
     return model
+
+
+def check_loadable(name: str, table: ModelSettings, given_back: Mapping[str, int]) -> None:
+    """
+    Check the files and the family of a model, and the memory for its weights; load nothing.
+
+    Args:
+        given_back: bytes on each device that will be free before the weights are loaded there.
+
+    Raises:
+        CheckpointAway: the hub cannot be reached, or a device has too little free memory now.
+        CheckpointError: the model cannot be loaded.
+    """
+    family = families()[table.family]
+    if isinstance(table, LocalSettings) and table.checkpoint:
+        from models.checkpoints.locate import locate  # imports the hub's library
+
+        named(name, lambda: locate(table.checkpoint, table.revision))
+    numbers = family.plan(name, table).num_parameters
+    if not numbers:  # not known, or none
+        return
+    from models.sizing.free import free_bytes  # imports torch
+
+    needed = numbers * BYTES[getattr(table, "dtype", "float32")]
+    for device, given in given_back.items():
+        free = free_bytes(device or "cpu") + given
+        if needed > free:
+            raise CheckpointAway(f"models.{name}: {device}: the weights take {needed} bytes, {free} are free")
 
 
 def is_placed(settings: Settings, table: ModelSettings) -> bool:

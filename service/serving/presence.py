@@ -8,11 +8,10 @@ from typing import Literal
 
 from service.core.errors import NotReady
 
-State = Literal["loaded", "offloaded", "unloaded", "leaving", "loading", "swapping"]
+State = Literal["loaded", "offloaded", "unloaded", "leaving", "loading"]
 
 LOADED: State = "loaded"
 RETRY_S = 10.0  # after a load for which memory or the hub was missing
-BEGUN: tuple[State, ...] = ("loaded", "leaving")  # states in which calls that have begun are answered
 
 
 class Presence:
@@ -38,13 +37,8 @@ class Presence:
     @property
     def reason(self) -> str:
         """Why calls are rejected; empty if they begin or wait."""
-        begins = self.waits or self.state in (LOADED, "swapping")
+        begins = self.waits or self.state == LOADED
         return "" if begins else f"has been taken away ({self.state})"
-
-    @property
-    def gone(self) -> bool:
-        """True if not even calls that have begun are answered: they begin again when the model is back."""
-        return self.state not in BEGUN
 
     def change(self, state: State) -> None:
         """Set the state, and let waiting calls begin if the model is back."""

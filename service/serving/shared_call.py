@@ -11,7 +11,7 @@ from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import CallResult
 from service.core.concurrency.promise import Promise, all_done
 from service.core.concurrency.tasks import Tasks
-from service.core.errors import Draining, ModelFault, Replaced, ScoregateError
+from service.core.errors import Draining, ModelChanged, ModelFault, ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
 from service.serving.backends.prepare import decoding_s
 from service.serving.cache.memory import Cache
@@ -193,16 +193,12 @@ class SharedCalls:
         """
         fault: ScoregateError = Draining()  # if the task is cancelled: the event loop ends
         try:
-            if self._backend.presence.gone:
-                raise Replaced
             since, calls = context.since, [shared.call for shared in group]
             prepared = await self._backend.prepare(calls, context.lane)
             prepared_s = monotonic() - since - decoding_s(calls, since)
             for shared in group:
                 shared.prepared_s = prepared_s
             self._start_each(group, prepared, context)
-        except Replaced as exc:
-            fault = exc
         except Exception as exc:
             fault = ModelFault(f"the model {self._backend.name} failed to prepare this call")
             log.error("group not prepared", extra={"model": self._backend.name}, exc_info=exc)
@@ -222,7 +218,7 @@ class SharedCalls:
             urgency = shared.lane, shared.deadline
             try:
                 if shared.model.identity != self._backend.info.identity:
-                    raise Replaced
+                    raise ModelChanged
                 if isinstance(made, ScoregateError):
                     raise made
                 # Admitted again: others may have been queued since the request's admission.

@@ -28,7 +28,6 @@ from service.web.routes import (
     questions,
     rank,
     score,
-    shadow,
 )
 from service.web.server.incoming import Bodies
 from service.web.wire.requests import requests_with
@@ -97,7 +96,7 @@ def create_app(service: Service) -> App:
     """Build the public API.  Raises `SettingsError` if the file of keys cannot be used."""
     server = service.settings.server
     shown = [score.router, rank.router, questions.router, *routers(service.settings.dialects.enabled)]
-    shown += [models.router, shadow.router, lifecycle.router, health.router, document.router]
+    shown += [models.router, lifecycle.router, health.router, document.router]
     if server.metrics_port is None:
         shown.append(metrics.router)
     commit()  # of the code that runs: the checkout may change later

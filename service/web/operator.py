@@ -5,14 +5,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.web.app import App
 from service.web.auth.keys import KeyFile
 from service.web.edge import Edge
-from service.web.routes import lifecycle, shadow
+from service.web.routes import lifecycle
 from service.web.server.incoming import Bodies
 from service.wiring.bootstrap import Service
 
 
 def operator_app(service: Service, bodies: Bodies) -> ASGIApp:
     """Build the app; *bodies* are limited together with the main port's."""
-    metrics, models = service.instruments.app(), App(service, [shadow.router, lifecycle.router])
+    metrics, models = service.instruments.app(), App(service, [lifecycle.router])
     models.state.operators = True
     edge = Edge(models, service=service, keys=KeyFile(None), bodies=bodies)
 

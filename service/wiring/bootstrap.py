@@ -24,7 +24,6 @@ from service.observability.tracing.tracer import open_tracer
 from service.questions.stores.opening import opened_store
 from service.questions.writer import QuestionWriter
 from service.scoring.engine import Engine
-from service.scoring.shadows.shadows import Shadows
 from service.serving.batcher.cpu_policy import compute_on_one_core
 from service.serving.lifecycle import Lifecycle
 from service.serving.local import LocalRuntime
@@ -68,7 +67,6 @@ class Service:
 
     questions: QuestionWriter
     engine: Engine
-    shadows: Shadows
     lifecycle: Lifecycle
 
     def __init__(
@@ -139,10 +137,6 @@ class Service:
                 self.metrics, self.runtime, self.questions, self.pictures, self.cpu, self.settings.demo_models
             )
             self.lifecycle = Lifecycle(self.runtime, self.instruments)
-            self.shadows = Shadows(
-                self.engine, self.runtime, self.lifecycle, self.pictures, self.memory, self.instruments
-            )
-            starting.push_async_callback(self.shadows.aclose)
             starting.push_async_callback(self.lifecycle.aclose)  # first: no change may follow
             self._stack = starting.pop_all()
         return self

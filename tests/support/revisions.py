@@ -28,10 +28,14 @@ def checkpoints(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], FakeM
     """What loads each revision; the model has none in the settings."""
     found: dict[str, Callable[[], FakeModel]] = {"": FakeVqa}
 
-    def load(name: str, table: Any) -> FakeModel:
+    def check(name: str, table: Any, given_back: Any = None) -> None:
         if table.revision not in found:
             raise CheckpointError(f"models.{name}: no revision {table.revision}")
+
+    def load(name: str, table: Any) -> FakeModel:
+        check(name, table)
         return found[table.revision]()
 
+    monkeypatch.setattr(local, "check_loadable", check)
     monkeypatch.setattr(local, "load_model", load)
     return found

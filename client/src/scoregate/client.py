@@ -117,7 +117,6 @@ class Client:
     load_model = blocking(AsyncClient.load_model)
     offload_model = blocking(AsyncClient.offload_model)
     unload_model = blocking(AsyncClient.unload_model)
-    swap_model = blocking(AsyncClient.swap_model)
     version = blocking(AsyncClient.version)
     openapi = blocking(AsyncClient.openapi)
     health = blocking(AsyncClient.health)

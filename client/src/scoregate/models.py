@@ -20,18 +20,21 @@ class Models:
         """Return the JSON of `GET /models`: models, metrics and limits."""
         return await self._get("/models")
 
-    async def load_model(self, name: str) -> dict[str, Any]:
+    async def load_model(self, name: str, revision: str = "") -> dict[str, Any]:
         """
-        Bring a model back that was offloaded or unloaded; needs a key with the right `models`.
+        Bring a model back, or load another *revision* of it; needs a key with the right `models`.
+
+        Requests that use the model are finished first.  If another revision fails, the one before serves.
 
         Returns:
             Name, state, and the bytes on its devices before and after.
 
         Raises:
             Forbidden, NotFound, Conflict: see the service's errors.
+            Invalid: there is no such revision, or a model of this kind is served in one only.
             ModelFault: it gives other numbers than before, and does not serve.
         """
-        return await self._change_model(name, "load")
+        return await self._change_model(name, "load", {"revision": revision} if revision else None)
 
     async def offload_model(self, name: str) -> dict[str, Any]:
         """Move the weights of a model to the host's memory; as `load_model`."""
@@ -41,15 +44,11 @@ class Models:
         """Drop the weights of a model; as `load_model`."""
         return await self._change_model(name, "unload")
 
-    async def swap_model(self, name: str, revision: str) -> dict[str, Any]:
-        """Load another revision of a model, check it, and put it in its place; as `load_model`."""
-        return await self._change_model(name, "swap", {"revision": revision})
-
     async def _change_model(
         self, name: str, action: str, body: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         path = f"/models/{quote(name, safe='')}/{action}"
-        content = json.dumps(body).encode() if body else None
+        content = json.dumps(body or {}).encode()
         raw = await self._connection.call("POST", path, self.timeout_s, content)
         return understood(lambda: dict(raw))
 

@@ -23,9 +23,6 @@ class FeatureCache:
         self._lock = Lock()
         self.bytes = 0
 
-    def __contains__(self, digest: object) -> bool:
-        return digest in self._rows
-
     def of(
         self, images: Mapping[str, torch.Tensor], see: Callable[[Sequence[torch.Tensor]], torch.Tensor]
     ) -> dict[str, torch.Tensor]:

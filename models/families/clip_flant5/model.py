@@ -60,8 +60,7 @@ class ClipFlanT5:
         self.tokenizer, self.pixels = layout.tokenizer, layout.pixels
         network = load_network(directory, layout)
         self.forward = Forward(network, device=torch.device(device), dtype=DTYPES[dtype], compile=compile)
-        self.features = FeatureCache(features_mb * 2**20)
-        self._scorer = Scorer(self.forward, self.features, self.pixels)
+        self._scorer = Scorer(self.forward, FeatureCache(features_mb * 2**20), self.pixels)
         self._patches = (layout.vision["image_size"] // layout.vision["patch_size"]) ** 2
         self._answers = AnswerEncoder(self.tokenizer)
         self.info = info_of(FAMILY, directory, FILES, dtype, device, id, revision, reentrant=True)
@@ -79,7 +78,7 @@ class ClipFlanT5:
         pixels = call.image.once(self.pixels, self.pixels.resized)
         pair = Pair(call.image.digest, pixels, (tuple(before), tuple(after)), query)
         cost = len(before) + self._patches + len(after) + query.tokens
-        return Prepared(cost, pair, call.image.digest)
+        return Prepared(cost, pair)
 
     def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:
         """Run the vision tower once per distinct image, the encoder once per distinct (image, question)."""

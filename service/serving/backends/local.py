@@ -1,7 +1,8 @@
 """A model on devices of this process."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from models.core.calls import Call
 from models.core.contract import CheckpointAway, CheckpointError, Model, Prepared, RemoteModel
@@ -15,12 +16,13 @@ from service.serving.backends.queued import QueuedBackend
 from service.serving.backends.weights import bytes_of, drop, offload
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.pool import LocalModel, Pool
-from service.serving.batcher.scheduler import HostedModel
-from service.serving.loading import load_model
+from service.serving.loading import check_loadable, load_model
 from service.serving.presence import RETRY_S
 from service.serving.recipe import with_recipe
 
 log = logging.getLogger("scoregate.models")
+
+T = TypeVar("T")
 
 
 class LocalBackend(QueuedBackend):
@@ -31,7 +33,7 @@ class LocalBackend(QueuedBackend):
         mover: the thread on which weights are loaded and moved.
     """
 
-    changes = ("offload", "unload", "swap")
+    changes = ("offload", "unload", "revision")
 
     def __init__(
         self,
@@ -96,12 +98,21 @@ class LocalBackend(QueuedBackend):
             await self._serve_on(whole=False)
             raise
 
-    async def load(self) -> None:
+    async def check(self, revision: str) -> None:
+        """Download the files of *revision*, and check them and the memory for its weights."""
+        table = self._table.model_copy(update={"revision": revision})
+        given_back = {device: bytes_of({device: copy}) for device, copy in self._resident.copies.items()}
+        await self._on_mover(check_loadable, self.name, table, given_back)
+
+    async def load(self, revision: str = "") -> None:
         """
         Bring the weights back, from the host's memory or from the checkpoint, and check the example.
 
-        If that fails, the devices' memory is given back again.
+        If that fails, the devices' memory is given back again, and the model is as it was before.
         """
+        if revision and revision != self._table.revision:
+            await self._load_other(self._table.model_copy(update={"revision": revision}))
+            return
         kept = bool(self._restore)
         try:
             if not kept:
@@ -116,47 +127,22 @@ class LocalBackend(QueuedBackend):
             raise
         self._pool.resume(self._resident)
 
-    async def replace(self, revision: str, drain: Callable[[], Awaitable[None]]) -> None:
-        """Load *revision*, check it, *drain* the model of calls, and replace it."""
-        table = self._table.model_copy(update={"revision": revision})
-        copies = await self._load(table)
+    async def _load_other(self, table: ModelSettings) -> None:
+        """Load the model of *table* in place of this one, which is away; if it fails, put this one back."""
+        old, old_table, outcome = dict(self._resident.copies), self._table, self._resident.outcome
+        restore, self._restore = self._restore, {}
+        new: dict[str, Model] = {}
         try:
-            outcome = await self._pool.warm_copies(self._resident, copies)
+            new = await self._load(table)
+            self._put(new, table)
+            self._resident.outcome = None  # of another revision
+            await self._pool.warm(self._resident)
         except Exception:
-            await self._drop(copies)
+            await self._drop(new)
+            self._put({device: old[device] for device in self._resident.copies}, old_table)
+            self._resident.outcome, self._restore = outcome, restore
             raise
-        await drain()
-        await self._pool.pause(self._resident)
-        old = self._resident.copies  # without those of devices that were lost meanwhile
-        self._put({device: copies.pop(device) for device in old}, table)
-        self._resident.outcome = outcome
-        self.replacements += 1
         self._pool.resume(self._resident)
-        await self._drop(old)
-        await self._drop(copies)
-
-    async def add_revision(self, revision: str) -> "LocalBackend":
-        """Load *revision* on the devices that serve, warm it up, and serve it with a queue of its own."""
-        table = self._table.model_copy(update={"revision": revision})
-        copies = await self._load(table)
-        model = next(iter(copies.values()))
-        try:
-            if model.info.revision == self.info.revision:  # another name of it
-                raise Invalid(f"{self.info.label} serves already")
-            queue = self._resident.queue.empty()
-            resident = HostedModel(f"{self.name}@{revision}", model, queue, copies=copies, optional=True)
-            await self._pool.add(resident)
-        except BaseException:
-            await self._drop(copies)
-            raise
-        other = LocalBackend(resident, self._pool, table, self._cpu, self._mover)
-        other.info = with_recipe(other.info, table)
-        return other
-
-    async def discard(self) -> None:
-        """Take the model out of the pool when no batch of it runs, and drop its weights."""
-        await self._pool.remove(self._resident)
-        await self._drop(self._resident.copies)
 
     async def _serve_on(self, *, whole: bool) -> None:
         """Serve after a failed change, if the model was here; load it first unless it is *whole*."""
@@ -201,15 +187,19 @@ class LocalBackend(QueuedBackend):
         serving = tuple(self._resident.copies)  # those of a lost device are not among them
         if isinstance(table, DeviceSettings) and table.devices:
             table = table.model_copy(update={"devices": serving})
+        loaded = await self._on_mover(load_model, self.name, table)
+        assert not isinstance(loaded, RemoteModel)  # as at the start
+        copies = copies_of(serving[0], loaded)
+        return {device: copies[device] for device in self._resident.copies}
+
+    async def _on_mover(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Call *work* on the thread that loads.  Raises `Invalid`, or `NotReady` for a temporary reason."""
         try:
-            loaded = await self._mover.run(load_model, self.name, table)
+            return await self._mover.run(work, *arguments)
         except CheckpointAway as exc:
             raise NotReady(str(exc), retry_after_s=RETRY_S) from exc
         except CheckpointError as exc:
             raise Invalid(str(exc)) from exc
-        assert not isinstance(loaded, RemoteModel)  # as at the start
-        copies = copies_of(serving[0], loaded)
-        return {device: copies[device] for device in self._resident.copies}
 
     def _put(self, copies: dict[str, Model], table: ModelSettings) -> None:
         self._resident.copies, self._table = copies, table

@@ -157,7 +157,7 @@ class RemoteBackend(QueuedBackend):
         """Put the server to sleep: a vLLM then keeps the weights in the host's memory."""
         await self._operate("../sleep?level=1")
 
-    async def load(self) -> None:
+    async def load(self, revision: str = "") -> None:
         """Wake the server up, and check its known calls; if they fail, put it to sleep again."""
         await self._operate("../wake_up")
         self._trust.doubted = True

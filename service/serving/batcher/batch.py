@@ -1,7 +1,7 @@
 """Batches on demand: the calls that form the next batch of a model (see ADR 0001)."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -105,7 +105,6 @@ def take_batch(
     max_items: int,
     max_cost: float,
     fixed_cost: float = inf,
-    skipped: Callable[[QueuedCall], bool] | None = None,
 ) -> tuple[list[QueuedCall], float]:
     """
     Return the next batch, and the credit that bulk calls have afterwards.  The lanes stay as they are.
@@ -117,11 +116,10 @@ def take_batch(
     Args:
         credit: tokens that bulk calls have earned in earlier batches.
         fixed_cost: tokens that take as long to compute as the fixed part of a batch's time.
-        skipped: returns True for calls that stay in their lane.
     """
     batch: list[QueuedCall] = []
     cost = urgent_cost = 0
-    waiting = {lane: live(calls, now, skipped) for lane, calls in lanes.items()}
+    waiting = {lane: live(calls, now) for lane, calls in lanes.items()}
     first = {lane: next(calls, None) for lane, calls in waiting.items()}
     while len(batch) < max_items:
         interactive, bulk = first[INTERACTIVE], first[BULK]
@@ -145,8 +143,6 @@ def take_batch(
     return batch, credit if first[BULK] else 0.0
 
 
-def live(
-    calls: deque[QueuedCall], now: float, skipped: Callable[[QueuedCall], bool] | None
-) -> Iterator[QueuedCall]:
+def live(calls: deque[QueuedCall], now: float) -> Iterator[QueuedCall]:
     """Yield the calls that a batch may take."""
-    return (call for call in calls if not (call.has_gone(now) or (skipped and skipped(call))))
+    return (call for call in calls if not call.has_gone(now))

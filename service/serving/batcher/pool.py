@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from time import monotonic
-from typing import Any, Self
+from typing import Self
 
 from models.core.contract import Model, Prepared
 from models.core.known import same
@@ -89,22 +89,17 @@ class Pool:
             ModelFault: a copy fails, or the numbers of two runs differ, or those of the first start.
             NotYet: a device has too little free memory.
         """
-        outcome = await self.warm_copies(resident, resident.copies)
+        used = [
+            (resident.copies[device.name], slot)
+            for device in self.devices_of(resident)
+            for slot in (device.slots if resident.model.info.reentrant else device.slots[:1])[::-1]
+        ]
+        cost, seconds, outcome = await warm_up(resident.name, used, self.clock)
+        resident.queue.finished(cost, seconds)
         if resident.outcome is None:
             resident.outcome = outcome
         elif not same(resident.outcome, outcome, exact=resident.model.info.dtype == "float32"):
             raise ModelFault(f"{resident.name}: the test call has other numbers than at the first start")
-
-    async def warm_copies(self, resident: LocalModel, copies: Mapping[str, Model]) -> Any:
-        """Warm up *copies*, by device, of *resident* or of what will replace it; return the outcome."""
-        used = [
-            (copies[device.name], slot)
-            for device in self.devices_of(resident)
-            for slot in (device.slots if copies[device.name].info.reentrant else device.slots[:1])[::-1]
-        ]
-        cost, seconds, outcome = await warm_up(resident.name, used, self.clock)
-        resident.queue.finished(cost, seconds)
-        return outcome
 
     def devices_of(self, resident: LocalModel) -> list[Device]:
         """Return the devices that have a copy of *resident* now."""
@@ -123,40 +118,14 @@ class Pool:
         resident.paused = False
         self._work.set()
 
-    async def add(self, resident: LocalModel) -> None:
-        """Warm up an optional model, and serve it until `remove`.  Raises as `warm`."""
-        await self.warm(resident)
-        for device in self.devices:
-            if device.fault:  # since the model was loaded
-                resident.copies.pop(device.name, None)
-        self._instruments.add_model(resident.name)
-        show(resident, self.devices_of(resident), self._instruments, self.stalled_for, self.clock)
-        self._instruments.model_ready.labels(resident.name).set(1)
-        self.scheduler.residents = (*self.residents, resident)
-
-    async def remove(self, resident: LocalModel) -> None:
-        """Take an optional model out when no batch of it runs."""
-        await self.pause(resident)
-        self._retire(resident, f"{resident.name} was removed")
-
-    def _retire(self, resident: LocalModel, fault: str, calls: Sequence[QueuedCall] = ()) -> None:
-        """Serve an optional model no more: answer *calls* and those that wait with *fault*."""
-        resident.fault = fault
-        self.scheduler.residents = tuple(each for each in self.residents if each is not resident)
-        for call in (*calls, *resident.queue.take_all(self.clock())):
-            call.answer(ModelFault(fault))
-        self._instruments.remove_model(resident.name)  # not ready would be an alert
-
     # --- calls arrive ---------------------------------------------------------------------------
 
     def submit(
         self, resident: LocalModel, prepared: Prepared, lane: str, deadline: float = inf
     ) -> QueuedCall:
-        """Queue one call.  Raises `Draining`, or `ModelFault` if *resident* was taken out."""
+        """Queue one call.  Raises `Draining`."""
         if self._closed:
             raise Draining
-        if resident.fault:
-            raise ModelFault(resident.fault)
         call = QueuedCall(prepared, lane, self.clock(), deadline)
         self.scheduler.put(resident, call)
         self._work.set()
@@ -195,7 +164,7 @@ class Pool:
             raise
 
     async def _run_next(self, device: Device, slot: ExecutionSlot) -> None:
-        """Run a batch, or wait.  Apart, since an idle slot must not refer to a model that was removed."""
+        """Run a batch, or wait."""
         resident = self.scheduler.next(device.name)
         if resident is None or not self._may_begin(resident, device, slot):
             await self._wait_for_work()
@@ -205,11 +174,7 @@ class Pool:
             return
         urgent = self.scheduler.is_urgent(resident, device.name)
         if batch := self.scheduler.begin(resident, self.clock(), device.name, urgent=urgent):
-            if resident.waiting:  # others may have skipped calls that this one did not take either
-                self._work.set()
             await self._run_batch(batch, device, slot)
-        elif resident.waiting:  # for another device
-            await self._wait_for_work(self.scheduler.soon_s(resident))
 
     def _may_begin(self, resident: LocalModel, device: Device, slot: ExecutionSlot) -> bool:
         if self._closed or resident.paused or device.name not in resident.copies:
@@ -223,11 +188,7 @@ class Pool:
             with device.assign(batch, slot, self.residents) as share:
                 await self._runner.score(batch, batch.calls, slot, share)
         except Broken as exc:
-            if batch.resident.optional:  # if the device is at fault, the other models will show it
-                log.error("optional model broken", extra={"model": batch.resident.name}, exc_info=exc)
-                self._retire(batch.resident, str(exc), batch.calls)
-            else:
-                self._take_out(device, batch, exc)
+            self._take_out(device, batch, exc)
         except BaseException:  # no caller may wait forever
             for call in batch.calls:
                 call.answer(Draining())
@@ -247,20 +208,16 @@ class Pool:
         """
         Remove *device*, which fails permanently, from its models, and retry the calls of *batch* elsewhere.
 
-        If a model has no other device, the pool closes, or serves on without it if it is optional.
+        If a model has no other device, the pool closes.
         """
         log.critical("device broken", extra={"device": device.name}, exc_info=exc)
         device.fault, reason = str(exc), ModelFault(str(exc))
         had = [each for each in self.residents if each.copies.pop(device.name, None)]
         for resident in had:
             self._instruments.device_up.labels(resident.name, device.name).set(0)
-        lost = [each for each in had if not each.copies]
-        if not self._closed and not all(each.optional for each in lost):
+        if not self._closed and not all(each.copies for each in had):
             self._on_broken(str(exc))
             self._close(reason)
-        for resident in lost:
-            if resident.optional:
-                self._retire(resident, str(exc))
         for call in batch.calls:
             call.losses += 1
             if self._closed or call.losses == LOSSES:

@@ -1,7 +1,6 @@
 """The calls that wait for one model, and which of them form the next batch."""
 
 from collections import deque
-from collections.abc import Callable
 from math import inf
 
 from service.core.errors import DeadlineExceeded
@@ -57,17 +56,6 @@ class Queue:
         # Of live calls, updated as they come, leave and are taken, so that queuing a call is O(1).
         self._count = dict.fromkeys(LANES, 0)
         self._cost = dict.fromkeys(LANES, 0)
-
-    def empty(self) -> "Queue":
-        """Return a new queue with the same limits."""
-        return Queue(
-            max_items=self._max_items,
-            max_cost=self._max_cost,
-            max_waiting=self._max_waiting,
-            max_batch_s=self._max_batch_s,
-            shares=self.shares,
-            linger_s=self.linger_s,
-        )
 
     def __repr__(self) -> str:
         return f"<Queue {self._count}>"
@@ -169,15 +157,12 @@ class Queue:
         lane.insert(sum(other.arrived <= call.arrived for other in lane), call)
         self._count_in(call, call.lane)
 
-    def take(
-        self, now: float, *, urgent: bool = False, skipped: Callable[[QueuedCall], bool] | None = None
-    ) -> list[QueuedCall]:
+    def take(self, now: float, *, urgent: bool = False) -> list[QueuedCall]:
         """
         Remove and return the next batch, which may be empty.
 
         Args:
             urgent: of interactive calls only.
-            skipped: returns True for calls that it must not take.
         """
         lanes = self._lanes | {BULK: deque()} if urgent else self._lanes
         batch, credit = take_batch(
@@ -188,17 +173,12 @@ class Queue:
             max_items=self._max_items,
             max_cost=self._cost_limit(),
             fixed_cost=self.cost_model.fixed_cost,
-            skipped=skipped,
         )
-        self._credit = self._credit if urgent or (skipped and not batch) else credit
+        self._credit = self._credit if urgent else credit
         taken = set(batch)
         for call in batch:
             self._count_in(call, "")
         for lane in lanes.values():
-            if skipped:  # what was taken may stand behind calls that were not
-                waiting = [call for call in lane if call not in taken]
-                lane.clear()
-                lane.extend(waiting)
             while lane and (lane[0] in taken or lane[0].has_gone(now)):
                 if (call := lane.popleft()) not in taken:
                     call.answer(DeadlineExceeded(stage="queue"))

@@ -11,7 +11,6 @@ from math import inf
 from typing import Any, Generic, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving.batcher.affinity import SOON, skips
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.pending import Group
 from service.serving.batcher.queue import Queue
@@ -31,9 +30,7 @@ class HostedModel(Generic[M]):
         model: prepares the calls.
         copies: the loaded copies, by device; by default *model* on the device "".
         paused: no batch of it begins.
-        optional: the pool serves on without it.
-        fault: why it was taken out; empty while it serves.
-        outcome: of its example, at the first start.
+        outcome: of its example, at the first start of this revision.
         charged: seconds of its batches, divided by the weight of their lanes; the model with waiting calls
             that has the lowest is next.
     """
@@ -44,8 +41,6 @@ class HostedModel(Generic[M]):
     charged: float = 0.0
     copies: dict[str, M] = field(default_factory=dict)
     paused: bool = False
-    optional: bool = False
-    fault: str = ""
     outcome: Any = None
 
     def __post_init__(self) -> None:
@@ -92,7 +87,7 @@ class Scheduler(Generic[M]):
         ahead: further batches that may be sent and wait there for a slot.
 
     Attributes:
-        residents: the models; a new tuple when one comes or goes.
+        residents: the models.
     """
 
     def __init__(
@@ -191,20 +186,13 @@ class Scheduler(Generic[M]):
         self, resident: HostedModel[M], now: float, device: str = "", *, urgent: bool = False
     ) -> RunningBatch[M] | None:
         """
-        Begin the next batch of *resident* on *device*.
-
-        Return None if all callers have left, or if *device* skips all calls, see `skips`.
+        Begin the next batch of *resident* on *device*; return None if all callers have left.
 
         Args:
             urgent: without bulk calls, since a batch of theirs already runs.
         """
         lane, queue = resident.queue.waiting, resident.queue
-        soon = self._soon_free(resident, device, now)
-
-        def skipped(call: QueuedCall) -> bool:
-            return skips(call.prepared.image, device, resident.copies, soon)
-
-        calls = queue.take(now, urgent=urgent, skipped=skipped if soon else None)
+        calls = queue.take(now, urgent=urgent)
         if not calls:
             return None
         # Work that arrived before the last batch ended waited since then: the event loop was busy.
@@ -214,16 +202,6 @@ class Scheduler(Generic[M]):
         batch = RunningBatch(resident, lane, calls, now, gap_s, run_s, device, resident.copies[device])
         self._running[batch] = now + self._free_in_s(device, now) + run_s
         return batch
-
-    def soon_s(self, resident: HostedModel[M]) -> float:
-        """Return how long calls of *resident* wait at most for a busy device, see `skips`."""
-        return SOON * resident.queue.cost_model.typical_s
-
-    def _soon_free(self, resident: HostedModel[M], device: str, now: float) -> set[str]:
-        """Return the other devices of *resident* that are free soon.  One that is overdue may hang."""
-        left_s = {batch.device: end - now for batch, end in self._running.items()}
-        soon_s = self.soon_s(resident)
-        return {other for other in resident.copies if 0 <= left_s.get(other, 0.0) <= soon_s} - {device}
 
     def answered(self, now: float) -> None:
         """Note that calls of a running batch have been answered."""

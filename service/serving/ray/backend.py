@@ -17,8 +17,8 @@ from service.core.errors import (
     CallRefused,
     DeadlineExceeded,
     Draining,
+    ModelChanged,
     ModelFault,
-    Replaced,
     ScoregateError,
 )
 from service.core.lanes import INTERACTIVE, LANES
@@ -114,13 +114,12 @@ class ReplicatedBackend(Backend):
         asyncio.get_running_loop().call_later(self._grace_s, removed.give_up)
 
     def _settle(self) -> None:
-        """Choose the model after a change of replicas; if it was replaced, its calls get `Replaced`."""
+        """Choose the model after a change of replicas; if it was replaced, its calls get `ModelChanged`."""
         strays, self._strays = self._strays, []
         if self._replicas.settle():
             log.warning("model replaced", extra={"model": self.name})
-            self.replacements += 1
             for call in (*strays, *self._replicas.emptied()):
-                call.answer(Replaced())
+                call.answer(ModelChanged())
         for call in strays:
             self._place(call)  # unless it was answered above
         self._instruments.replicas.labels(self.name).set(len(self._replicas.in_use))
@@ -193,7 +192,7 @@ class ReplicatedBackend(Backend):
         """Queue *call* for a replica of its model."""
         assert isinstance(call, GroupedCall)
         if call.model != self._replicas.model:
-            call.answer(Replaced())
+            call.answer(ModelChanged())
         if call.result.done():
             return
         replica = self._replicas.for_call(call.digest)
@@ -252,7 +251,7 @@ class ReplicatedBackend(Backend):
             log.error("group failed", extra={"model": self.name}, exc_info=fault)
             error = ModelFault(f"the model {self.name} failed on this call")
         elif (answer := task.result()) is None:
-            error = Replaced()
+            error = ModelChanged()
         else:
             replica.scheduler.answered(now)
             self._count(replica, answer.work)

@@ -10,8 +10,7 @@ from fastapi.routing import APIRoute
 
 from service import __version__
 from service.web.openapi import KEYS, REFERENCE, components
-from service.web.routes.lifecycle import SwapRequest
-from service.web.routes.shadow import ShadowRequest
+from service.web.routes.lifecycle import LoadRequest
 from service.web.routing import json_response
 from service.web.wire.details import details_by_metric
 from service.web.wire.requests import Requests
@@ -37,7 +36,7 @@ def openapi(service: Service, requests: Requests, routes: Sequence[APIRoute]) ->
     """Build the document of *routes*: what FastAPI derives, with the bodies that they read and write."""
     document = get_openapi(title="Scoregate", version=__version__, routes=routes)
     details = details_by_metric(service.metrics)
-    bodies = requests.score, requests.rank, requests.questions, ShadowRequest, SwapRequest
+    bodies = requests.score, requests.rank, requests.questions, LoadRequest
     schemas = components(*bodies, ScoreAnswer, details, Problem)
     schemas["Result"]["properties"]["details"] = {"$ref": REFERENCE.format(model="Details")}
     served = getattr(service, "engine", service).metrics  # all declared metrics before the engine exists

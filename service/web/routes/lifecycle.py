@@ -1,4 +1,4 @@
-"""`POST /models/{name}/load`, `/offload`, `/unload` and `/swap`: models that come and go."""
+"""`POST /models/{name}/load`, `/offload` and `/unload`: models that come and go."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -15,21 +15,25 @@ NAME: Json = {"name": "name", "in": "path", "required": True, "schema": TEXT}
 STATUSES = [403, 404, 409, 422, 500, 502, 503]
 
 
-class SwapRequest(Strict):
+class LoadRequest(Strict):
     """
-    Body of `POST /models/{name}/swap`.
+    Body of `POST /models/{name}/load`.
 
     Attributes:
-        revision: of the same checkpoint.
+        revision: of the same checkpoint, in place of the loaded one.
     """
 
-    revision: Revision
+    revision: Revision | None = None
 
 
-@router.post("/models/{name}/load", **documented(Change, also=STATUSES, parameters=[NAME]))
+@router.post(
+    "/models/{name}/load", **documented(Change, LoadRequest, also=[404, 409], never=[504], parameters=[NAME])
+)
 async def load(request: Request) -> Response:
-    """Bring a model back, check its example, and serve it."""
-    return await change(request, "load")
+    """Bring a model back, or load another revision of it; check its example, and serve it."""
+    check_operator(request)
+    wanted, _ = await body.read(request, LoadRequest, service_of(request).settings.server)
+    return await change(request, "load", wanted.revision or "")
 
 
 @router.post("/models/{name}/offload", **documented(Change, also=STATUSES, parameters=[NAME]))
@@ -42,16 +46,6 @@ async def offload(request: Request) -> Response:
 async def unload(request: Request) -> Response:
     """Drop the weights of a model."""
     return await change(request, "unload")
-
-
-@router.post(
-    "/models/{name}/swap", **documented(Change, SwapRequest, also=[404, 409], never=[504], parameters=[NAME])
-)
-async def swap(request: Request) -> Response:
-    """Load another revision, check it, and replace the model."""
-    check_operator(request)
-    wanted, _ = await body.read(request, SwapRequest, service_of(request).settings.server)
-    return await change(request, "swap", wanted.revision)
 
 
 async def change(request: Request, action: Action, revision: str = "") -> Response:

@@ -14,12 +14,11 @@ STATUSES = {
     "/questions": OF_A_BODY | {"502"},
     "/questions/{id}": ANYWHERE | {"401", "404"},
     "/models": ANYWHERE | {"401"},
-    "/models/{name}/shadow": ANYWHERE | {"401", "403", "404", "409"},  # of DELETE, the last of its operations
     **dict.fromkeys(
-        ("/models/{name}/load", "/models/{name}/offload", "/models/{name}/unload"),
+        ("/models/{name}/offload", "/models/{name}/unload"),
         ANYWHERE | {"401", "403", "404", "409", "422", "502"},
     ),
-    "/models/{name}/swap": (OF_A_BODY | {"404", "409", "502"}) - {"504"},
+    "/models/{name}/load": (OF_A_BODY | {"404", "409", "502"}) - {"504"},
     "/health": ANYWHERE | {"401"},
     "/metrics": ANYWHERE | {"401"},
     "/livez": ANYWHERE,

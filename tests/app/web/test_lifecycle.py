@@ -1,4 +1,4 @@
-"""`POST /models/{name}/load`, `/offload`, `/unload` and `/swap`: models come and go while others serve."""
+"""`POST /models/{name}/load`, `/offload` and `/unload`: models come and go while others serve."""
 
 import asyncio
 from contextlib import contextmanager
@@ -47,7 +47,7 @@ async def reached(client, state):
 
 
 async def change(client, action, status=200, **body):
-    answer = await client.post(f"/models/vqa/{action}", **({"json": body} if body else {}))
+    answer = await client.post(f"/models/vqa/{action}", json=body)
     assert status == answer.status_code, answer.text
     return answer.json()
 
@@ -188,58 +188,88 @@ async def test_a_model_that_comes_back_with_other_numbers_does_not_serve(client,
     assert "loaded" == (await change(client, "load"))["state"]
 
 
-async def test_a_swap_puts_another_revision_in_place(client, checkpoints):
-    """Its scores are those of the new one, and no cached score of the old one; it can be swapped back."""
+async def test_a_load_of_another_revision_puts_it_in_place(client, checkpoints):
+    """Its scores are those of the new one, and no cached score of the old one.  Twice is as once."""
     checkpoints["newer"] = OtherVqa
     before = await score(client)
 
-    assert "loaded" == (await change(client, "swap", revision="newer"))["state"]
+    for _ in range(2):
+        assert "loaded" == (await change(client, "load", revision="newer"))["state"]
     after = await score(client)
     assert before["scores"] != after["scores"]
-    assert (await change(client, "swap", revision="newer"))["state"] == "loaded"
     assert "newer" in (await client.get("/models")).text
 
 
-async def test_a_request_under_way_is_of_one_model(client, checkpoints, fakes):
-    """It began before the swap, whose new model is ready before the old one is drained."""
+async def test_a_model_that_is_away_comes_back_in_another_revision(client, checkpoints):
+    """The one before is not loaded meanwhile."""
+    checkpoints["newer"] = OtherVqa
+    await change(client, "unload")
+    del checkpoints[""]
+    await change(client, "load", revision="newer")
+
+    assert (await score(client))["scores"]
+    assert "newer" in (await client.get("/models")).text
+
+
+async def test_a_request_under_way_is_finished_by_the_model_that_it_began_with(client, checkpoints, fakes):
+    """Most of its items have not begun; requests that come later are rejected until the new one serves."""
+    checkpoints["newer"] = OtherVqa
+    body = {"items": [item(f"{number} squares") for number in range(128)], "metrics": ["vqascore"]}
+    with held(fakes["vqa"]):
+        begun = asyncio.create_task(client.post("/score", json=body))
+        await until(lambda: fakes["vqa"].held)
+        loading = asyncio.create_task(change(client, "load", revision="newer"))
+        await reached(client, "leaving")
+        late = await score(client, "late")
+    content = (await begun).json()
+    await loading
+
+    assert "not_ready" == code_of(late)
+    assert 128 == len([result for result in content["results"] if "vqascore" in result["scores"]])
+    assert "newer" not in content["models"]["vqa"]
+    assert content["results"][0]["scores"] != (await score(client, "0 squares"))["scores"]
+
+
+@pytest.mark.parametrize("client", [{"queue": {"wait_for_models": True}}], indirect=True)
+async def test_a_request_that_waited_begins_under_the_new_name(client, checkpoints, fakes):
+    """Its scores are those of the new revision."""
     checkpoints["newer"] = OtherVqa
     with held(fakes["vqa"]):
         begun = asyncio.create_task(score(client))
         await until(lambda: fakes["vqa"].held)
-        swapping = asyncio.create_task(change(client, "swap", revision="newer"))
+        loading = asyncio.create_task(change(client, "load", revision="newer"))
+        await reached(client, "leaving")
+        waiting = asyncio.create_task(
+            client.post("/score", json={"items": [item("late")], "metrics": ["vqascore"]})
+        )
         await asyncio.sleep(0)
-    await asyncio.gather(begun, swapping)
+    await asyncio.gather(begun, loading)
+    content = (await waiting).json()
 
-    assert (await begun)["scores"] != (await score(client))["scores"]
+    assert "newer" in content["models"]["vqa"]
+    assert content["results"][0]["scores"] == (await score(client, "late"))["scores"]
 
 
 async def test_a_revision_that_cannot_be_loaded_leaves_the_old_one(client, checkpoints):
     """422 with the reason."""
     before = await score(client)
 
-    assert "no revision none" in (await change(client, "swap", 422, revision="none"))["detail"]
+    assert "no revision none" in (await change(client, "load", 422, revision="none"))["detail"]
     assert before["scores"] == (await score(client))["scores"]
 
 
 @pytest.mark.parametrize("revision", ["a\0", "a\n", "\x7f", ""])
 async def test_a_revision_is_one_line(client, revision):
     """422 with the place."""
-    answer = await client.post("/models/vqa/swap", json={"revision": revision})
+    answer = await client.post("/models/vqa/load", json={"revision": revision})
 
     assert 422 == answer.status_code
     assert "/revision" == answer.json()["errors"][0]["pointer"]
 
 
-async def test_a_model_that_is_away_is_not_swapped(client, checkpoints):
-    """It would be loaded without need."""
-    await change(client, "unload")
-
-    assert "load it first" in (await change(client, "swap", 409, revision="newer"))["detail"]
-
-
 async def test_an_unknown_model_is_not_found(client):
     """With those that there are."""
-    answer = await client.post("/models/none/load")
+    answer = await client.post("/models/none/load", json={})
 
     assert 404 == answer.status_code
     assert "vqa" in answer.json()["detail"]
@@ -248,6 +278,6 @@ async def test_an_unknown_model_is_not_found(client):
 async def test_a_key_without_the_right_is_refused(client):
     """On the public port."""
     client._transport.app.state.operators = False
-    for action in ("load", "offload", "unload", "swap"):
+    for action in ("load", "offload", "unload"):
         answer = await client.post(f"/models/vqa/{action}", json={"revision": "x"})
         assert 403 == answer.status_code

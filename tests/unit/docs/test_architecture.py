@@ -33,9 +33,9 @@ def test_every_file_says_in_its_first_line_what_it_holds(top):
 @pytest.mark.parametrize(
     "top", ["service", "models", "client/src", "demo", "loadtest", "benchmarks", "tests"]
 )
-def test_no_file_has_more_than_three_hundred_lines(top):
+def test_no_file_has_more_than_four_hundred_lines(top):
     """The rule of CONTRIBUTING.md."""
     files = {path: path.read_bytes().count(b"\n") for path in (ROOT / top).rglob("*.py")}
 
     assert files
-    assert {} == {path: lines for path, lines in files.items() if lines > 300}
+    assert {} == {path: lines for path, lines in files.items() if lines > 400}

@@ -8,19 +8,9 @@ import pytest
 from service.observability import collectors
 from service.observability.instruments import Instruments
 from service.observability.logs import FIELDS
-from service.scoring.shadows.comparison import QUANTILES
 from tests.support.pages import fences, named_rows, page, rows, section
 
 PAGE = "prometheus-metrics.md"
-SHADOW = [
-    *(
-        ("score", ("clip", "half", revision, f"{quantile:g}"), 1.0)
-        for revision in ("served", "shadow")
-        for quantile in QUANTILES
-    ),
-    *(("difference", ("clip", "half", figure), 1.0) for figure in ("mean", "sd")),
-    *(("correlation", ("clip", "half", method), 1.0) for method in ("pearson", "spearman")),
-]
 OPEN = {"model", "metric", "device", "version"}  # labels whose values are not the service's to choose
 
 
@@ -31,7 +21,6 @@ def families(monkeypatch):
     monkeypatch.setattr(collectors, "gpu_memory", lambda: [("cuda:0", kind, 1) for kind in kinds])
     instruments = Instruments(("clip", "vqa", "questions"), {"half": (0, 1)})
     instruments.add_device("clip", "cuda:0", float)
-    instruments.shadows.read = lambda: SHADOW
     return list(instruments.registry.collect())
 
 

@@ -128,6 +128,6 @@ def test_a_fake_plans_to_load_nothing():
 
 
 def test_a_fake_has_the_revision_of_its_table():
-    """So that a swap is seen; "1" without one."""
+    """So that another one is seen; "1" without one."""
     assert "2" == fake("vqa", revision="2").info.revision
     assert "1" == fake("vqa").info.revision

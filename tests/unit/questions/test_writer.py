@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from models.core.outcomes import Text
-from service.core.errors import NoQuestions, QuestionLLMFailed
+from service.core.errors import ModelChanged, NoQuestions, QuestionLLMFailed
 from service.questions.stores.sqlite import SQLiteStore
 from service.questions.styles.dsg import DSG
 from service.questions.writer import QuestionWriter, lookup_key
@@ -51,24 +51,42 @@ async def test_a_second_try_hurries_too_once_an_urgent_caller_waits(fakes, tmp_p
     assert (["bulk", "interactive"], [0]) == (llm.asked, llm.promoted)
 
 
-async def test_a_set_that_was_written_while_the_llm_was_replaced_is_written_anew(fakes, tmp_path):
-    """Its key and its provenance name the LLM that wrote it, and never the other one."""
+async def test_a_set_that_was_written_while_the_llm_was_replaced_names_its_writer(fakes, tmp_path):
+    """Its key and its provenance: the LLM that was called, not the one that is there afterwards."""
     llm, instruments = FakeHandle(fakes["questions"].info), unread("questions")
     async with SQLiteStore(tmp_path / "sets", 9) as store:
         writer = QuestionWriter(store, {"questions": 60.0}, instruments)
-        old = lookup_key("a red dog", DSG, llm.info.label)
+        old, label = lookup_key("a red dog", DSG, llm.info.label), llm.info.label
         context = Context("", math.inf, "bulk", instruments)
         task = asyncio.create_task(writer.of("a red dog", DSG, llm, context))
         while not llm.asked:
             await asyncio.sleep(0.001)
         llm.info = replace(llm.info, id="newer")
-        for _ in range(2):
-            llm.answers.put_nowait(fakes["questions"].answer(DSG.call("a red dog")))
+        llm.answers.put_nowait(fakes["questions"].answer(DSG.call("a red dog")))
         made, found = await task
         stored = await store.find(old), await store.find(lookup_key("a red dog", DSG, llm.info.label))
 
-    assert ("miss", "newer@1") == (found, made.provenance["llm"])
-    assert (None, made) == stored
+    assert ("miss", label) == (found, made.provenance["llm"])
+    assert (made, None) == stored
+
+
+async def test_no_set_is_written_if_the_llm_was_replaced_before_it_was_called(fakes, tmp_path):
+    """The set's key names the one before."""
+    instruments = unread("questions")
+
+    class Replaced(FakeHandle):
+        async def call(self, calls, context):
+            self.info = replace(self.info, id="newer")
+            context.use(self.name, self.info)
+
+    llm = Replaced(fakes["questions"].info)
+    async with SQLiteStore(tmp_path / "sets", 9) as store:
+        writer = QuestionWriter(store, {"questions": 60.0}, instruments)
+        keys = [lookup_key("a red dog", DSG, f"{id}@1") for id in (llm.info.id, "newer")]
+        with pytest.raises(ModelChanged):
+            await writer.of("a red dog", DSG, llm, Context("", math.inf, "bulk", instruments))
+
+        assert [None, None] == [await store.find(key) for key in keys]
 
 
 @pytest.mark.parametrize(

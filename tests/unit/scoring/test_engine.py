@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from service.core.errors import DeadlineExceeded, LaneFull, ModelFault, UnknownMetric
+from service.core.errors import DeadlineExceeded, LaneFull, ModelChanged, ModelFault, UnknownMetric
 from service.images.loader import ImageRef
 from service.images.sources import Base64, Encoded
 from service.metrics.common.contract import Metric, Score
@@ -184,22 +184,49 @@ async def test_a_picture_that_cannot_be_decoded_is_the_error_of_a_metric_that_lo
     assert {"brightness", "vqascore"} == scored.errors.keys()
 
 
-async def test_what_was_scored_while_a_model_was_away_is_scored_again(opened):
-    """Another one stood in its place for a moment: the name alone would not tell."""
-    runs = []
+class Replacing:
+    """A metric whose model is replaced between two of its calls, in its first *times* runs."""
 
-    async def interrupted(item, models, options):
-        runs.append(item)
-        if len(runs) == 1:
-            service.runtime.handles["vqa"].backend.replacements += 2
-        return Score(len(runs) / 10, {})
+    def __init__(self, times):
+        self.times, self.runs, self.service = times, 0, None
 
-    item = UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
-    async with opened(Metric("interrupted", interrupted, roles=("vqa",))) as service:
-        [scored] = (await score(service, [item], "interrupted")).items
+    async def score(self, item, models, options):
+        handle = self.service.runtime.handles["vqa"]
+        await models.vqa.ask(item.image, ["Is it red?"], "yes")
+        self.runs += 1
+        if self.runs <= self.times:
+            handle.backend.info = replace(handle.info, revision=f"other {self.runs}")
+        await models.vqa.ask(item.image, ["Is it blue?"], "yes")
+        return Score(self.runs / 10, {})
 
-    assert 2 == len(runs)
-    assert 0.2 == scored.scores["interrupted"].value
+
+@pytest.fixture
+def red():
+    return UnopenedItem("a red square", [ImageRef(Encoded(png("red")))])
+
+
+async def test_a_request_whose_model_was_replaced_is_repeated_once_as_a_whole(opened, red):
+    """All of its scores are of the model that it names, and it is charged once."""
+    replacing, charged = Replacing(1), []
+    async with opened(Metric("twice", replacing.score, roles=("vqa",))) as service:
+        replacing.service = service
+        asked = replace(context(service), charge=charged.append)
+        report = await service.engine.score([red], ["twice"], asked)
+
+    assert (2, [1]) == (replacing.runs, charged)
+    assert {"twice": 0.2} == {name: each.value for name, each in report.items[0].scores.items()}
+    assert "other 1" == report.infos["vqa"].revision
+
+
+async def test_a_request_whose_model_is_replaced_again_ends_with_a_temporary_error(opened, red):
+    """`model_changed`, of the whole request."""
+    replacing = Replacing(2)
+    async with opened(Metric("twice", replacing.score, roles=("vqa",))) as service:
+        replacing.service = service
+        with pytest.raises(ModelChanged) as changed:
+            await service.engine.score([red], ["twice"], context(service))
+
+    assert (503, "model_changed") == (changed.value.status, changed.value.code)
 
 
 async def number(item, models, options):

@@ -2,13 +2,14 @@
 
 import asyncio
 import gc
+from dataclasses import replace
 
 import pytest
 
 from models.core.calls import LikelihoodCall
 from models.core.outcomes import Likelihood
 from models.images.image import Image
-from service.core.errors import ImageUndecodable, ModelFault, Replaced
+from service.core.errors import ImageUndecodable, ModelChanged, ModelFault
 from service.serving.cache.memory import OutcomeCache
 from service.serving.shared_call import BULK_KEPT_S, SharedCall
 from tests.support.handles import asking, call, context, held, questions, serving, until
@@ -287,10 +288,29 @@ async def test_a_model_that_leaves_is_kept_for_the_requests_that_it_serves():
     assert isinstance(answer, Likelihood)
 
 
-async def test_calls_that_begin_when_their_model_has_gone_are_for_its_successor():
-    """The handle sends them to the next one."""
+async def test_a_request_has_one_model_by_each_name():
+    """Another one that took its place meanwhile answers none of its calls; a later request's, it does."""
     async with serving() as (handle, *_):
-        handle.backend.presence.change("unloaded")
-        [outcome] = await handle._call([call()], context())
+        begun = context()
+        assert isinstance((await handle.call([call()], begun))[0], Likelihood)
+        handle.backend.info = replace(handle.info, revision="newer")
 
-    assert isinstance(outcome, Replaced)
+        with pytest.raises(ModelChanged):
+            await handle.call([call("Is it red?")], begun)
+        assert isinstance((await handle.call([call("Is it red?")], context()))[0], Likelihood)
+
+
+async def test_a_model_that_is_replaced_while_a_call_is_prepared_does_not_answer_it(monkeypatch):
+    """The call's key names the one before."""
+    async with serving() as (handle, *_):
+        prepare = handle.backend.prepare
+
+        async def replaced(calls, lane):
+            made = await prepare(calls, lane)
+            handle.backend.info = replace(handle.info, revision="newer")
+            return made
+
+        monkeypatch.setattr(handle.backend, "prepare", replaced)
+        [outcome] = await handle.call([call()], context())
+
+    assert isinstance(outcome, ModelChanged)

@@ -1,4 +1,4 @@
-"""A model of this process that cannot go, or cannot come back; and another revision in addition to it."""
+"""A model of this process that cannot go, or cannot come back; and another revision in its place."""
 
 import gc
 import weakref
@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from models.core.contract import CheckpointAway
 from models.core.copies import Copies
 from models.families.fake import FakeSettings
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.errors import Invalid, ModelFault, NotReady
+from service.core.errors import ModelFault, NotReady, ScoregateError
 from service.core.lanes import LANES
 from service.serving.backends import local
 from service.serving.batcher.device import Device
@@ -74,6 +75,7 @@ async def serving(weights):
     model, threads = weights.made(DEVICES), FairThreads(1, "cpu")
     queue = Queue(max_items=8, max_cost=1000, max_waiting=10_000)
     resident = HostedModel("vqa", model, queue, copies=dict(model.on))
+    del model  # it may be replaced
     devices = [Device(name) for name in DEVICES]
     with threads as cpu:
         async with Pool([resident], unread("vqa"), devices=devices) as pool:
@@ -154,90 +156,87 @@ async def test_a_model_is_loaded_on_the_devices_that_serve(weights, action):
         lost = resident.copies.pop("cpu:1")
         await lifecycle.change("vqa", action)
         await lifecycle.change("vqa", "load")
-        await lifecycle.change("vqa", "swap", "2")
+        await lifecycle.change("vqa", "load", "2")
 
         assert {("cpu:0",)} == {table.devices for table in weights.tables}
         assert weights.here[lost]
         assert await answered(handle)
 
 
-async def test_a_device_that_is_lost_during_a_swap_stays_out(weights, monkeypatch):
-    """The copy that was loaded for it is freed."""
-    warm_copies, loaded = Pool.warm_copies, {}
+async def test_a_device_that_is_lost_while_a_revision_is_loaded_stays_out(weights, monkeypatch):
+    """The others serve the new one."""
+    warm = Pool.warm
 
-    async def lose(pool, resident, copies):
-        loaded.update(copies)
-        outcome = await warm_copies(pool, resident, copies)
-        del resident.copies["cpu:1"]
-        return outcome
+    async def lose(pool, resident):
+        resident.copies.pop("cpu:1", None)
+        await warm(pool, resident)
 
     async with serving(weights) as (handle, resident, lifecycle):
-        monkeypatch.setattr(Pool, "warm_copies", lose)
-        await lifecycle.change("vqa", "swap", "2")
+        monkeypatch.setattr(Pool, "warm", lose)
+        await lifecycle.change("vqa", "load", "2")
 
-        assert {"cpu:0": loaded["cpu:0"]} == resident.copies
-        assert {"cpu:0": True, "cpu:1": False} == {name: weights.here[copy] for name, copy in loaded.items()}
+        assert ["cpu:0"] == [*resident.copies]
+        assert "2" == handle.info.revision
         assert await answered(handle)
 
 
-async def added(handle, revision="2"):
-    """A handle on that revision."""
-    return Handle(await handle.backend.add_revision(revision), None)
+@pytest.mark.parametrize("fault", [ValueError("broken"), MemoryError("full")])
+async def test_the_old_revision_comes_back_if_the_new_one_fails_on_its_example(weights, fault):
+    """The answer is the error, and the new one's weights are freed."""
+    async with serving(weights) as (handle, resident, lifecycle):
+        before = dict(resident.copies)
+        weights.fault = fault
+        for copy in before.values():
+            copy.fault = lambda call: None
+        with pytest.raises(ScoregateError, match=str(fault)):
+            await lifecycle.change("vqa", "load", "2")
 
-
-async def test_another_revision_serves_in_addition_to_the_model(weights):
-    """With a queue of its own, on the devices that serve."""
-    async with serving(weights) as (handle, resident, _):
-        resident.copies.pop("cpu:1")
-        other = await added(handle)
-
-        assert ("vqa@2", "fake-vqa@2") == (other.name, other.info.label)
-        assert other.info.recipe
-        assert [("2", ("cpu:0",))] == [(table.revision, table.devices) for table in weights.tables]
-        assert await answered(other)
-        assert not resident.copies["cpu:0"].calls
+        assert ("loaded", "1") == (handle.backend.presence.state, handle.info.revision)
+        assert before == resident.copies
+        assert {*before.values()} == {copy for copy, here in weights.here.items() if here}
         assert await answered(handle)
-        await other.backend.discard()
 
 
-async def test_a_revision_that_is_discarded_is_freed(weights):
-    """Nothing refers to it afterwards, and its calls fail."""
-    async with serving(weights) as (handle, resident, _):
-        other = await added(handle)
-        copies = [copy for copy in weights.here if copy not in resident.copies.values()]
-        assert await answered(other)
-        await other.aclose()
-        await other.backend.discard()
-        assert not await answered(other)
+async def test_an_old_revision_that_cannot_come_back_is_away(weights):
+    """Its calls are rejected, and it can be loaded."""
+    async with serving(weights) as (handle, resident, lifecycle):
+        weights.fault = ValueError("broken")
+        for copy in resident.copies.values():
+            copy.fault = lambda call: None
+        weights.fails = ["restore"]
+        with pytest.raises(ModelFault, match="broken"):
+            await lifecycle.change("vqa", "load", "2")
+        with pytest.raises(NotReady, match=r"taken away \(offloaded\)"):
+            await answered(handle)
 
-        assert [False, False] == [weights.here[copy] for copy in copies]
-        del other, copies
+        assert "loaded" == (await lifecycle.change("vqa", "load")).state
+        assert ("1", True) == (handle.info.revision, await answered(handle))
+
+
+async def test_the_weights_of_the_revision_before_are_freed(weights):
+    """Nothing refers to them when the new one serves."""
+    async with serving(weights) as (handle, resident, lifecycle):
+        before = [weakref.ref(copy) for copy in resident.copies.values()]
+        await lifecycle.change("vqa", "load", "2")
 
         def left():
             gc.collect()
-            return {*weights.here} - {*resident.copies.values()}
+            return [copy for copy in before if copy()]
 
         await until(lambda: not left())  # a device's thread may still return from its last batch
         assert await answered(handle)
 
 
-@pytest.mark.parametrize("fault", [ValueError("broken"), MemoryError("full")])
-async def test_a_revision_that_fails_on_its_example_is_freed(weights, fault):
-    """And the model serves."""
-    async with serving(weights) as (handle, resident, _):
-        weights.fault = fault
-        with pytest.raises(Exception, match=str(fault)):
-            await added(handle)
+async def test_a_revision_for_which_memory_is_missing_stops_nothing(weights, monkeypatch):
+    """It is checked while the model serves."""
+    async with serving(weights) as (handle, resident, lifecycle):
 
-        assert {*resident.copies.values()} == {copy for copy, here in weights.here.items() if here}
-        weights.fault = None
+        def check(name, table, given_back):
+            raise CheckpointAway(f"models.{name}: the weights take 8 bytes, 4 are free")
+
+        monkeypatch.setattr(local, "check_loadable", check)
+        with pytest.raises(NotReady, match="4 are free"):
+            await lifecycle.change("vqa", "load", "2")
+
+        assert [True, True] == [weights.here[copy] for copy in resident.copies.values()]
         assert await answered(handle)
-
-
-async def test_a_revision_that_serves_already_is_not_served_twice(weights):
-    """Such as a branch whose newest commit it is."""
-    async with serving(weights) as (handle, resident, _):
-        with pytest.raises(Invalid, match="fake-vqa@1 serves already"):
-            await added(handle, "main")
-
-        assert {*resident.copies.values()} == {copy for copy, here in weights.here.items() if here}

@@ -21,10 +21,10 @@ async def test_calls_of_a_model_that_is_away_are_rejected(state):
     assert state in presence.reason
 
 
-@pytest.mark.parametrize(("waits", "state"), [(True, "offloaded"), (True, "leaving"), (False, "swapping")])
-async def test_calls_wait_until_the_model_is_back(waits, state):
-    """If the settings say so; for a swap always, since it is short."""
-    presence = Presence("vqa", waits=waits)
+@pytest.mark.parametrize("state", ["offloaded", "leaving"])
+async def test_calls_wait_until_the_model_is_back(state):
+    """If the settings say so."""
+    presence = Presence("vqa", waits=True)
     presence.change(state)
     waiting = asyncio.create_task(presence.wait())
     await asyncio.sleep(0)

@@ -215,32 +215,6 @@ def test_a_call_costs_what_calls_did_lately():
     assert pytest.approx(11.0) == waiting.cost_of(Demand(1))
 
 
-def test_an_empty_queue_has_the_same_limits():
-    """And nothing else of the first one."""
-    limits = {"max_items": 2, "max_cost": 30, "max_waiting": 40, "max_batch_s": 0.5, "linger_s": 0.1}
-    first = queue(**limits, shares=Shares(3.0, 2.0, 1.0))
-    first.finished(10, 1.0)
-    put(first, 40, lane="bulk")
-    other = first.empty()
-
-    names = ("_max_items", "_max_cost", "_max_waiting", "_max_batch_s", "linger_s")
-    assert [*limits.values()] == [getattr(other, name) for name in names]
-    assert first.shares == other.shares
-    assert (0, 0.0) == (other.depth("bulk"), other.cost_model.typical_s)
-
-
-async def test_what_bulk_calls_earned_by_a_batch_that_skips_calls_counts():
-    """As by any batch; one that skips all calls changes nothing."""
-    waiting = queue(max_items=1)
-    for name in ("skipped", "a", "b"):
-        put(waiting, 10, lane="interactive", data=name)
-    put(waiting, 10, lane="bulk")
-    [call] = waiting.take(0.0, skipped=lambda call: call.prepared.data == "skipped")
-
-    assert "a" == call.prepared.data
-    assert waiting._credit > 0
-
-
 async def test_the_gap_before_a_batch_is_part_of_the_time_for_what_waits():
     """A device that stands idle between batches needs it again."""
     waiting = queue()

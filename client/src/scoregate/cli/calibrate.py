@@ -10,15 +10,16 @@ from pathlib import Path
 import scoregate
 from scoregate.cli import plot
 from scoregate.cli.arguments import connected
-from scoregate.cli.calibration import as_json, as_text, calibrated
+from scoregate.cli.calibration import as_json, as_text, calibrated, compared, counterparts
 from scoregate.cli.exits import NO_SCORE, OK, UsageFault, described
 from scoregate.cli.origin import origin
-from scoregate.cli.samples import read_samples
+from scoregate.cli.samples import Samples, read_samples, turned
 from scoregate.cli.text import shown
+from scoregate.cli.thresholds import counterpart, percentiles
 from scoregate.direction import lower_is_better
 
 TIMEOUT_S = 10.0  # to hear the metric's direction
-HELP = "choose a threshold from scores: for a wanted pass rate, or with labels for a false-accept rate"
+HELP = "choose a threshold from scores: for a pass rate, another model's, or with labels a false-accept rate"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=share,
         metavar="SHARE",
         help="the share of bad pictures that may pass (default with labels, 0.01)",
+    )
+    add(
+        "--like",
+        type=Path,
+        metavar="OLD",
+        help="keep the pass rate of these scores of the same pictures by another model",
+    )
+    parser.add_argument(
+        "--threshold", type=float, help="with --like: of the other model (default: its percentiles)"
     )
     parser.add_argument("--plot", type=Path, metavar="FILE", help=f"draw it ({', '.join(plot.KINDS)})")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -65,16 +75,39 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageFault("--false-accept-rate needs labels: name their column with --label")
     if arguments.pass_rate == 0:
         raise UsageFault("--pass-rate 0 passes nothing, so there is no threshold to choose")
+    if arguments.threshold is not None and not arguments.like:
+        raise UsageFault("--threshold is that of the model whose scores --like names")
+    if arguments.like and (arguments.label or arguments.plot):
+        raise UsageFault("--like takes neither --label nor --plot")
     samples = read_samples(arguments.scores, arguments.metric, arguments.label)
     source = origin(arguments.scores, samples.metric)
     samples.lower = arguments.lower_is_better or source.lower or lower_there(arguments, samples.metric)
     for note in source.notes():
         print(shown(f"warning: {note}"), file=sys.stderr)
+    if arguments.like:
+        return like(arguments, samples)
     found = calibrated(samples, arguments.pass_rate, arguments.false_accept_rate)
     print(json.dumps(as_json(found)) if arguments.json else as_text(found))
     if arguments.plot:
         plot.draw(samples, found.threshold, arguments.plot)
     return OK if found.threshold is not None else NO_SCORE
+
+
+def like(arguments: argparse.Namespace, samples: Samples) -> int:
+    """Print the threshold of *samples* that keeps the pass rate of --like; return 0, or 1 for none."""
+    old = read_samples(arguments.like, samples.metric, None)
+    old.lower = samples.lower
+    if len(old.scores) != len(samples.scores):
+        counts = f"{len(old.scores)} scores in {arguments.like}, {len(samples.scores)} in {arguments.scores}"
+        raise UsageFault(f"{counts}: score the same pictures with both models")
+    scores = old.worth(old.scores)
+    wanted = (
+        [turned(arguments.threshold, old.lower)] if arguments.threshold is not None else percentiles(scores)
+    )
+    new = samples.worth(samples.scores)
+    found = [counterpart(scores, new, threshold) for threshold in wanted]
+    print(json.dumps(counterparts(found, samples)) if arguments.json else compared(found, samples))
+    return OK if any(each.threshold is not None for each in found) else NO_SCORE
 
 
 def lower_there(arguments: argparse.Namespace, metric: str) -> bool:

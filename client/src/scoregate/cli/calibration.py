@@ -1,5 +1,6 @@
 """A threshold with its evidence, as numbers and in words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import fmean
@@ -10,6 +11,7 @@ from scoregate.cli.samples import Samples, noted, turned
 from scoregate.cli.text import shown, table
 from scoregate.cli.thresholds import (
     PERCENTS,
+    Counterpart,
     Rate,
     accepted,
     for_false_accept_rate,
@@ -113,6 +115,42 @@ def as_text(found: Calibration) -> str:
         good, bad = len(samples.of(True)), len(samples.of(False))
         lines.append(f"ROC AUC {found.auc:.4f}, from {good} good and {bad} bad pictures")
     return "\n".join([*lines, *verdict(found)])
+
+
+def counterparts(found: Sequence[Counterpart], samples: Samples) -> dict[str, Any]:
+    """Return thresholds of two models as JSON."""
+    return {
+        "metric": samples.metric,
+        "direction": f"{'lower' if samples.lower else 'higher'} is better",
+        "scores": len(samples.scores),
+        "thresholds": [
+            {
+                "old": turned(each.old_threshold, samples.lower),
+                "new": None if each.threshold is None else turned(each.threshold, samples.lower),
+                "old_rate": each.old_rate.as_json(),
+                "new_rate": each.rate and each.rate.as_json(),
+                "caution": each.caution,
+            }
+            for each in found
+        ],
+    }
+
+
+def compared(found: Sequence[Counterpart], samples: Samples) -> str:
+    """Return the table of thresholds of two models for people."""
+    rows = [
+        (
+            repr(turned(each.old_threshold, samples.lower)),
+            "–" if each.threshold is None else repr(turned(each.threshold, samples.lower)),
+            f"{each.old_rate.value:.4f}",
+            f"{each.rate.value:.4f}" if each.rate else "–",
+            each.caution,
+        )
+        for each in found
+    ]
+    heads = ["OLD THRESHOLD", "NEW THRESHOLD", "OLD PASS RATE", "NEW PASS RATE", "CAUTION"]
+    passes = f"a picture passes where its score is {'at most' if samples.lower else 'at least'} the threshold"
+    return f"{shown(samples.metric)}: {passes}\n\n{table(heads, rows, right=heads[:4])}"
 
 
 def verdict(found: Calibration) -> list[str]:

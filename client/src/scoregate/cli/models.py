@@ -1,4 +1,4 @@
-"""`scoregate models`: take models away from the service, bring them back, and swap their revisions."""
+"""`scoregate models`: take models away from the service, bring them back, and load other revisions."""
 
 import argparse
 import json
@@ -6,21 +6,21 @@ import json
 from scoregate.cli.arguments import connected
 from scoregate.cli.exits import OK, UsageFault
 
-HELP = "offload, unload, load or swap a model; needs a key with the right `models`"
-ACTIONS = ("load", "offload", "unload", "swap")
+HELP = "offload, unload or load a model; needs a key with the right `models`"
+ACTIONS = ("load", "offload", "unload")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("action", choices=ACTIONS)
     parser.add_argument("name", help="of the model in the profile")
-    parser.add_argument("--revision", default="", help="for swap: the revision that takes its place")
+    parser.add_argument("--revision", default="", help="for load: another revision, in its place")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the service's answer as JSON."""
-    if bool(arguments.revision) != (arguments.action == "swap"):
-        raise UsageFault("--revision belongs to swap, which needs it")
+    if arguments.revision and arguments.action != "load":
+        raise UsageFault("--revision belongs to load")
     with connected(arguments) as client:
         change = getattr(client, f"{arguments.action}_model")
         given = (arguments.name, arguments.revision) if arguments.revision else (arguments.name,)

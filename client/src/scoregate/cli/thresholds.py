@@ -12,6 +12,7 @@ from math import ceil, sqrt
 from typing import Any
 
 PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99)
+MIN_TAIL = 10  # scores on either side of a threshold; with fewer the rate is a guess
 Z = 1.959963984540054  # the normal distribution's two-sided 95 %
 
 
@@ -54,6 +55,11 @@ def percentile(ordered: Sequence[float], percent: int) -> float:
     return ordered[max(0, ceil(Fraction(percent * len(ordered), 100)) - 1)]
 
 
+def percentiles(ordered: Sequence[float]) -> list[float]:
+    """Return the distinct scores at `PERCENTS`, ascending."""
+    return sorted({percentile(ordered, percent) for percent in PERCENTS})
+
+
 def for_pass_rate(scores: Iterable[float], wanted: Fraction) -> float:
     """Return the highest score that, as a threshold, passes at least the *wanted* share; above 0, to 1."""
     best_first = sorted(scores, reverse=True)
@@ -70,6 +76,42 @@ def for_false_accept_rate(bad: Sequence[float], good: Sequence[float], wanted: F
     worst_last = sorted(bad, reverse=True)
     barrier = worst_last[allowed] if allowed < len(bad) else float("-inf")
     return min((score for score in [*bad, *good] if score > barrier), default=None)
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """
+    A threshold of one model, and the one of another model that as many scores pass.
+
+    Attributes:
+        threshold, rate: of the new model; None if the scores cannot show it.
+        caution: a limit of this result; empty if there is none.
+    """
+
+    old_threshold: float
+    old_rate: Rate
+    threshold: float | None = None
+    rate: Rate | None = None
+    caution: str = ""
+
+
+def counterpart(old: Sequence[float], new: Sequence[float], threshold: float) -> Counterpart:
+    """
+    Return the threshold for *new* scores that keeps the pass rate of *threshold* for *old* ones; both ascend.
+
+    Equal scores pass together, so the rate may not be reachable; then the nearest one is taken.
+    """
+    rate = accepted(old, threshold)
+    if rate.count in (0, rate.of):
+        who = "all" if rate.count else "none"
+        return Counterpart(threshold, rate, caution=f"{who} of the old scores pass, so any threshold fits")
+    found = min((accepted(new, score) for score in set(new)), key=lambda each: abs(each.value - rate.value))
+    cautions = []
+    if found.value != rate.value:
+        cautions.append("equal new scores pass together, so the rate is not kept exactly")
+    if min(rate.count, rate.of - rate.count) < MIN_TAIL:
+        cautions.append(f"fewer than {MIN_TAIL} scores lie beyond it")
+    return Counterpart(threshold, rate, new[found.of - found.count], found, "; ".join(cautions))
 
 
 def roc_auc(bad: Iterable[float], good: Iterable[float]) -> float:

@@ -182,3 +182,77 @@ def test_scores_too_close_to_draw_are_refused_in_one_line(written, tmp_path, cap
 
     assert 2 == main(["calibrate", path, "--plot", str(tmp_path / "plot.png")])
     assert "too close together" in capsys.readouterr().err
+
+
+RISING = [float(number) for number in range(100)]
+
+
+@pytest.fixture
+def like(written, calibrate):
+    """The thresholds of new scores that keep the pass rates of old ones."""
+
+    def like(old, new, *arguments):
+        old, new = (
+            written([{"score": score} for score in scores], f"{name}.csv")
+            for name, scores in (("old", old), ("new", new))
+        )
+        code, found = calibrate(new, "--like", old, *arguments)
+        return code, found["thresholds"]
+
+    return like
+
+
+def test_a_model_that_scores_higher_gets_a_higher_threshold(like):
+    """Twice the scores and one more, in another order: the same 40 of 100 pass."""
+    code, [found] = like(RISING, [2 * score + 1 for score in RISING[::-1]], "--threshold", "60")
+
+    assert (0, 60.0, 121.0, "") == (code, found["old"], found["new"], found["caution"])
+    assert [0.4, 0.4] == [found[of]["value"] for of in ("old_rate", "new_rate")]
+
+
+def test_where_lower_is_better_the_low_scores_pass(like):
+    """30 of 100 have at most 29."""
+    _, [found] = like(RISING, [score + 5 for score in RISING], "--threshold", "29", "--lower-is-better")
+
+    assert (29.0, 34.0, 0.3) == (found["old"], found["new"], found["new_rate"]["value"])
+
+
+def test_scores_that_are_equal_pass_together_and_that_is_said(like):
+    """Half should pass, and 60 of 100 new scores are the same: the nearest rate is 0.6."""
+    _, [found] = like(RISING, [0.0] * 40 + [1.0] * 60, "--threshold", "50")
+
+    assert (1.0, 0.6) == (found["new"], found["new_rate"]["value"])
+    assert "pass together" in found["caution"]
+
+
+@pytest.mark.parametrize(("threshold", "who"), [("-1", "all"), ("100", "none")])
+def test_a_threshold_outside_the_scores_has_none_in_its_place(like, threshold, who):
+    """Status 1: the scores show no threshold of the other model, so no number is given."""
+    code, [found] = like(RISING, RISING, "--threshold=" + threshold)
+
+    assert (1, None, None) == (code, found["new"], found["new_rate"])
+    assert found["caution"].startswith(who)
+
+
+@pytest.mark.parametrize(("threshold", "few"), [(95, True), (90, False), (10, False), (5, True)])
+def test_few_scores_beyond_the_threshold_are_said(like, threshold, few):
+    """On either side: 5 of 100 pass, or 95 do."""
+    _, [found] = like(RISING, RISING, f"--threshold={threshold}")
+
+    assert few is ("fewer than 10 scores" in found["caution"])
+
+
+def test_without_a_threshold_the_percentiles_of_the_old_scores_are_taken(like):
+    """Each has its counterpart, but the best and the worst where all or none pass."""
+    _, found = like(RISING, [score / 2 for score in RISING])
+
+    assert [4.0, 9.0, 24.0, 49.0] == [each["old"] for each in found][1:5]
+    assert all(each["new"] == each["old"] / 2 for each in found if each["new"] is not None)
+
+
+def test_scores_of_other_pictures_are_refused(written):
+    """A pass rate is that of the same pictures."""
+    old, new = (written([{"score": 0.1 * n} for n in range(size)], f"{size}.csv") for size in (3, 4))
+
+    assert 2 == main(["calibrate", new, "--like", old])
+    assert 2 == main(["calibrate", new, "--threshold", "0.5"])

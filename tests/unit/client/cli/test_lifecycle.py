@@ -26,24 +26,24 @@ def test_the_answer_of_the_service_is_printed(command, service, action):
     status, out, _ = command(service, "models", action, "vqa")
 
     assert (0, CHANGE) == (status, json.loads(out))
-    assert [("POST", f"/models/vqa/{action}", b"")] == service.requests
+    assert [("POST", f"/models/vqa/{action}", b"{}")] == service.requests
 
 
-def test_a_swap_sends_its_revision(command, service):
+def test_a_load_sends_its_revision(command, service):
     """In the body."""
-    status, _, _ = command(service, "models", "swap", "vqa", "--revision", "abc")
+    status, _, _ = command(service, "models", "load", "vqa", "--revision", "abc")
     [(_, path, body)] = service.requests
 
-    assert (0, "/models/vqa/swap", {"revision": "abc"}) == (status, path, json.loads(body))
+    assert (0, "/models/vqa/load", {"revision": "abc"}) == (status, path, json.loads(body))
 
 
-@pytest.mark.parametrize("arguments", [("swap", "vqa"), ("load", "vqa", "--revision", "abc")])
-def test_a_revision_belongs_to_a_swap(command, service, arguments):
+@pytest.mark.parametrize("action", ["offload", "unload"])
+def test_a_revision_belongs_to_a_load(command, service, action):
     """Nothing is sent otherwise."""
-    status, _, err = command(service, "models", *arguments)
+    status, _, err = command(service, "models", action, "vqa", "--revision", "abc")
 
     assert (2, []) == (status, service.requests)
-    assert "--revision belongs to swap" in err
+    assert "--revision belongs to load" in err
 
 
 def test_a_refusal_is_one_line(command, service):

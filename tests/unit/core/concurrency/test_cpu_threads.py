@@ -181,7 +181,7 @@ async def test_nothing_of_a_task_is_kept(one):
 
 
 async def test_a_thread_that_waits_refers_to_no_caller(one):
-    """A shadow is one, with its model."""
+    """It may have gone, with all that it holds."""
 
     class Who:
         pass

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from models.core.outcomes import Likelihood
-from service.core.errors import DeadlineExceeded
+from service.core.errors import DeadlineExceeded, ModelChanged
 from service.serving.cache.memory import OutcomeCache
 from service.serving.contract import Result
 from service.serving.ray.contract import Answer
@@ -32,41 +32,39 @@ async def test_an_update_asks_the_new_model_as_soon_as_most_replicas_hold_it():
             await asyncio.sleep(0)
 
 
-async def test_calls_that_wait_while_the_model_is_replaced_are_asked_of_the_new_one_under_its_name():
-    cache = OutcomeCache(2**20)
+async def test_calls_that_wait_while_the_model_is_replaced_end_and_the_old_groups_count():
+    """The request that they belong to is repeated as a whole; what the old model computed is its own."""
+    cache, pictures = OutcomeCache(2**20), about(30)
     async with asked(cache, a="old") as (deployment, handle, _):
-        task, _ = asking(handle, *about(30))
+        old = handle.info
+        task, _ = asking(handle, *pictures)
         await sent(deployment, 2)
-        old = deployment.under_way
+        groups = deployment.under_way
         deployment.runs(b="new")
         while handle.info.label != "new@1":
             await asyncio.sleep(0)
-        for group in old:
+        for group in groups:
             group.answered()
-        while not task.done():
-            await asyncio.sleep(0)
-            deployment.answer_all()
-        assert all(isinstance(outcome, Likelihood) for outcome in task.result())
+        outcomes = await task
+        assert {Likelihood, ModelChanged} == {type(outcome) for outcome in outcomes}
+        again, _ = asking(handle, *pictures)
+        assert {Likelihood} == {type(outcome) for outcome in await answered(deployment, again)}
         by_new = [call for group in deployment.groups if group.replica == "b" for call in group.questions]
         assert len(by_new) == 30  # also those that the old one had answered
+        assert kept(cache, pictures[0], old)
 
 
 async def test_what_the_last_replica_of_the_old_model_went_away_with_is_kept_under_no_wrong_name():
-    cache, asked_call = OutcomeCache(2**20), call()
+    cache, one = OutcomeCache(2**20), call()
     async with asked(cache, a="old") as (deployment, handle, _):
         old = handle.info
-        task, _ = asking(handle, asked_call)
+        task, _ = asking(handle, one)
         await sent(deployment, 1)
         lost = deployment.under_way[0]
-        deployment.runs(b="new")
-        while handle.info.label != "new@1":
-            await asyncio.sleep(0)
+        await replaced(deployment, handle)
         lost.lost()
-        while not task.done():
-            await asyncio.sleep(0)
-            deployment.answer_all()
-        keys = [asked_call.key(("vqa", info.label, info.dtype)) for info in (old, handle.info)]
-        assert [outcome is not None for outcome in await cache.find(keys)] == [False, True]
+        assert [ModelChanged] == [type(outcome) for outcome in await task]
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, False)
 
 
 class SlowCache(OutcomeCache):
@@ -94,7 +92,7 @@ def kept(cache, one, model):
 
 
 async def test_a_model_that_is_replaced_while_a_call_is_looked_up_answers_nothing_in_the_others_name():
-    """Its key names the old model: it is asked again, under a new key."""
+    """Its key names the old model."""
     cache, one = SlowCache(), call()
     async with asked(cache, a="old") as (deployment, handle, _):
         old = handle.info
@@ -103,8 +101,8 @@ async def test_a_model_that_is_replaced_while_a_call_is_looked_up_answers_nothin
         await replaced(deployment, handle)
         cache.go.set()
         [outcome] = await answered(deployment, task)
-        assert isinstance(outcome, Likelihood)
-        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, True)
+        assert isinstance(outcome, ModelChanged)
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, False)
 
 
 async def test_a_model_that_is_replaced_while_a_call_is_prepared_answers_nothing_in_the_others_name():
@@ -124,20 +122,18 @@ async def test_a_model_that_is_replaced_while_a_call_is_prepared_answers_nothing
         await replaced(deployment, handle)
         go.set()
         [outcome] = await answered(deployment, task)
-        assert isinstance(outcome, Likelihood)
-        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, True)
+        assert isinstance(outcome, ModelChanged)
+        assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, False)
 
 
-async def test_a_model_that_was_replaced_and_came_back_is_known_to_have_been_away():
-    """A request that was under way has numbers of both, although the name is the one of its start."""
+async def test_a_request_that_used_one_model_gets_nothing_of_another():
+    """Its first calls were answered by the one before."""
     async with asked(a="old") as (deployment, handle, _):
-        before = handle.info, handle.backend.replacements
+        task, request = asking(handle, call())
+        await answered(deployment, task)
         await replaced(deployment, handle)
-        deployment.runs(c="old")
-        while handle.info.label != "old@1":
-            await asyncio.sleep(0)
-        assert handle.info == before[0]
-        assert handle.backend.replacements == before[1] + 2
+        with pytest.raises(ModelChanged):
+            await handle.call([call("Is it red?")], request)
 
 
 async def test_a_caller_who_joins_a_call_on_its_way_waits_until_his_own_deadline():
