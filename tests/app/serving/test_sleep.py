@@ -24,7 +24,7 @@ async def client(with_vlm, server):
 
 
 async def change(client, action, status=200):
-    answer = await client.post(f"/models/vqa/{action}")
+    answer = await client.post(f"/models/vqa/{action}", json={})
     assert status == answer.status_code, answer.text
     return answer.json()
 
