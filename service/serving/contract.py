@@ -24,7 +24,7 @@ CAUTION = 1.15  # factor on predicted times: a result after the deadline is wast
 @dataclass(frozen=True, slots=True)
 class AdmissionForecast:
     """
-    The expected treatment of a new call or request in a lane.
+    The expected treatment of a new request in a lane.
 
     Attributes:
         full: the lane takes no more.
@@ -192,8 +192,8 @@ class Backend(ABC):
         return made.detail if isinstance(made, CallRefused) else ""
 
     @abstractmethod
-    def forecast(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
-        """Return the forecast for a request, or without *demand* for a call of an admitted one."""
+    def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
+        """Return the forecast for a request."""
 
     @abstractmethod
     def estimate(self, demand: Demand) -> WorkEstimate:
@@ -203,16 +203,15 @@ class Backend(ABC):
     def reserve(self, lane: str, demand: Demand, parts: int) -> Reservation:
         """Count an admitted *demand* against the lane, until its *parts* have begun one by one."""
 
-    def admit(self, lane: str, deadline: float, demand: Demand | None = None) -> None:
+    def admit(self, lane: str, deadline: float, demand: Demand) -> None:
         """
-        Reject work for which a full lane has no room, which would be late, or which is too much.
+        Reject a request for which a full lane has no room, which would be late, or which is too much.
 
         Interactive work that should end after its deadline is rejected.  An idle model accepts what fits
         into one batch in any case: its cost is known roughly, and nothing waits behind it for long.
 
         Args:
             deadline: on the event loop's clock.
-            demand: of a request; without it a call of an admitted request is checked.
 
         Raises:
             LaneFull, Overloaded: interactive or bulk work; with the seconds until the lane will have

@@ -211,22 +211,16 @@ class SharedCalls:
     def _start_each(
         self, group: Sequence[SharedCall], prepared: Sequence[Prepared | ScoregateError], context: Context
     ) -> None:
-        admitted: set[tuple[str, float]] = set()
         for shared, made in zip(group, prepared, strict=True):
             if shared.result.done():  # all callers have left
                 continue
-            urgency = shared.lane, shared.deadline
             try:
                 if shared.model.identity != self._backend.info.identity:
                     raise ModelChanged
                 if isinstance(made, ScoregateError):
                     raise made
-                # Admitted again: others may have been queued since the request's admission.
-                if urgency not in admitted:
-                    self._backend.admit(*urgency)
-                    admitted.add(urgency)
                 shared.started = self._backend.start(
-                    made, *urgency, span=context.span, request_id=context.request_id
+                    made, shared.lane, shared.deadline, span=context.span, request_id=context.request_id
                 )
             except ScoregateError as refusal:
                 shared.answer(Result(refusal))

@@ -18,7 +18,7 @@ class QueuedBackend(Backend):
         self.name, self.info = resident.name, resident.model.info
         self._resident, self._scheduler, self._clock = resident, scheduler, clock
 
-    def forecast(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
+    def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
         """Predict from the durations of recent batches."""
         return self._scheduler.forecast(self._resident, lane, demand, self._clock())
 

@@ -233,11 +233,9 @@ class Scheduler(Generic[M]):
         bulk_waits = any(each.queue.depth(BULK) for each, _ in self._sharing(resident))
         return 1 + self._shares.earned(0.0) if lane == INTERACTIVE and bulk_waits else 1.0
 
-    def forecast(
-        self, resident: HostedModel[M], lane: str, demand: Demand | None, now: float
-    ) -> AdmissionForecast:
+    def forecast(self, resident: HostedModel[M], lane: str, demand: Demand, now: float) -> AdmissionForecast:
         """
-        Return the forecast for a request, or without *demand* for a call of an admitted one.
+        Return the forecast for a request.
 
         Reservations of other requests do not come first: requests take turns by parts, until the
         smaller one is done.
@@ -245,8 +243,6 @@ class Scheduler(Generic[M]):
         queue, wait_s = resident.queue, self.wait_s(resident, lane, now)
         slots = self._capacity(resident)
         typical_s = queue.cost_model.typical_s
-        if demand is None:
-            return AdmissionForecast(queue.is_full(lane), wait_s, typical_s, drain_s=wait_s)
         cost, reserved = queue.cost_of(demand), queue.reserved[lane]
         own_s = queue.alone_s(cost + min(cost, reserved)) * self._slowdown(resident, lane) / slots
         return AdmissionForecast(

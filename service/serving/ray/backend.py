@@ -135,7 +135,7 @@ class ReplicatedBackend(Backend):
         """Empty while a replica runs."""
         return "" if self._replicas.in_use else "no replica runs"
 
-    def forecast(self, lane: str, demand: Demand | None = None) -> AdmissionForecast:
+    def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
         """Predict for a demand that all replicas share."""
         return self._replicas.forecast(lane, demand)
 

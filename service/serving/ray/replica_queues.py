@@ -99,13 +99,13 @@ class ReplicaQueues:
 
     # --- predictions for a demand that all replicas share -----------------------------------------
 
-    def forecast(self, lane: str, demand: Demand | None) -> AdmissionForecast:
+    def forecast(self, lane: str, demand: Demand) -> AdmissionForecast:
         """Implement `Backend.forecast`."""
         replicas, now = self.in_use, self._clock()
         if not replicas:
             gone_s = now - self._removed
             return AdmissionForecast(gone_s >= RECOVERY_S, max(0.0, RECOVERY_S - gone_s), 0.0, RECOVERY_S)
-        part = demand and part_of(demand, replicas)
+        part = part_of(demand, replicas)
         each = [replica.scheduler.forecast(replica.resident, lane, part, now) for replica in replicas]
         return AdmissionForecast(
             full=all(one.full for one in each),

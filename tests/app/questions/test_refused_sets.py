@@ -3,11 +3,10 @@
 import asyncio
 import re
 from contextlib import asynccontextmanager
-from unittest import mock
 
 import pytest
 
-from tests.support.app import depths, service_of
+from tests.support.app import depths
 from tests.support.dsg import dsg, post
 from tests.support.pictures import item
 
@@ -34,11 +33,6 @@ async def full(serve, llm, lane):
             llm.hold.set()
         answers = await asyncio.gather(*tasks)
     assert [200] * 3 == [answer.status_code for answer in answers]
-
-
-def prepared_and_some_refused(llm, client, count):
-    handle = service_of(client).runtime.handles["questions"]
-    return llm.prepare.call_count == count and handle.under_way < count
 
 
 def held_with(llm, client, lane, waiting):
@@ -107,27 +101,6 @@ async def test_where_every_set_is_refused_the_whole_request_is(serve, fakes, lan
         assert "Retry-After" in answer.headers
     assert 200 == found.status_code
     assert {code: 2} == counted
-
-
-async def test_a_set_refused_after_its_request_was_admitted_stays_a_refusal(serve, fakes, monkeypatch):
-    """Its own first sets have filled the lane when the others are ready."""
-    llm = fakes["questions"]
-    async with serve(queue={"max_cost": 20}) as client:
-        llm.hold.clear()
-        body = {"prompts": [f"a dog number {n}" for n in range(6)]}
-        monkeypatch.setattr(llm, "prepare", mock.Mock(wraps=llm.prepare))
-        task = asyncio.create_task(post(client, "/questions", body))
-        await until(prepared_and_some_refused, llm, client, 6)
-        llm.hold.set()
-        answer = await task
-        counted, text = await rejections(client), await shown(client)
-
-    refused = [entry["error"] for entry in answer.json()["sets"] if "error" in entry]
-    assert 200 == answer.status_code
-    assert refused
-    assert {"lane_full"} == {error["code"] for error in refused}
-    assert {"lane_full": 1} == counted
-    assert 'scoregate_question_llm_calls_total{result="error"} 0.0' in text
 
 
 async def test_the_answer_for_no_set_at_all_is_the_most_telling_error(serve, fakes):

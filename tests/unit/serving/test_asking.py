@@ -97,16 +97,6 @@ async def test_a_call_that_is_given_up_while_it_is_prepared_takes_no_other_along
         assert [Likelihood] == [type(outcome) for outcome in await stays]
 
 
-async def test_calls_that_are_as_urgent_are_admitted_together():
-    """Once for all that were prepared together, as the queue is then."""
-    async with serving() as (handle, _, _, _):
-        admitted = []
-        handle.backend.admit = lambda *asked: admitted.append(asked[0])
-        await asking(handle, *(call(str(n)) for n in range(3)))[0]
-
-    assert ["interactive"] == admitted
-
-
 async def test_a_call_that_the_backend_cancels_tells_that_the_service_ends():
     """Nobody else would."""
     async with serving() as (handle, model, _, resident):

@@ -148,7 +148,10 @@ async def test_the_wait_before_a_server_is_predicted_and_calls_that_would_come_t
     """200 bulk calls of 50 ms in four places take 2.5 s; interactive ones wait for a place and each other."""
     async with serving() as (handle, server, now, _):
         running, waiting = await busy(handle, server, now, bulk=200)
-        look = handle.backend.forecast
+
+        def look(lane):
+            return handle.backend.forecast(lane, Demand())
+
         assert pytest.approx((CALL_S, 2.5 + CALL_S)) == (look("interactive").wait_s, look("bulk").wait_s)
         urgent, _ = asking(handle, *calls(*(f"urgent {n}" for n in range(40))), seconds=60.0)
         await until(lambda: depth(handle, "interactive") == 40)

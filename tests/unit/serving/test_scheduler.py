@@ -254,19 +254,6 @@ def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
     assert pytest.approx(expected) == (extent.seconds, extent.batches)
 
 
-def test_one_call_of_a_request_that_was_admitted_meets_what_waits():
-    """In its lane, with a batch as they were lately; bulk calls wait for both lanes."""
-    turns, resident = scheduler(max_items=1, max_waiting=2)
-    learns(resident, fixed_s=1.0)
-    for lane in ("interactive", "bulk", "bulk"):
-        put(turns, resident, lane=lane)
-
-    urgent, bulk = (turns.forecast(resident, lane, None, 0.0) for lane in ("interactive", "bulk"))
-    assert (False, True) == (urgent.full, bulk.full)
-    assert pytest.approx((10 / 9, 10 / 9, 1.0)) == (urgent.wait_s, urgent.drain_s, urgent.run_s)
-    assert pytest.approx((3.0, 3.0, 1.0)) == (bulk.wait_s, bulk.drain_s, bulk.run_s)
-
-
 def test_calls_that_come_just_as_fast_as_waiting_pays_are_waited_for():
     """One every two seconds, and a batch that is saved is worth two."""
 
