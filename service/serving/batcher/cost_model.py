@@ -16,6 +16,12 @@ class CostModel:
     batch, any cost fits and takes no time.
 
     Attributes:
+        has_fixed_part: batches of different sizes have been measured.
+        fixed_s: seconds of any batch, regardless of its cost.
+        per_token_s: seconds per token.
+        fixed_cost: tokens that take as long as the fixed part; inf if tokens take no time.
+        typical_s: recent mean seconds of a batch, including the gap before it.
+        typical_cost: recent mean tokens of a batch.
         best_per_token_s: seconds of a token in the most efficient batch, which decays slowly.
     """
 
@@ -23,8 +29,10 @@ class CostModel:
         # Decaying sums over finished batches.
         self._batches = self._cost = self._seconds = self._squares = self._products = 0.0
         self._elapsed = 0.0  # decaying sum of seconds, including the gaps between batches
-        self._fixed_s: float | None = None
-        self.best_per_token_s = inf
+        self._measured_s = 0.0  # the fixed part as measured last, which may be out of bounds
+        self.has_fixed_part = False
+        self.fixed_s = self.per_token_s = self.typical_s = self.typical_cost = 0.0
+        self.fixed_cost = self.best_per_token_s = inf
 
     def observe(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
         """
@@ -41,44 +49,17 @@ class CostModel:
         sums = (self._batches, self._cost, self._seconds, self._squares, self._products)
         faded = (FADE * total + term for total, term in zip(sums, terms, strict=True))
         self._batches, self._cost, self._seconds, self._squares, self._products = faded
-        mean_cost, mean_seconds = self._cost / self._batches, self._seconds / self._batches
-        variance = self._squares / self._batches - mean_cost**2
-        if variance > SPREAD * mean_cost**2:
-            covariance = self._products / self._batches - mean_cost * mean_seconds
-            self._fixed_s = mean_seconds - max(0.0, covariance / variance) * mean_cost
-
-    @property
-    def has_fixed_part(self) -> bool:
-        """True if batches of different sizes have been measured."""
-        return self._fixed_s is not None
-
-    @property
-    def fixed_s(self) -> float:
-        """Seconds of any batch, regardless of its cost."""
-        if self._fixed_s is None:
-            return 0.0
-        return min(max(0.0, self._fixed_s), self._seconds / self._batches)
-
-    @property
-    def per_token_s(self) -> float:
-        """Seconds per token."""
+        self.typical_s, self.typical_cost = self._elapsed / self._batches, self._cost / self._batches
+        mean_seconds = self._seconds / self._batches
+        variance = self._squares / self._batches - self.typical_cost**2
+        if variance > SPREAD * self.typical_cost**2:
+            covariance = self._products / self._batches - self.typical_cost * mean_seconds
+            self._measured_s = mean_seconds - max(0.0, covariance / variance) * self.typical_cost
+            self.has_fixed_part = True
+        self.fixed_s = min(max(0.0, self._measured_s), mean_seconds) if self.has_fixed_part else 0.0
         variable_s = max(0.0, self._seconds - self.fixed_s * self._batches)  # rounding may go below
-        return variable_s / self._cost if self._cost else 0.0
-
-    @property
-    def fixed_cost(self) -> float:
-        """Tokens that take as long as the fixed part; inf if tokens take no time."""
-        return self.fixed_s / self.per_token_s if self.per_token_s else inf
-
-    @property
-    def typical_s(self) -> float:
-        """Recent mean seconds of a batch, including the gap before it."""
-        return self._elapsed / self._batches if self._batches else 0.0
-
-    @property
-    def typical_cost(self) -> float:
-        """Recent mean tokens of a batch."""
-        return self._cost / self._batches if self._batches else 0.0
+        self.per_token_s = variable_s / self._cost if self._cost else 0.0
+        self.fixed_cost = self.fixed_s / self.per_token_s if self.per_token_s else inf
 
     def run_s(self, cost: float) -> float:
         """Return the predicted seconds of a batch of *cost* tokens."""
@@ -94,15 +75,15 @@ class CostModel:
         if not self._batches:
             return inf
         fits = max(0.0, seconds - self.fixed_s) / self.per_token_s if self.per_token_s else inf
-        if self._fixed_s is None and self._seconds <= seconds * self._batches:
-            return max(fits, LARGER * self._cost / self._batches)
+        if not self.has_fixed_part and self._seconds <= seconds * self._batches:
+            return max(fits, LARGER * self.typical_cost)
         return fits
 
     def drain_s(self, cost: float, largest: float) -> float:
         """Return the predicted seconds for *cost* tokens in batches of at most *largest* tokens."""
         if not (cost and self._batches):
             return 0.0
-        if self._fixed_s is None:
+        if not self.has_fixed_part:
             return cost * self._elapsed / self._cost
         gap_s = (self._elapsed - self._seconds) / self._batches
         return max(1.0, cost / largest) * (self.fixed_s + gap_s) + self.per_token_s * cost

@@ -6,7 +6,6 @@ import pytest
 
 from models.core.contract import Prepared
 from service.serving.batcher.batch import QueuedCall
-from service.serving.batcher.cost_model import CostModel
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.demand import Demand
@@ -256,12 +255,8 @@ def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
 
 def test_calls_that_come_just_as_fast_as_waiting_pays_are_waited_for():
     """One every two seconds, and a batch that is saved is worth two."""
-
-    class Known(CostModel):
-        fixed_s = 1.0
-
     turns, resident = scheduler()
-    resident.queue.cost_model = Known()
+    resident.queue.cost_model.fixed_s = 1.0
     pending = resident.queue.pending
     pending.end(pending.begin("interactive", 1, 0.0), 2.0)
     pending.begin("interactive", 1, 2.0)
