@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve dist docs quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures quality bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
+.PHONY: help demo serve dist docs quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
@@ -135,9 +135,6 @@ train-demo: $(VENV)/dev ## Train the demo models anew (resumable; hours on two c
 
 figures: $(VENV)/server ## Print accuracy on held-out scenes, latency, throughput and memory
 	$(BIN)/python -m loadtest.accuracy
-
-quality: $(VENV)/dev ## Measure which metric to trust: rank and separation on semantic error graphs, to build/quality.png
-	$(BIN)/python -m loadtest.quality
 
 bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 	$(BIN)/python -m benchmarks.forward

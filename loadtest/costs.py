@@ -24,8 +24,7 @@ import PIL.ImageFont
 from demo.training.evaluation import Case, cases
 from demo.training.metadata import metadata_of
 from loadtest import servers
-from loadtest.items import TIMEOUT_MS, Item, batched, item, results
-from loadtest.quality.scoring import served
+from loadtest.items import TIMEOUT_MS, Item, batched, item, results, served
 from models.images.image import lossless
 
 KINDS = ("presence", "binding", "relation", "count")

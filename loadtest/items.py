@@ -30,3 +30,9 @@ def results(client: httpx.Client, items: Sequence[Item], metric: str, size: int)
         if sys.stderr.isatty():
             done = number * size + len(part)
             print(f"\r{metric}: {done}/{len(items)}\033[K\r", end="", file=sys.stderr, flush=True)
+
+
+def served(client: httpx.Client) -> list[str]:
+    """Return the names of the ready metrics."""
+    answer = client.get("/models").raise_for_status().json()
+    return [name for name, metric in answer["metrics"].items() if metric["ready"]]

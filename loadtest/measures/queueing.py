@@ -10,8 +10,7 @@ from loadtest.report import Report, tally
 from loadtest.results import latencies, percentile
 from loadtest.servers import Server
 from loadtest.shape import Shape, perfect
-from loadtest.simulate.sweep import predicted
-from loadtest.simulate.trace import requests_of
+from loadtest.simulate import predicted, requests_of
 from loadtest.sizes import Size
 from loadtest.workloads.named import plan
 from loadtest.workloads.spec import Spec
@@ -95,8 +94,8 @@ def over_simulated(
         spec = Spec("poisson", seed=seed, rate=rate, seconds=1000 * size.share / rate)
         outcomes = report.keep(name, str(seed), server.run(spec))
         trace = requests_of(plan(spec).arrivals)
-        point = predicted(trace, devices, shape, request_s=request_s, routing=routing, max_batch_s=inf)
-        ratios.append(percentile(latencies(outcomes), 0.99) / point.p99_s["interactive"])
+        p99_s = predicted(trace, devices, shape, request_s=request_s, routing=routing, max_batch_s=inf)
+        ratios.append(percentile(latencies(outcomes), 0.99) / p99_s["interactive"])
     report.add(name, median(ratios), note=f"0.8 of the capacity of {devices} devices")
 
 

@@ -1,5 +1,5 @@
 """
-A simulation of GPUs: arrivals in, latencies out.
+A simulation of GPUs: arrivals in, latencies out.  Rows of the load test compare the service with it.
 
 Each GPU has the service's own `Queue`, so lanes, shares and batch sizes are those of the service.
 Only time is simulated: a batch takes the time of its `Shape`.
@@ -10,14 +10,51 @@ from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from itertools import groupby
 
+from loadtest.results import percentile
 from loadtest.shape import Shape
-from loadtest.simulate.trace import Request
+from loadtest.workloads.spec import Arrival
 from models.core.contract import Prepared
+from service.core.lanes import LANES
 from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 
-ROUTINGS = ("balancer", "spread", "queue")
 NO_LIMIT = 2**62  # on waiting calls: nothing is refused here
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request's arrival in seconds, its calls and its lane."""
+
+    at_s: float
+    calls: int
+    lane: str
+
+
+def requests_of(arrivals: Sequence[Arrival]) -> list[Request]:
+    """Convert a workload: one call for each image."""
+    return [Request(arrival.at_s, arrival.items, arrival.lane) for arrival in arrivals]
+
+
+def predicted(
+    requests: Sequence[Request],
+    gpus: int,
+    shape: Shape,
+    *,
+    request_s: float = 0.0,
+    routing: str = "spread",
+    max_batch_s: float = 0.25,
+) -> dict[str, float]:
+    """
+    Return the p99 of the seconds of requests, by lane.
+
+    Args:
+        request_s: time of a request outside its batches: HTTP, decoding, the way to a replica.
+    """
+    took = Fleet(gpus, shape, routing=routing, max_batch_s=max_batch_s).run(requests)
+    by_lane: dict[str, list[float]] = {}
+    for request, seconds in zip(requests, took, strict=True):
+        by_lane.setdefault(request.lane, []).append(seconds + request_s)
+    return {lane: percentile(by_lane[lane], 0.99) for lane in LANES if lane in by_lane}
 
 
 @dataclass(eq=False, slots=True)
