@@ -101,6 +101,7 @@ class QuestionWriter:
                     span.link(writing.span.traceparent)
                 if context.lane == INTERACTIVE:
                     writing.promote()
+                llm.shared_by(context, writing)
                 write = partial(self._write, keys, prompt, style, llm, identity)
                 with suppress(Replaced):  # the LLM was replaced: look up under the new one's keys
                     (found, written), joined = await self._flights.do(key, write)
@@ -135,20 +136,20 @@ class QuestionWriter:
 
         Raises `Replaced` if the LLM named by *keys* has been replaced by another.
         """
-        key = keys[0]
+        key, context = keys[0], self._writing[keys[0]]
         try:
-            while True:
-                async with leased(self._store, key, self._sleep) as token:
-                    if stored := await self._store.find(*keys):
-                        return stored, False
-                    if token is not None:
-                        with llm.used_by(self._writing[key]):
-                            made = await self._generate(prompt, style, llm, self._writing[key])
-                        if llm.info.identity != identity:
-                            raise Replaced
-                        with suppress(LeaseLost):
-                            return await self._store.put(key, made, token), True
-                await self._sleep(POLL_S)
+            with llm.used_by(context):  # to the end: a caller that joins may have to be finished first
+                while True:
+                    async with leased(self._store, key, self._sleep) as token:
+                        if stored := await self._store.find(*keys):
+                            return stored, False
+                        if token is not None:
+                            made = await self._generate(prompt, style, llm, context)
+                            if llm.info.identity != identity:
+                                raise Replaced
+                            with suppress(LeaseLost):
+                                return await self._store.put(key, made, token), True
+                    await self._sleep(POLL_S)
         finally:
             del self._writing[key]
 

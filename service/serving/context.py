@@ -37,7 +37,7 @@ class Context:
         charge: called with the number of (item, metric) pairs when the request is admitted; raises
             `QuotaExceeded` or `LargerThanQuota`.
         caller: the name of its API key; None without one.  Callers take turns.
-        request: the same object in all copies.
+        request: the same object in all copies; of shared work, its own.
     """
 
     request_id: str
@@ -78,7 +78,7 @@ class Context:
 
     def for_shared_work(self, span: Span) -> "Context":
         """Return a context for work that other requests may join: same lane, but no deadline or timings."""
-        return Context(self.request_id, inf, self.lane, self.instruments, span, request=self.request)
+        return Context(self.request_id, inf, self.lane, self.instruments, span)
 
     def promote(self) -> None:
         """Make the work interactive, with all calls that it waits for now."""
