@@ -62,6 +62,6 @@ class Grid(Image):
         try:
             pixels = self._pictures[number].rgb
         except ImageError as exc:
-            raise ImageError(f"{self._names[number]}: {exc}") from None
+            raise type(exc)(f"{self._names[number]}: {exc}") from None
         left, top = (across - pixels.width) // 2, (down - pixels.height) // 2
         grid.paste(pixels, (column * across + left, row * down + top))

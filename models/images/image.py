@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import PIL.Image
 
-from models.images.formats.contract import Header, ImageError, Unseen
+from models.images.formats.contract import DecoderKilled, Header, ImageError, Unseen
 from models.images.formats.decode import decode
 from models.images.formats.orientation import turned
 from models.images.formats.registry import read_header, read_unseen
@@ -142,6 +142,8 @@ class Image:
             began = monotonic()
             try:
                 self._rgb = self._decoded()
+            except DecoderKilled:  # another try may succeed
+                raise
             except ImageError as exc:
                 self._broken = str(exc)
                 raise
