@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from operator import itemgetter
 from typing import Any
 
@@ -69,6 +70,10 @@ class Frame(Image):
     def header(self) -> Header:
         """Return the header of the film, with its canvas and memory."""
         return self._film.header
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """Keep the pixels of the film, see `Image.in_use`."""
+        return self._film.in_use()
 
     @property
     def rgb(self) -> PIL.Image.Image:

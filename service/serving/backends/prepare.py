@@ -1,6 +1,7 @@
 """Preparation of calls, with errors of models turned into errors of the service."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from models.core.calls import Call
 from models.core.contract import ModelError, Prepared
@@ -28,6 +29,15 @@ def prepare_all(prepare: Prepare, name: str, calls: Sequence[Call]) -> list[Prep
             fault.__cause__ = exc
             prepared.append(fault)
     return prepared
+
+
+@contextmanager
+def images_in_use(calls: Sequence[Call]) -> Iterator[None]:
+    """Keep the pixels of *calls*, and the memory reserved for them, while the context is open."""
+    with ExitStack() as stack:
+        for image in {image for call in calls for image in call.images}:
+            stack.enter_context(image.in_use())
+        yield
 
 
 def not_decoded(error: ImageError) -> ScoregateError:
