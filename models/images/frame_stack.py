@@ -1,8 +1,8 @@
 """An animation or a video as its frames, each of which is an image."""
 
 import hashlib
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -71,9 +71,11 @@ class Frame(Image):
         """Return the header of the film, with its canvas and memory."""
         return self._film.header
 
-    def in_use(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
         """Keep the pixels of the film, see `Image.in_use`."""
-        return self._film.in_use()
+        with self._film.in_use():
+            yield
 
     @property
     def rgb(self) -> PIL.Image.Image:

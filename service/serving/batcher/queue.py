@@ -53,7 +53,7 @@ class Queue:
         self._credit = 0.0
         self._typical_cost = 0.0  # tokens of a call, a running mean
         self.reserved = dict.fromkeys(LANES, 0.0)
-        # Ordered sets: a call whose caller leaves is removed at once with its pictures, in O(1).
+        # Ordered sets: a cancelled call is removed at once with its pictures, in O(1).
         self._lanes: dict[str, OrderedDict[QueuedCall, None]] = {lane: OrderedDict() for lane in LANES}
         self._count = dict.fromkeys(LANES, 0)
         self._cost = dict.fromkeys(LANES, 0)

@@ -5,10 +5,20 @@ import asyncio
 import logging
 import sys
 import time
+import traceback
 
 from tests.app.fuzz_serving import lifecycle, pool, replicas
 
 FUZZERS = {"pool": pool.fuzz, "lifecycle": lifecycle.fuzz, "replicas": replicas.fuzz}
+
+
+def findings_of(name: str, seed: int) -> list[str]:
+    """Return what one run finds; an exception of the run is a finding, too."""
+    try:
+        return asyncio.run(FUZZERS[name](seed))
+    except Exception as exc:
+        traceback.print_exc()
+        return [f"seed {seed}: the run raised {exc!r}"]
 
 
 def main() -> int:
@@ -24,7 +34,7 @@ def main() -> int:
     for name in [options.only] if options.only else FUZZERS:
         ends, seed = time.monotonic() + options.seconds, options.seed
         while time.monotonic() < ends and (options.runs is None or seed < options.seed + options.runs):
-            findings = asyncio.run(FUZZERS[name](seed))
+            findings = findings_of(name, seed)
             found += len(findings)
             for finding in findings:
                 print(f"{name}, {finding}", flush=True)
