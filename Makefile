@@ -1,6 +1,6 @@
 # Two commands set everything up: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo serve dist docs quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures bench loadtest bench-demo peers soak fuzz attack real-clients ray-chaos
+.PHONY: help demo serve dist docs quick test costs mutants check vllm clients redis prometheus nginx chromium screenshots helm image train-demo figures bench loadtest bench-demo peers soak fuzz fuzz-serving attack real-clients ray-chaos
 
 PYTHON ?= python3
 VENV := .venv
@@ -142,6 +142,9 @@ bench: $(VENV)/server ## Compare CLIP-FlanT5's forward pass with a plain loop
 fuzz: $(VENV)/dev ## Look for faults in the HTTP contract, and where tests draw their examples (some minutes)
 	$(BIN)/python -m tests.process.fuzz
 	$(BIN)/pytest tests/unit -m hypothesis --hypothesis-profile=thorough
+
+fuzz-serving: $(VENV)/dev ## Look for faults in queues, pools, changes of models and replicas, by random traffic (some minutes)
+	$(BIN)/python -m tests.app.fuzz_serving $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 
 mutants: $(MUTANTS)/ready ## Change the code in thousands of places, and count what the tests notice (resumable; an hour)
 	$(MUTANTS)/bin/python -m tests.mutants $(AREA)

@@ -1,7 +1,8 @@
 """An animation or a video as its frames, each of which is an image."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -69,6 +70,12 @@ class Frame(Image):
     def header(self) -> Header:
         """Return the header of the film, with its canvas and memory."""
         return self._film.header
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the pixels of the film, see `Image.in_use`."""
+        with self._film.in_use():
+            yield
 
     @property
     def rgb(self) -> PIL.Image.Image:

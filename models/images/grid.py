@@ -35,6 +35,8 @@ class Grid(Image):
         content = "\n".join(["grid", *(picture.digest for picture in pictures)])
         super().__init__(b"", hashlib.sha256(content.encode()).hexdigest())
         self._pictures, self._names = pictures, names
+        if any(picture.file.is_bound for picture in pictures):
+            self.bound()
         self.side = side(len(pictures))
         self._cell = [max(each) for each in zip(*(picture.size for picture in pictures), strict=True)]
         width, height = (self.side * each for each in self._cell)
@@ -49,6 +51,7 @@ class Grid(Image):
     def _decoded(self) -> PIL.Image.Image:
         grid = PIL.Image.new("RGB", self.size)
         for file, of_file in groupby(range(len(self._pictures)), lambda number: self._pictures[number].file):
+            file.reserve()  # in the memory of the grid
             try:
                 for number in of_file:
                     self._copy(number, grid)
@@ -62,6 +65,6 @@ class Grid(Image):
         try:
             pixels = self._pictures[number].rgb
         except ImageError as exc:
-            raise ImageError(f"{self._names[number]}: {exc}") from None
+            raise type(exc)(f"{self._names[number]}: {exc}") from None
         left, top = (across - pixels.width) // 2, (down - pixels.height) // 2
         grid.paste(pixels, (column * across + left, row * down + top))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import PIL.Image
 
-from models.images.formats.contract import Header, ImageError, Unseen
+from models.images.formats.contract import DecoderKilled, Header, ImageError, Unseen
 from models.images.formats.decode import decode
 from models.images.formats.orientation import turned
 from models.images.formats.registry import read_header, read_unseen
@@ -32,12 +32,16 @@ class Image:
     An image, shared by the threads that prepare its calls.
 
     A cached call needs only the digest, so pixels are decoded on first use.  Pickled or copied, an image
-    consists of its encoded bytes and its digest.
+    consists of its encoded bytes and its digest.  A service calls `bound`: then pixels are decoded only while
+    somebody has reserved memory for them.
 
     Args:
         encoded: the bytes of the image file.
         digest: identifies the content; the sha256 of *encoded* by default.
         orientation: of the pixels in the file, as in EXIF; they are turned upright.
+
+    Attributes:
+        is_bound: pixels are decoded only while memory is reserved for them.
     """
 
     def __init__(self, encoded: bytes, digest: str = "", orientation: int = 1) -> None:
@@ -47,8 +51,9 @@ class Image:
         self._broken = ""  # the reason if decoding failed
         self._time = DecodeTime()
         self._made: dict[Any, Any] = {}
-        self._released: Callable[[], None] | None = None
-        self._lock = Lock()
+        self.is_bound, self._reservations, self._uses = False, 0, 0
+        self._later: Callable[[], None] | None = None  # of a reservation that ended during a use
+        self._state, self._turn = Lock(), Lock()  # of these counts; of the thread that has the pixels
 
     @classmethod
     def of(cls, picture: PIL.Image.Image, digest: str = "") -> "Image":
@@ -59,7 +64,7 @@ class Image:
     def over(cls, other: "Image") -> Self:
         """Return a new image of the same file as *other*, which shares no pixels with it."""
         own = cls(other.encoded, other.digest, other.orientation)
-        own.header, own.unseen = other.header, other.unseen
+        own.header, own.unseen, own.is_bound = other.header, other.unseen, other.is_bound
         return own
 
     def upright(self) -> Self:
@@ -69,7 +74,7 @@ class Image:
             return self
         content = f"orientation {orientation} of {self.digest}"
         own = type(self)(self.encoded, hashlib.sha256(content.encode()).hexdigest(), orientation)
-        own.header = self.header.upright(orientation)
+        own.header, own.is_bound = self.header.upright(orientation), self.is_bound
         return own
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -112,36 +117,74 @@ class Image:
     @property
     def rgb(self) -> PIL.Image.Image:
         """The RGB pixels, see `decode`.  Raises `ImageError`; a broken image is decoded only once."""
-        with self._in_use():
+        with self.in_use(), self._turn:
             pixels: PIL.Image.Image = self._pixels()
             return pixels
 
     def once(self, key: Any, make: Callable[[Any], Any]) -> Any:
         """Return `make(pixels)`, computed once per *key* and kept with the pixels."""
-        with self._in_use():
+        with self.in_use(), self._turn:
             if key not in self._made:
                 self._made[key] = make(self._pixels())
             return self._made[key]
 
+    def bound(self) -> None:
+        """From now on, decode only from `reserve` until `release`."""
+        self.is_bound = True
+
+    def reserve(self) -> None:
+        """Allow decoding until `release`: memory for the pixels is reserved."""
+        with self._state:
+            self._reservations += 1
+            later, self._later = self._later, None
+        if later:  # from now on the pixels are in the new memory
+            later()
+
     def release(self, later: Callable[[], None]) -> DecodeTime | None:
         """
-        Drop the pixels and everything computed from them; the next use decodes again.
+        End one reservation; with the last one, drop the pixels and everything computed from them.
 
         Returns:
-            The time that decoding took.  None if a thread is using the pixels: that thread drops them when
-            it is done, and calls *later*.
+            The time that decoding took.  None if the pixels are in use: they are dropped, and *later* is
+            called, when that is over.
         """
-        self._released = later
-        dropped = self._drop()
-        return dropped[1] if dropped else None
+        with self._state:
+            self._reservations = max(0, self._reservations - 1)
+            if self._reservations:
+                return DecodeTime()
+            if self._uses:
+                self._later = later
+                return None
+            return self._drop()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the pixels and their reservation while the context is open, even if that is released."""
+        with self._state:
+            self._uses += 1
+        try:
+            yield
+        finally:
+            later = None
+            with self._state:
+                self._uses -= 1
+                if self._later and not self._uses:
+                    self._drop()
+                    later, self._later = self._later, None
+            if later:
+                later()
 
     def _pixels(self) -> Any:
         if self._broken:
             raise ImageError(self._broken)
         if self._rgb is None:
+            if self.is_bound and not (self._reservations or self._later):
+                raise RuntimeError("no memory is reserved for the pixels of this image")
             began = monotonic()
             try:
                 self._rgb = self._decoded()
+            except DecoderKilled:  # another try may succeed
+                raise
             except ImageError as exc:
                 self._broken = str(exc)
                 raise
@@ -153,29 +196,12 @@ class Image:
         """Return the RGB picture; a film returns those of its frames."""
         return turned(decode(self.encoded), self.orientation)
 
-    @contextmanager
-    def _in_use(self) -> Iterator[None]:
-        """Give one thread at a time the pixels; the last one drops them if they were released meanwhile."""
-        try:
-            with self._lock:
-                yield
-        finally:
-            if self._released and (dropped := self._drop()):
-                dropped[0]()
-
-    def _drop(self) -> tuple[Callable[[], None], DecodeTime] | None:
-        """Drop the pixels if they were released and no thread is using them; return callback and time."""
-        if not self._lock.acquire(blocking=False):
-            return None
-        try:
-            if self._released is None:  # another thread has dropped them
-                return None
-            dropped = self._released, self._time
-            self._released, self._rgb, self._time = None, None, DecodeTime()
-            self._made.clear()
-            return dropped
-        finally:
-            self._lock.release()
+    def _drop(self) -> DecodeTime:
+        """Drop the pixels, and return the time that decoding took."""
+        time, self._time = self._time, DecodeTime()
+        self._rgb = None
+        self._made.clear()
+        return time
 
 
 def lossless(picture: PIL.Image.Image) -> bytes:

@@ -26,6 +26,7 @@ def opened(
         if isinstance(image, FrameStack):
             image.keep(kept)
         check(image.header, limits, kind)
+        image.bound()
         upright = image.upright()  # reads the EXIF orientation here, not on the event loop
         return upright if orient == "exif" else image
     except BadImage as error:

@@ -19,7 +19,8 @@ class PixelBudget:
     A bound on the decoded pixels of all requests together.
 
     It owns the lifetime of pixels: images decode only while their memory is reserved, and their pixels are
-    dropped before it is given back.
+    dropped before it is given back.  Both go on while calls of them are prepared, though the request may have
+    ended: bulk calls are kept for a while.
     """
 
     def __init__(self, limits: Images) -> None:
@@ -47,6 +48,8 @@ class PixelBudget:
                 f"at most {self._limits.decoded_budget_mb}"
             )
         portion = await self._budget.take(memory, context.lane == INTERACTIVE)
+        for image in images:
+            image.reserve()
         try:
             yield
         finally:
@@ -58,7 +61,7 @@ def release(image: Image, portion: Portion, context: Context) -> None:
     """
     Drop the pixels of *image*, give its memory back, and record the time that decoding took.
 
-    If a cancelled request left a thread that is still decoding, the memory is given back when that ends.
+    If the image is in use after the end of its request, the memory is given back when that ends.
     """
     loop, give_back = asyncio.get_running_loop(), partial(portion.give_back, image.header.memory)
 

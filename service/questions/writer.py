@@ -98,10 +98,12 @@ class QuestionWriter:
                 if key not in self._writing and not admitted:
                     llm.admit(context, Demand(1, len(prompt)))
                 writing = self._writing.setdefault(key, context.for_shared_work(span))
+                writing.use(llm.name, context.request.models[llm.name])  # which the key names
                 if writing.span is not span:  # the LLM's call belongs to the first caller's trace
                     span.link(writing.span.traceparent)
                 if context.lane == INTERACTIVE:
                     writing.promote()
+                llm.shared_by(context, writing)
                 write = partial(self._write, keys, prompt, style, llm)
                 (found, written), joined = await self._flights.do(key, write)
                 status = "miss" if written and not joined else "coalesced"
@@ -130,18 +132,18 @@ class QuestionWriter:
         self, keys: Sequence[str], prompt: str, style: Style, llm: Handle
     ) -> tuple[QuestionSet, bool]:
         """Return the set stored under *keys*, and True if this process wrote it."""
-        key = keys[0]
+        key, context = keys[0], self._writing[keys[0]]
         try:
-            while True:
-                async with leased(self._store, key, self._sleep) as token:
-                    if stored := await self._store.find(*keys):
-                        return stored, False
-                    if token is not None:
-                        with llm.used_by(self._writing[key]):
-                            made = await self._generate(prompt, style, llm, self._writing[key])
-                        with suppress(LeaseLost):
-                            return await self._store.put(key, made, token), True
-                await self._sleep(POLL_S)
+            with llm.used_by(context):  # to the end: a caller that joins may have to be finished first
+                while True:
+                    async with leased(self._store, key, self._sleep) as token:
+                        if stored := await self._store.find(*keys):
+                            return stored, False
+                        if token is not None:
+                            made = await self._generate(prompt, style, llm, context)
+                            with suppress(LeaseLost):
+                                return await self._store.put(key, made, token), True
+                    await self._sleep(POLL_S)
         finally:
             del self._writing[key]
 

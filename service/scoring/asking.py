@@ -8,9 +8,10 @@ from models.core.calls import Call
 from models.core.contract import ModelInfo
 from models.images.image import Image, ImageError
 from service.core.concurrency.turns import one_caller
-from service.core.errors import DeadlineExceeded, ImageUndecodable
+from service.core.errors import DeadlineExceeded
 from service.images.loader import ImageLoader, ImageRef
 from service.scoring.repeated import raise_if_changed, repeated
+from service.serving.backends.prepare import not_decoded
 from service.serving.context import Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
@@ -75,4 +76,4 @@ class Asker:
             except TimeoutError as exc:
                 raise DeadlineExceeded(stage=context.stage) from exc
             except ImageError as exc:
-                raise ImageUndecodable(str(exc)) from exc
+                raise not_decoded(exc) from exc

@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 from models.images.image import ImageError
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.concurrency.together import side_by_side
-from service.core.errors import DeadlineExceeded, ImageUndecodable, ModelFault, ScoregateError, bare
+from service.core.errors import DeadlineExceeded, ModelFault, ScoregateError, bare
 from service.metrics.common.contract import Item, MetricOptions, Score
 from service.metrics.common.model_calls import Models
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
 from service.scoring.report import MetricResult
+from service.serving.backends.prepare import not_decoded
 from service.serving.context import Context
 from service.serving.handle import Handle
 
@@ -95,7 +96,7 @@ def error_of(exc: Exception, metric: str = "") -> ScoregateError:
     if isinstance(exc, ScoregateError):
         return bare(exc)
     if isinstance(exc, ImageError):
-        return ImageUndecodable(str(exc))
+        return not_decoded(exc)
     log.error("metric failed", extra={"metric": metric}, exc_info=exc)
     return ScoregateError()
 

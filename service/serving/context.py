@@ -51,7 +51,7 @@ class Context:
         charge: called with the number of (item, metric) pairs when the request is admitted; raises
             `QuotaExceeded` or `LargerThanQuota`.
         caller: the name of its API key; None without one.  Callers take turns.
-        request: the same object in all copies.
+        request: the same object in all copies; of shared work, its own.
     """
 
     request_id: str
@@ -92,7 +92,7 @@ class Context:
 
     def for_shared_work(self, span: Span) -> "Context":
         """Return a context for work that other requests may join: same lane, but no deadline or timings."""
-        return Context(self.request_id, inf, self.lane, self.instruments, span, request=self.request)
+        return Context(self.request_id, inf, self.lane, self.instruments, span)
 
     def use(self, name: str, model: ModelInfo) -> None:
         """Note the use of a model.  Raises `ModelChanged` if the request used another by that name."""

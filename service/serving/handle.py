@@ -55,6 +55,10 @@ class Handle:
         """Keep the model for a request until the context closes, before it goes."""
         return self.backend.presence.used_by(context.request)
 
+    def shared_by(self, context: Context, work: Context) -> None:
+        """Finish *work*, which other requests may have begun, before the model goes, if the request is."""
+        self.backend.presence.share(context.request, work.request)
+
     async def idle(self) -> None:
         """Return when no call is under way, and the requests that are finished first have ended."""
         await self.backend.presence.unused()

@@ -18,7 +18,8 @@ class Presence:
     """
     Whether calls of a model may begin.
 
-    Requests that use the model when it begins to leave are finished first: all of their calls begin.
+    Requests that use the model when it begins to leave are finished first: all of their calls begin.  So is
+    work that such a request shares with later ones.
 
     Args:
         waits: calls for a model that is away wait until their deadline; otherwise they are rejected.
@@ -32,7 +33,7 @@ class Presence:
         self.state: State = LOADED
         self._back, self._ended = asyncio.Event(), asyncio.Event()
         self._requests: Counter[object] = Counter()
-        self._last: set[object] = set()  # requests that are finished before the model goes
+        self._last: set[object] = set()  # requests and shared work that are finished before the model goes
 
     @property
     def reason(self) -> str:
@@ -45,12 +46,22 @@ class Presence:
         self.state = state
         self._last = set(self._requests) if state == "leaving" else set()
         if state == LOADED:
-            self._back.set()
-            self._back = asyncio.Event()
+            self._wake()
+
+    def _wake(self) -> None:
+        """Let those who wait check again whether they may begin."""
+        self._back.set()
+        self._back = asyncio.Event()
+
+    def share(self, request: object, work: object) -> None:
+        """Finish *work*, which uses the model as a request does, before the model goes, if *request* is."""
+        if request in self._last:
+            self._last.add(work)
+            self._wake()
 
     @contextmanager
     def used_by(self, request: object) -> Iterator[None]:
-        """Count a part of *request* while the context is open; parts may overlap."""
+        """Count a part of *request*, or of shared work, while the context is open; parts may overlap."""
         self._requests[request] += 1
         try:
             yield

@@ -13,7 +13,7 @@ from service.core.concurrency.promise import Promise, all_done
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import Draining, ModelChanged, ModelFault, ScoregateError
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving.backends.prepare import decoding_s
+from service.serving.backends.prepare import decoding_s, images_in_use
 from service.serving.cache.memory import Cache
 from service.serving.context import Context
 from service.serving.contract import Backend, Result, StartedCall
@@ -194,8 +194,9 @@ class SharedCalls:
         fault: ScoregateError = Draining()  # if the task is cancelled: the event loop ends
         try:
             since, calls = context.since, [shared.call for shared in group]
-            prepared = await self._backend.prepare(calls, context.lane)
-            prepared_s = monotonic() - since - decoding_s(calls, since)
+            with images_in_use(calls):  # their requests may end before
+                prepared = await self._backend.prepare(calls, context.lane)
+                prepared_s = monotonic() - since - decoding_s(calls, since)
             for shared in group:
                 shared.prepared_s = prepared_s
             self._start_each(group, prepared, context)

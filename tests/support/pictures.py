@@ -6,6 +6,8 @@ from typing import Any
 
 import PIL.Image
 
+from models.images.image import Image
+
 
 def png(colour: str = "red", size: tuple[int, int] = (16, 16), mode: str = "RGB") -> bytes:
     """A plain PNG file."""
@@ -27,6 +29,12 @@ def b64(data: bytes) -> str:
 def item(prompt: str = "a red square", image: Any = None, **more: Any) -> dict[str, Any]:
     """An item of a request."""
     return {"prompt": prompt, "image": b64(png()) if image is None else image, **more}
+
+
+def pixels(image: Image) -> PIL.Image.Image:
+    """Return the pixels of an image whose request, which reserved memory for them, has ended."""
+    image.file.reserve()
+    return image.rgb
 
 
 def picture(mode: str = "RGB", size: tuple[int, int] = (40, 30)) -> PIL.Image.Image:

@@ -19,6 +19,9 @@ class FakeHandle:
     def used_by(self, context):
         return nullcontext()
 
+    def shared_by(self, context, work):
+        """It never goes."""
+
     async def call(self, calls, context):
         self.asked.append(context.lane)
         with context.promoting(lambda: self.promoted.append(calls[0].seed)):

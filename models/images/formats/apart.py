@@ -1,5 +1,6 @@
 """Decoding in a separate process, with kernel limits on memory and CPU time."""
 
+import signal
 import subprocess
 import sys
 import threading
@@ -10,10 +11,13 @@ from typing import IO
 
 import PIL.Image
 
-from models.images.formats.contract import ImageError
+from models.images.formats.contract import DecoderKilled, ImageError
 from models.images.formats.worker import FILE, NUMBER, SIZE
 
 ROOT = Path(__file__).parents[3]
+# From outside, such as the kernel's for lack of memory; a decoder that crashes ends by other signals.
+KILLS = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
+END_S = 10  # until a process whose pipe is closed has its exit status
 START = "import sys; sys.path.insert(0, sys.argv[1]); from models.images.formats.worker import main; main()"
 
 
@@ -21,20 +25,30 @@ def decode_apart(encoded: bytes, format: str, kept: Sequence[int] = ()) -> list[
     """
     Decode a picture file to RGB, or the frames of an animation with these numbers.
 
+    If the process ends over it, a new one decodes it once more: the old one may have been killed, or an
+    earlier picture may have damaged it.
+
     Raises:
         ImageError: the picture is broken, or exceeds the limits for its size.
+        DecoderKilled: both processes were killed.
     """
-    if own.process is None or own.process.ended:
-        own.process = DecoderProcess()
-    try:
-        return [*own.process.decode(encoded, kept)]
-    except ImageError:
-        pass
-    except (OSError, EOFError):  # killed by the kernel
-        own.process = None
-    except BaseException:  # with pixels left in the pipe, which must not become another picture's
-        own.process = None
-        raise
+    status = 0
+    for _ in range(2):
+        try:
+            if own.process is None or own.process.ended:
+                own.process = DecoderProcess()
+            return [*own.process.decode(encoded, kept)]
+        except ImageError:
+            break
+        except (OSError, EOFError):
+            status, own.process = ending(own.process), None
+            if status == -signal.SIGPROF:  # the limit of its CPU time
+                break
+        except BaseException:  # with pixels left in the pipe, which must not become another picture's
+            own.process = None
+            raise
+    if status in KILLS:
+        raise DecoderKilled(f"the process that decodes the {format} image was killed twice; try again later")
     raise ImageError(f"the {format} image is broken, or takes more memory or time than one of its size")
 
 
@@ -56,6 +70,13 @@ class DecoderProcess:
         """True if the process was killed."""
         return self._process.poll() is not None
 
+    def wait(self) -> int:
+        """Return the exit status of the process, which has closed its pipe."""
+        try:
+            return self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            return 0
+
     def decode(self, encoded: bytes, kept: Sequence[int]) -> Iterator[PIL.Image.Image]:
         """
         Yield the picture, or each frame that is kept.
@@ -73,6 +94,11 @@ class DecoderProcess:
             if not width:
                 raise ImageError
             yield PIL.Image.frombytes("RGB", (width, height), exactly(sink, 3 * width * height))
+
+
+def ending(process: DecoderProcess | None) -> int:
+    """Return the exit status of a process that ended over a picture; one that did not start was killed."""
+    return -signal.SIGKILL if process is None else process.wait()
 
 
 def exactly(pipe: IO[bytes], count: int) -> bytes:

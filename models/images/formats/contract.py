@@ -20,6 +20,10 @@ class ImageError(Exception):
     """The bytes are not a picture of a known format, or a broken one."""
 
 
+class DecoderKilled(ImageError):
+    """The picture may be sound: the processes that decoded it were killed, so it may be decoded later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """

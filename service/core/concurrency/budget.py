@@ -1,13 +1,14 @@
-"""A budget: a bounded amount that callers share."""
+"""A budget: a bounded amount that callers share in turns."""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import chain
+from math import inf
 
-from service.core.concurrency.turns import CALLER, Turns
-
-Waiting = Turns[tuple[int, "asyncio.Future[None]"]]
+from service.core.concurrency.turns import CALLER, Caller, Turns
 
 
 class Budget:
@@ -15,87 +16,140 @@ class Budget:
     A semaphore for amounts: urgent callers first, then all callers in turns.
 
     Callers that hold nothing come before those that hold a portion, so that a caller with many large
-    images takes spare capacity only.
+    images takes spare capacity only.  An amount that does not fit yet is not passed by later ones, except
+    where its caller or its key already holds its maximum.
 
     Args:
         total: the amount.
         for_urgent: the part of it that only urgent callers may take.
+        per_caller, per_key: the maximum that one caller holds, and that is held for one key, such as a host.
     """
 
-    def __init__(self, total: int, for_urgent: int = 0) -> None:
-        self._total, self._free, self._for_urgent = total, total, for_urgent
+    def __init__(
+        self, total: int, for_urgent: int = 0, *, per_caller: float = inf, per_key: float = inf
+    ) -> None:
+        self._total, self._for_patient = total, total - for_urgent
+        self._per_caller, self._per_key = per_caller, per_key
+        self._held = self._held_by_patient = 0
         self._holders: Counter[object] = Counter()
-        self._urgent: Waiting = Turns()
-        self._patient: Waiting = Turns()
+        self._keys: Counter[Hashable] = Counter()
+        self._urgent: Turns[Waiter] = Turns()
+        self._patient: Turns[Waiter] = Turns()
 
     @property
     def held(self) -> int:
         """The amount that is taken."""
-        return self._total - self._free
+        return self._held
+
+    @property
+    def waits(self) -> bool:
+        """True if a caller waits for an amount."""
+        return bool(self._urgent or self._patient)
 
     @asynccontextmanager
-    async def hold(self, amount: int, urgent: bool = True) -> AsyncIterator[None]:
+    async def hold(self, amount: int, urgent: bool = True, key: Hashable = None) -> AsyncIterator[None]:
         """Take *amount* while the context is open.  It must not exceed what the caller may take."""
-        portion = await self.take(amount, urgent)
+        portion = await self.take(amount, urgent, key)
         try:
             yield
         finally:
             portion.give_back(amount)
 
-    async def take(self, amount: int, urgent: bool = True) -> "Portion":
+    async def take(self, amount: int, urgent: bool = True, key: Hashable = None) -> "Portion":
         """Wait for *amount*, which must not exceed what the caller may take."""
-        if now := self.take_now(amount, urgent):
+        if now := self.take_now(amount, urgent, key):
             return now
-        portion = Portion(self, CALLER.get().who)
-        turn = asyncio.get_running_loop().create_future()
-        (self._urgent if urgent else self._patient).add((amount, turn))
-        self.serve()
+        portion = Portion(self, CALLER.get(), urgent, key)
+        waiter = Waiter(portion, amount, asyncio.get_running_loop().create_future())
+        waiting = self._urgent if urgent else self._patient
+        waiting.add(waiter)
+        self._serve()
         try:
-            await turn
-        except asyncio.CancelledError:
-            portion.give_back(amount if turn.done() and not turn.cancelled() else 0)
+            await waiter.turn
+        except BaseException:
+            if waiter.turn.done() and not waiter.turn.cancelled():  # it was served before it left
+                self._change(portion, -amount)
+            else:
+                waiting.remove(portion.caller, waiter, served=False)
+            self._serve()
             raise
         return portion
 
-    def take_now(self, amount: int, urgent: bool = True) -> "Portion | None":
+    def take_now(self, amount: int, urgent: bool = True, key: Hashable = None) -> "Portion | None":
         """Take *amount* if it is free and no earlier caller waits; return None otherwise."""
-        if self._urgent or (self._patient and not urgent) or not self._fits(amount, urgent):
+        portion = Portion(self, CALLER.get(), urgent, key)
+        if self._urgent or (self._patient and not urgent):
             return None
-        portion = Portion(self, CALLER.get().who)
-        self.change(portion.who, amount)
+        if not (self._allows(portion, amount) and self._fits(portion, amount)):
+            return None
+        self._change(portion, amount)
         return portion
 
-    def _fits(self, amount: int, urgent: bool) -> bool:
-        return amount <= self._free - (0 if urgent else self._for_urgent)
+    def give_back(self, portion: "Portion", amount: int) -> None:
+        """Return *amount* of a portion, and serve those who wait."""
+        self._change(portion, -amount)
+        self._serve()
 
-    def change(self, who: object, amount: int) -> None:
-        """Change the amount that a caller holds."""
-        self._free -= amount
-        self._holders[who] += amount
-        if not self._holders[who]:
-            del self._holders[who]
+    def _allows(self, portion: "Portion", amount: int) -> bool:
+        """Return True if the portion's caller and key may hold so much more."""
+        return (
+            self._holders[portion.caller.who] + amount <= self._per_caller
+            and self._keys[portion.key] + amount <= self._per_key
+        )
 
-    def serve(self) -> None:
+    def _fits(self, portion: "Portion", amount: int) -> bool:
+        """Return True if *amount* is free."""
+        patient = 0 if portion.urgent else self._held_by_patient + amount
+        return self._held + amount <= self._total and patient <= self._for_patient
+
+    def _change(self, portion: "Portion", amount: int) -> None:
+        """Add *amount*, which may be negative, to what is held."""
+        self._held += amount
+        if not portion.urgent:
+            self._held_by_patient += amount
+        held: tuple[tuple[Counter[object], object], ...] = (
+            (self._holders, portion.caller.who),
+            (self._keys, portion.key),
+        )
+        for counter, holder in held:
+            counter[holder] += amount
+            if not counter[holder]:
+                del counter[holder]
+
+    def _serve(self) -> None:
         """Resume the waiting callers for whom there is enough."""
-        while waiting := self._urgent or self._patient:
-            who, (amount, turn) = waiting.first(self._holders)
-            if turn.cancelled():
-                waiting.take(self._holders)
-            elif self._fits(amount, bool(self._urgent)):
-                waiting.take(self._holders)
-                self.change(who, amount)
-                turn.set_result(None)
-            else:
-                return
+        while waiter := self._next():
+            portion = waiter.portion
+            (self._urgent if portion.urgent else self._patient).remove(portion.caller, waiter)
+            self._change(portion, waiter.amount)
+            waiter.turn.set_result(None)
+
+    def _next(self) -> "Waiter | None":
+        """Return the next waiter if there is enough for it; one whose turn is done has left already."""
+        for waiter in chain(self._urgent.in_order(self._holders), self._patient.in_order(self._holders)):
+            if not waiter.turn.done() and self._allows(waiter.portion, waiter.amount):
+                return waiter if self._fits(waiter.portion, waiter.amount) else None
+        return None
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class Portion:
-    """The part of a budget that a caller holds."""
+    """The part of a budget that a caller holds for a key."""
 
-    def __init__(self, budget: Budget, who: object) -> None:
-        self._budget, self.who = budget, who
+    budget: Budget
+    caller: Caller
+    urgent: bool
+    key: Hashable
 
     def give_back(self, amount: int) -> None:
         """Return *amount* of it to the budget."""
-        self._budget.change(self.who, -amount)
-        self._budget.serve()
+        self.budget.give_back(self, amount)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Waiter:
+    """An amount that is waited for; *turn* is done when it is held."""
+
+    portion: Portion
+    amount: int
+    turn: "asyncio.Future[None]"

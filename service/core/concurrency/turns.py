@@ -65,16 +65,28 @@ class Turns(Generic[T]):
         who = next((who for who in self._callers if who not in last), next(iter(self._callers)))
         return who, next(iter(self._callers[who].values()))[0]
 
+    def in_order(self, last: Container[object] = ()) -> Iterator[T]:
+        """Yield all entries: first those of the next caller, in the order of its requests."""
+        callers = [who for who in self._callers if who not in last]
+        callers += [who for who in self._callers if who in last]
+        return (entry for who in callers for queue in self._callers[who].values() for entry in queue)
+
     def take(self, last: Container[object] = ()) -> tuple[object, T]:
-        """Remove and return the next caller and entry; move caller and request to the end of their queues."""
+        """Remove and return the next caller and entry; the turn of caller and request is over."""
         who, entry = self.first(last)
+        self.remove(Caller(who, next(iter(self._callers[who]))), entry)
+        return who, entry
+
+    def remove(self, caller: Caller, entry: T, *, served: bool = True) -> None:
+        """Remove an entry; if it was *served*, move caller and request to the end of their queues."""
+        who, request = caller
         requests = self._callers[who]
-        request, queue = next(iter(requests.items()))
-        queue.popleft()
-        requests.move_to_end(request)
-        self._callers.move_to_end(who)
+        queue = requests[request]
+        queue.remove(entry)
+        if served:
+            requests.move_to_end(request)
+            self._callers.move_to_end(who)
         if not queue:
             del requests[request]
         if not requests:
             del self._callers[who]
-        return who, entry

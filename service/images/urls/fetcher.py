@@ -15,11 +15,14 @@ from service.core.http import httpx
 from service.core.settings.hosts import allowed
 from service.core.settings.sections import Images
 from service.images.byte_budget import ByteBudget
-from service.images.urls.download_slots import MAX_FETCHES, DownloadSlots
 from service.images.urls.network import PublicNetwork
 from service.images.urls.room import NoRoom, Room, room
 from service.images.urls.wire import BoundedHeads
 
+MAX_FETCHES = 64
+MAX_BULK = 32  # so that interactive requests never wait for bulk ones
+MAX_PER_HOST = 16  # so that a host that hangs delays no other host
+MAX_PER_CALLER = 16  # so that a caller whose hosts hang delays no other caller
 MAX_REDIRECTS = 3
 REDIRECTS = {301, 302, 303, 307, 308}
 LARGEST_HELD = 8  # images of the largest size in memory together
@@ -56,7 +59,9 @@ class Fetcher:
         self, limits: Images, memory: ByteBudget, network: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
         self._limits, self._memory = limits, memory
-        self._slots = DownloadSlots()
+        self._slots = Budget(
+            MAX_FETCHES, MAX_FETCHES - MAX_BULK, per_caller=MAX_PER_CALLER, per_key=MAX_PER_HOST
+        )
         self._budget = Budget(
             (LARGEST_HELD + LARGEST_URGENT) * limits.max_bytes, LARGEST_URGENT * limits.max_bytes
         )
@@ -97,7 +102,7 @@ class Fetcher:
 
     async def _fetched(self, url: httpx.URL, held: Room) -> bytes:
         """Return the bytes at *url*.  Raises `NoRoom` and the errors of `open`."""
-        async with self._slots.hold(url.host, held.urgent):  # the timeout begins with the connection
+        async with self._slots.hold(1, held.urgent, url.host):  # the timeout begins with the connection
             try:
                 async with asyncio.timeout(self._limits.url_timeout_s):
                     return await self._followed(url, held)

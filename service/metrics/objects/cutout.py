@@ -1,6 +1,8 @@
 """A cut-out of one object: the rest of its box is grey, or as an option chooses."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import PIL.Image
@@ -46,6 +48,12 @@ class Cutout(Image):
     def encoded(self) -> bytes:
         """A file of its pixels."""
         return lossless(self.rgb)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the pixels of the picture, too, see `Image.in_use`."""
+        with self._picture.in_use(), super().in_use():
+            yield
 
     def _decoded(self) -> PIL.Image.Image:
         left, top, right, bottom = map(round, self._found.box)

@@ -4,8 +4,9 @@ import asyncio
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
@@ -65,12 +66,11 @@ class SQLiteStore(Store):
 
     async def renew(self, key: str, token: str) -> None:
         """Implement `Store.renew`."""
-        until = self._now() + LEASE_S
-        await self._run("UPDATE leases SET until = ? WHERE key = ? AND token = ?", until, key, token)
+        await self._do(lambda: self._renew(key, token))
 
     async def release(self, key: str, token: str) -> None:
         """Implement `Store.release`."""
-        await self._run("DELETE FROM leases WHERE key = ? AND token = ?", key, token)
+        await self._do(lambda: self._release(key, token))
 
     async def sets(self) -> AsyncIterator[tuple[str, QuestionSet | None]]:
         """Implement `Store.sets`."""
@@ -89,20 +89,23 @@ class SQLiteStore(Store):
     async def _put(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
         return await self._do(lambda: self._write(key, questions, token))
 
-    async def _run(self, command: str, *values: object) -> None:
-        def run() -> None:
-            with self._connection:
-                self._connection.execute(command, values)
-
-        await self._do(run)
-
     def _rows(self, query: str, *values: str) -> list[tuple[str, bytes]]:
         return self._connection.execute(query, values).fetchall()
 
-    def _claim(self, key: str) -> str | None:
-        token, now = secrets.token_hex(), self._now()
+    @contextmanager
+    def _writing(self) -> Iterator[float]:
+        """
+        Hold the lock on the file while the context is open, and return the time from which it is held.
+
+        By an earlier time, leases that other processes took while this one waited would seem too long.
+        """
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
+            yield self._now()
+
+    def _claim(self, key: str) -> str | None:
+        token = secrets.token_hex()
+        with self._writing() as now:
             # A lease that lasts too long was written before the clock was set back.
             over = "DELETE FROM leases WHERE until NOT BETWEEN ? AND ?"
             self._connection.execute(over, (now, now + LEASE_S))
@@ -110,13 +113,21 @@ class SQLiteStore(Store):
             begun = self._connection.execute(begin, (key, token, now + LEASE_S)).rowcount
         return token if begun else None
 
+    def _renew(self, key: str, token: str) -> None:
+        with self._writing() as now:
+            extend = "UPDATE leases SET until = ? WHERE key = ? AND token = ?"
+            self._connection.execute(extend, (now + LEASE_S, key, token))
+
+    def _release(self, key: str, token: str) -> None:
+        with self._writing():
+            self._connection.execute("DELETE FROM leases WHERE key = ? AND token = ?", (key, token))
+
     def _read(self, where: str, name: str) -> QuestionSet | None:
         row = self._connection.execute(f"SELECT content, id FROM {where}", (name,)).fetchone()
         return from_json(*row) if row else None
 
     def _write(self, key: str, questions: QuestionSet, token: str | None) -> QuestionSet:
-        with self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")  # no other process writes from here on
+        with self._writing():
             lease = self._connection.execute("SELECT token FROM leases WHERE key = ?", (key,)).fetchone()
             if token is not None and lease != (token,):
                 raise LeaseLost

@@ -1,11 +1,13 @@
 """Preparation of calls, with errors of models turned into errors of the service."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from models.core.calls import Call
 from models.core.contract import ModelError, Prepared
+from models.images.formats.contract import DecoderKilled
 from models.images.image import ImageError
-from service.core.errors import CallRefused, ImageUndecodable, ModelFault, ScoregateError
+from service.core.errors import CallRefused, ImageUndecodable, ModelFault, NotReady, ScoregateError
 
 Prepare = Callable[[Call], Prepared]
 
@@ -19,7 +21,7 @@ def prepare_all(prepare: Prepare, name: str, calls: Sequence[Call]) -> list[Prep
         except ScoregateError as exc:
             prepared.append(exc)
         except ImageError as exc:
-            prepared.append(ImageUndecodable(str(exc)))
+            prepared.append(not_decoded(exc))
         except ModelError as exc:
             prepared.append(CallRefused(str(exc)))
         except Exception as exc:
@@ -27,6 +29,20 @@ def prepare_all(prepare: Prepare, name: str, calls: Sequence[Call]) -> list[Prep
             fault.__cause__ = exc
             prepared.append(fault)
     return prepared
+
+
+@contextmanager
+def images_in_use(calls: Sequence[Call]) -> Iterator[None]:
+    """Keep the pixels of *calls*, and the memory reserved for them, while the context is open."""
+    with ExitStack() as stack:
+        for image in {image for call in calls for image in call.images}:
+            stack.enter_context(image.in_use())
+        yield
+
+
+def not_decoded(error: ImageError) -> ScoregateError:
+    """Return the service's error for a picture without pixels: temporary if its decoder was killed."""
+    return (NotReady if isinstance(error, DecoderKilled) else ImageUndecodable)(str(error))
 
 
 def decoding_s(calls: Sequence[Call], since: float) -> float:

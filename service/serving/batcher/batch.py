@@ -1,7 +1,6 @@
 """Batches on demand: the calls that form the next batch of a model (see ADR 0001)."""
 
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -28,7 +27,7 @@ class QueuedCall:
         deadline: on the event loop's clock; later batches do not take the call.
         running: its batch has begun.
         waited_s: seconds in the queue, set when its batch begins.
-        counted_in: the lane that counts it while it waits; empty before and after.
+        counted_in: the lane that holds and counts it while it waits; empty before and after.
         queue: the `Queue` that it joined last.
         span: of the first caller.
         batch: the traceparent of its batch's span, if that is recorded.
@@ -97,7 +96,7 @@ class Shares:
 
 
 def take_batch(
-    lanes: Mapping[str, deque[QueuedCall]],
+    lanes: Mapping[str, Iterable[QueuedCall]],
     shares: Shares,
     credit: float,
     now: float,
@@ -143,6 +142,6 @@ def take_batch(
     return batch, credit if first[BULK] else 0.0
 
 
-def live(calls: deque[QueuedCall], now: float) -> Iterator[QueuedCall]:
+def live(calls: Iterable[QueuedCall], now: float) -> Iterator[QueuedCall]:
     """Yield the calls that a batch may take."""
     return (call for call in calls if not call.has_gone(now))

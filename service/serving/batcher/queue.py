@@ -1,6 +1,7 @@
 """The calls that wait for one model, and which of them form the next batch."""
 
-from collections import deque
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from math import inf
 
 from service.core.errors import DeadlineExceeded
@@ -52,8 +53,8 @@ class Queue:
         self._credit = 0.0
         self._typical_cost = 0.0  # tokens of a call, a running mean
         self.reserved = dict.fromkeys(LANES, 0.0)
-        self._lanes: dict[str, deque[QueuedCall]] = {lane: deque() for lane in LANES}
-        # Of live calls, updated as they come, leave and are taken, so that queuing a call is O(1).
+        # Ordered sets: a cancelled call is removed at once with its pictures, in O(1).
+        self._lanes: dict[str, OrderedDict[QueuedCall, None]] = {lane: OrderedDict() for lane in LANES}
         self._count = dict.fromkeys(LANES, 0)
         self._cost = dict.fromkeys(LANES, 0)
 
@@ -127,22 +128,20 @@ class Queue:
 
     def oldest(self) -> float:
         """Return the arrival time of the first live call.  Requires that one waits."""
-        return min(call.arrived for lane in self._lanes.values() for call in lane if call.counted_in)
+        return min(call.arrived for lane in self._lanes.values() for call in lane)
 
     def put(self, call: QueuedCall) -> None:
         """Queue *call* in its lane until a batch takes it or its result is done."""
         cost = call.prepared.cost
         self._typical_cost += (cost - self._typical_cost) * (0.1 if self._typical_cost else 1.0)
-        self._lanes[call.lane].append(call)
         call.queue = self
-        self._count_in(call, call.lane)
+        self._move(call, call.lane)
         call.result.add_done_callback(lambda _: self._remove(call))
 
     def promote(self, call: QueuedCall) -> None:
         """Make *call* interactive; if it still waits, insert it into that lane by arrival."""
         call.lane = INTERACTIVE
         if call.counted_in == BULK:
-            self._lanes[BULK].remove(call)
             self._insert(call)
 
     def put_back(self, call: QueuedCall) -> None:
@@ -154,8 +153,10 @@ class Queue:
     def _insert(self, call: QueuedCall) -> None:
         """Insert *call* into its lane by arrival."""
         lane = self._lanes[call.lane]
-        lane.insert(sum(other.arrived <= call.arrived for other in lane), call)
-        self._count_in(call, call.lane)
+        later = [other for other in lane if other.arrived > call.arrived]
+        self._move(call, call.lane)
+        for other in later:
+            lane.move_to_end(other)
 
     def take(self, now: float, *, urgent: bool = False) -> list[QueuedCall]:
         """
@@ -164,7 +165,7 @@ class Queue:
         Args:
             urgent: of interactive calls only.
         """
-        lanes = self._lanes | {BULK: deque()} if urgent else self._lanes
+        lanes: Mapping[str, Iterable[QueuedCall]] = self._lanes | {BULK: ()} if urgent else self._lanes
         batch, credit = take_batch(
             lanes,
             self.shares,
@@ -175,13 +176,12 @@ class Queue:
             fixed_cost=self.cost_model.fixed_cost,
         )
         self._credit = self._credit if urgent else credit
-        taken = set(batch)
         for call in batch:
-            self._count_in(call, "")
-        for lane in lanes.values():
-            while lane and (lane[0] in taken or lane[0].has_gone(now)):
-                if (call := lane.popleft()) not in taken:
-                    call.answer(DeadlineExceeded(stage="queue"))
+            self._move(call, "")
+        for lane in self._lanes.values():
+            while (first := next(iter(lane), None)) and first.has_gone(now):
+                self._move(first, "")
+                first.answer(DeadlineExceeded(stage="queue"))
         return batch
 
     def take_all(self, now: float) -> list[QueuedCall]:
@@ -204,14 +204,18 @@ class Queue:
         return min(self._memory, self.cost_model.largest_within(seconds))
 
     def _remove(self, call: QueuedCall) -> None:
-        """Discount *call*, which has its result, unless it has moved to another queue."""
+        """Remove *call*, which has its result, unless it has moved to another queue."""
         if call.queue is self:
-            self._count_in(call, "")
+            self._move(call, "")
 
-    def _count_in(self, call: QueuedCall, lane: str) -> None:
-        """Count *call* in *lane* instead of the lane that counted it; "" for none."""
-        for counted, sign in ((call.counted_in, -1), (lane, 1)):
-            if counted:
-                self._count[counted] += sign
-                self._cost[counted] += sign * call.prepared.cost
+    def _move(self, call: QueuedCall, lane: str) -> None:
+        """Move *call* to the end of *lane*, from the lane that holds and counts it; "" for none."""
+        if call.counted_in:
+            del self._lanes[call.counted_in][call]
+            self._count[call.counted_in] -= 1
+            self._cost[call.counted_in] -= call.prepared.cost
+        if lane:
+            self._lanes[lane][call] = None
+            self._count[lane] += 1
+            self._cost[lane] += call.prepared.cost
         call.counted_in = lane

@@ -74,7 +74,7 @@ class ReplicatedBackend(Backend):
         self._presence = Presence(deployment, self._came, self._went, sleep)
         self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, clock)
         self._cpu, self._instruments, self._clock, self._grace_s = cpu, instruments, clock, grace_s
-        self._strays: list[QueuedCall] = []  # that wait until there is a replica
+        self._strays: dict[QueuedCall, None] = {}  # that wait until there is a replica
         self._sending = Tasks()
         self._closed = False
         self.ready = asyncio.Event()
@@ -115,7 +115,7 @@ class ReplicatedBackend(Backend):
 
     def _settle(self) -> None:
         """Choose the model after a change of replicas; if it was replaced, its calls get `ModelChanged`."""
-        strays, self._strays = self._strays, []
+        strays, self._strays = self._strays, {}
         if self._replicas.settle():
             log.warning("model replaced", extra={"model": self.name})
             for call in (*strays, *self._replicas.emptied()):
@@ -197,7 +197,8 @@ class ReplicatedBackend(Backend):
             return
         replica = self._replicas.for_call(call.digest)
         if replica is None:
-            self._strays.append(call)
+            self._strays[call] = None
+            call.result.add_done_callback(lambda _: self._strays.pop(call, None))
             return
         call.running = False
         replica.put(call)

@@ -7,8 +7,6 @@ from dataclasses import replace as changed
 from time import monotonic
 from typing import Any, cast
 
-from ray import serve
-
 from models.core.contract import Model
 from models.core.settings import PlacedSettings
 from service.core.concurrency.cpu_threads import cpu_threads
@@ -54,7 +52,8 @@ class Replica:
         model = cast(Model, load_model(name, table))
         self._work, self._broken = Recorder(name), list[str]()
         self._stall_s = settings.server.stall_s
-        self._under_way: dict[str, list[StartedCall]] = {}
+        self._under_way: dict[str, list[StartedCall]] = {}  # by group; empty while its calls are prepared
+        self._promoted: set[str] = set()  # groups under way
         queue = queue_of(table, settings.queue, alone=model.info.generates)
         resident = HostedModel(name, model, queue)
         cores = max(1, int(PlacedSettings.of(table).num_cpus))
@@ -71,6 +70,8 @@ class Replica:
         await self._stack.enter_async_context(self._pool)
         example = model.prepare(model.example())
         seconds = queue.cost_model.run_s(example.cost)
+        from ray import serve  # not needed by tests of the rest
+
         id = serve.get_replica_context().replica_id.unique_id
         self._described = Described(id, with_recipe(model.info, table), example.cost, seconds)
 
@@ -89,16 +90,20 @@ class Replica:
         """
         if model != self._described.model:
             return None
+        self._under_way[group] = []
         try:
             return Answer(await self._results(group, calls), self._work.take())
         finally:
-            for call in self._under_way.pop(group, ()):
+            self._promoted.discard(group)
+            for call in self._under_way.pop(group):
                 call.cancel()
 
     async def promote(self, group: str, replica: str = "") -> None:
-        """Make the calls of *group* interactive."""
-        for call in self._under_way.get(group, ()):
-            call.promote()
+        """Make the calls of *group* interactive, also those that are still being prepared."""
+        if group in self._under_way:
+            self._promoted.add(group)
+            for call in self._under_way[group]:
+                call.promote()
 
     async def _results(self, group: str, calls: Sequence[Sent]) -> list[Result]:
         lane, arrived, began = calls[0].lane, asyncio.get_running_loop().time(), monotonic()
@@ -107,12 +112,13 @@ class Replica:
         decoded_s = decoding_s(sent, began)
         prepared_s = monotonic() - began - decoded_s
         results: list[Promise[Result]] = []
-        started = self._under_way[group] = []
+        started, promoted = self._under_way[group], group in self._promoted
         for each, made in zip(calls, prepared, strict=True):
             try:
                 if isinstance(made, ScoregateError):
                     raise made
-                call = self._backend.start(made, each.lane, arrived + each.left_s)
+                urgency = INTERACTIVE if promoted else each.lane
+                call = self._backend.start(made, urgency, arrived + each.left_s)
             except ScoregateError as refusal:
                 done: Promise[Result] = Promise()
                 done.set_result(Result(refusal))

@@ -7,7 +7,7 @@ import pytest
 from models.core.calls import LabelCall
 from models.core.outcomes import Choices
 from service.metrics.rubrics.rubric import RUBRICS
-from tests.support.pictures import b64, item, png
+from tests.support.pictures import b64, item, pixels, png
 from tests.support.questions import noted, scored
 
 pytestmark = pytest.mark.anyio
@@ -109,10 +109,10 @@ async def test_references_are_shown_in_their_order_with_their_numbers(serve, fak
         await scored(client, "judge", item(PROMPT, references=REFERENCES), template=template)
 
     [call] = fakes["vqa"].calls
-    colours = [each.rgb.getpixel((0, 0)) for each in call.before[1::2]]
+    colours = [pixels(each).getpixel((0, 0)) for each in call.before[1::2]]
     assert [(0, 255, 0), (0, 0, 255), (0, 0, 0)] == colours
     assert ["1", "2", "3"] == [text.rstrip(":")[-1] for text in call.before[:-1:2]]
-    assert (255, 0, 0) == call.image.rgb.getpixel((0, 0))
+    assert (255, 0, 0) == pixels(call.image).getpixel((0, 0))
 
 
 @pytest.mark.parametrize(

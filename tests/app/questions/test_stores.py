@@ -100,6 +100,29 @@ async def test_a_locked_store_keeps_nobody_waiting_longer_than_its_timeout(locke
         assert MADE == await store.put(KEY, MADE)
 
 
+async def test_the_clock_is_read_while_no_other_process_can_write(tmp_path):
+    """A lease that another process took during the wait for the lock would end after it began, not before."""
+    path, read = tmp_path / "sets.sqlite3", []
+    other = None
+
+    def now():
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        read.append(1000.0)
+        return 1000.0
+
+    async with SQLiteStore(path, in_memory=2, now=now) as store:
+        other = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        token = await store.claim(KEY)
+        await store.renew(KEY, token)
+        await store.put(KEY, MADE, token)
+        await store.release(KEY, token)
+        other.close()
+
+    assert token
+    assert read
+
+
 async def test_a_locked_store_is_not_ready(serve, tmp_path, monkeypatch):
     """A set that cannot be stored is no set; a metric that needs none is scored."""
     monkeypatch.setattr(sqlite, "usable", lambda path, busy_s: file.usable(path, busy_s / 100))

@@ -15,7 +15,7 @@ from models.images.formats.registry import FORMATS
 from service.images.loader import ImageRef
 from tests.costs.web.test_cost_of_bad_input import bomb, declared
 from tests.support.bombs import flat, gif, lying_avif, run_length_bmp
-from tests.support.pictures import b64, item, picture, png, saved, see_through
+from tests.support.pictures import b64, item, picture, pixels, png, saved, see_through
 
 pytestmark = [
     pytest.mark.anyio,
@@ -188,7 +188,7 @@ async def test_any_image_that_decodes_is_scored(serve, fakes, image, size):
         answer = await client.post("/score", json={"items": [item(image=b64(image))], "metrics": METRICS})
 
     assert set(METRICS) == answer.json()["results"][0]["scores"].keys()
-    seen = fakes["vqa"].calls[0].image.rgb
+    seen = pixels(fakes["vqa"].calls[0].image)
     assert ("RGB", size) == (seen.mode, seen.size)
     assert reference(image).tobytes() == seen.tobytes()
 

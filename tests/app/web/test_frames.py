@@ -7,7 +7,7 @@ import pytest
 
 from models.images.formats.mp4 import MP4
 from tests.support.films import COLOURS, declared_mp4, film, many_frames
-from tests.support.pictures import b64, item, png
+from tests.support.pictures import b64, item, pixels, png
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +38,7 @@ def error(result):
 
 def seen(fakes):
     """The size and the colour in the top left corner of each picture that the model was asked about."""
-    return [(call.image.size, call.image.rgb.getpixel((2, 2))) for call in fakes["vqa"].calls]
+    return [(call.image.size, pixels(call.image).getpixel((2, 2))) for call in fakes["vqa"].calls]
 
 
 async def test_a_grid_is_scored_once(serve, fakes):

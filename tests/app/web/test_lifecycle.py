@@ -152,6 +152,30 @@ async def test_questions_are_written_and_asked_first(client, checkpoints, fakes)
     assert "offloaded" == (await going)["state"]
 
 
+@pytest.mark.parametrize("client", [{"queue": {"wait_for_models": True}}], indirect=True)
+async def test_a_set_that_a_later_request_began_is_written_for_one_that_is_finished_first(
+    client, checkpoints, fakes
+):
+    """The second stage of a ranking under way joins the writing that waits for the leaving LLM."""
+    picture, service = item("")["image"], service_of(client)
+    body = {"prompt": "a red square", "images": [picture] * 2, "metric": "dsg"}
+    with held(fakes["vqa"]):
+        begun = asyncio.create_task(
+            client.post("/rank", json=body | {"cascade": {"metric": "vqascore", "keep": 1}})
+        )
+        await until(lambda: fakes["vqa"].held)
+        going = asyncio.create_task(client.post("/models/questions/offload"))
+        await until(lambda: service.runtime.handles["questions"].backend.presence.state == "leaving")
+        later = {"items": [item("a red square")], "metrics": ["dsg"], "timeout_ms": 20_000}
+        other = asyncio.create_task(client.post("/score", json=later))
+        await until(lambda: len(service.questions._flights) == 1)
+    ranked, gone = await begun, await going
+    other.cancel()
+
+    assert "dsg" in ranked.json()["ranking"][0]["scores"]
+    assert "offloaded" == gone.json()["state"]
+
+
 async def test_a_second_change_meanwhile_is_a_conflict(client, checkpoints, fakes):
     """409, and the first one goes on."""
     with held(fakes["vqa"]):

@@ -2,11 +2,14 @@
 
 import asyncio
 import re
+import threading
 
 import pytest
 
 from tests.support.app import service_of
+from tests.support.handles import until
 from tests.support.large_bodies import built, form, request, waiting
+from tests.support.pictures import b64, item, png
 from tests.support.refusals import refused
 
 pytestmark = pytest.mark.anyio
@@ -34,3 +37,34 @@ async def test_what_has_arrived_counts_until_it_is_answered(serve, fakes, sent):
     assert held == float(re.search(r"^scoregate_requests_held_bytes (\S+)$", metrics, re.MULTILINE)[1])
     assert 'scoregate_rejections_total{reason="memory_full"} 1.0' in metrics
     assert 0 == service.memory.held
+
+
+async def test_kept_calls_are_decoded_in_reserved_memory(serve, fakes, monkeypatch):
+    """Pictures of a bulk request whose caller left stay reserved until their calls are prepared."""
+    prepare, gate, reserved = fakes["vqa"].prepare, threading.Event(), []
+
+    def decoding(call):
+        call.image.rgb.load()
+        reserved.append(service.pictures.pixels.held)
+        return prepare(call)
+
+    async with serve(images={"decode_workers": 1}) as client:
+        service = service_of(client)
+        monkeypatch.setattr(fakes["vqa"], "prepare", decoding)
+        busy = [service.cpu["bulk"].run(gate.wait, 20) for _ in range(2)]
+        items = [item(image=b64(png(colour))) for colour in ("red", "blue")]
+        body = {"items": items, "metrics": ["vqascore"], "priority": "bulk"}
+        sent = asyncio.create_task(client.post("/score", json=body))
+        await until(lambda: service.runtime.handles["vqa"].under_way == 2)
+        sent.cancel()
+        await asyncio.gather(sent, return_exceptions=True)
+        gate.set()
+        await asyncio.gather(*busy)
+        await until(lambda: len(fakes["vqa"].calls) == 2)
+
+        assert 0 == service.pictures.pixels.held
+        answer = await client.post("/score", json=body)
+
+    assert 2 == len(reserved)
+    assert all(reserved)
+    assert all("vqascore" in result["scores"] for result in answer.json()["results"])

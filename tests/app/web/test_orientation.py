@@ -8,7 +8,7 @@ import pytest
 from service.images.urls.fetcher import Fetcher
 from service.images.urls.network import PublicNetwork
 from tests.support.fakes import FakeDetector
-from tests.support.pictures import b64, item, png
+from tests.support.pictures import b64, item, pixels, png
 from tests.support.refusals import JSON, refused
 from tests.support.turned import turned
 
@@ -40,7 +40,7 @@ async def test_as_stored_is_scored_lying_with_a_warning_and_exif_upright_without
         again = [await posted(client, body | {"orient": orient}) for orient in ("as_stored", "exif")]
 
     assert [STORED, UPRIGHT] == looks(fakes)
-    corners = [call.image.rgb.getpixel((0, call.image.size[1] - 1)) for call in fakes["vqa"].calls]
+    corners = [pixels(call.image).getpixel((0, call.image.size[1] - 1)) for call in fakes["vqa"].calls]
     assert [(255, 0, 0), (0, 0, 255)] == corners
     assert ([TOLD], [CODED]) == (stored["warnings"], stored["warning_codes"])
     assert not {"warnings", "warning_codes"} & upright.keys()

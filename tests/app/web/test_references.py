@@ -7,7 +7,7 @@ import pytest
 from models.images.formats.contract import ImageError
 from models.images.image import Image
 from service.wiring.bootstrap import Service
-from tests.support.pictures import b64, item, png
+from tests.support.pictures import b64, item, pixels, png
 from tests.support.refusals import JSON, refused
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,7 @@ async def scored(client, *items, **fields):
 def shown(fakes):
     """The colours of the pictures that the model was shown before the image, call by call."""
     return [
-        [each.rgb.getpixel((0, 0)) for each in call.before if not isinstance(each, str)]
+        [pixels(each).getpixel((0, 0)) for each in call.before if not isinstance(each, str)]
         for call in fakes["vqa"].calls
         if hasattr(call, "before")
     ]

@@ -8,9 +8,11 @@ import PIL.Image
 import pytest
 
 from models.images.formats import apart
-from models.images.formats.contract import ImageError
+from models.images.formats.contract import DecoderKilled, ImageError
 from models.images.formats.decode import decode
 from models.images.frame_stack import FrameStack
+from models.images.grid import Grid
+from models.images.image import Image
 from tests.support.bombs import flat, lying_avif
 from tests.support.films import film
 
@@ -117,3 +119,63 @@ def test_a_process_ends_with_its_thread():
         process = thread.submit(decoded).result()
 
     assert process.poll() is not None
+
+
+class Killed(apart.DecoderProcess):
+    """A process that is killed while it decodes, as the kernel does for lack of memory."""
+
+    left = 0  # how many more are killed
+
+    def decode(self, encoded, kept):
+        if Killed.left:
+            Killed.left -= 1
+            self._process.kill()
+        return super().decode(encoded, kept)
+
+
+@pytest.fixture
+def kills(monkeypatch):
+    """Set how many of the next processes are killed."""
+    monkeypatch.setattr(apart.own, "process", None)
+    monkeypatch.setattr(apart, "DecoderProcess", Killed)
+    return lambda count: monkeypatch.setattr(Killed, "left", count)
+
+
+def test_a_picture_whose_process_is_killed_is_decoded_by_a_new_one(kills):
+    """The picture is not at fault."""
+    kills(1)
+
+    assert (8, 8) == decode(flat(8, 8, "AVIF")).size
+
+
+def test_a_picture_whose_processes_are_killed_twice_may_be_decoded_later(kills):
+    """A temporary error, also where it is one of a grid, and the picture itself is not marked as broken."""
+    image = Image(flat(8, 8, "AVIF"))
+    kills(2)
+    with pytest.raises(DecoderKilled, match="killed twice"):
+        _ = image.rgb
+    assert (8, 8) == image.rgb.size
+
+    grid = Grid([Image(flat(8, 8, "AVIF"))], ["frame 0"])
+    kills(2)
+    with pytest.raises(DecoderKilled, match="frame 0"):
+        _ = grid.rgb
+
+
+def test_a_picture_that_takes_too_long_is_not_tried_again(monkeypatch):
+    """Its process ends by the limit of CPU time: the picture is at fault."""
+    started = []
+    limit = "import os, signal, sys; sys.stdin.buffer.read(9); os.kill(os.getpid(), signal.SIGPROF)"
+
+    class Counted(apart.DecoderProcess):
+        def __init__(self):
+            started.append(self)
+            super().__init__()
+
+    monkeypatch.setattr(apart.own, "process", None)
+    monkeypatch.setattr(apart, "DecoderProcess", Counted)
+    monkeypatch.setattr(apart, "START", limit)
+    with pytest.raises(ImageError, match="more memory or time"):
+        decode(flat(8, 8, "AVIF"))
+
+    assert 1 == len(started)

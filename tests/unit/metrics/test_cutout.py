@@ -46,3 +46,17 @@ def test_other_cutouts_of_an_object_have_other_digests():
 
     assert len(digests) == len({*digests})
     assert Cutout(PICTURE, DOG).digest == digests[0] == Cutout(PICTURE, DOG, background="#999999").digest
+
+
+def test_a_cutout_in_use_keeps_the_pixels_of_its_picture():
+    """It is made of them when its call is prepared, which may be after the end of the request."""
+    picture, given_back = Image.of(PIL.Image.new("RGB", (8, 6), "red")), []
+    picture.bound()
+    picture.reserve()
+    cutout = Cutout(picture, DOG)
+    with cutout.in_use():
+        picture.release(lambda: given_back.append(True))
+        assert (2, 2) == cutout.rgb.size
+        assert not given_back
+
+    assert given_back

@@ -11,6 +11,7 @@ import PIL.Image
 import pytest
 
 import models.images.image
+from models.images.grid import Grid
 from models.images.image import Image, ImageError
 from tests.support.pictures import saved
 
@@ -107,6 +108,70 @@ def test_an_image_that_is_being_decoded_is_let_go_by_who_decodes_it(monkeypatch)
         assert 31 == decoding.result(10)
         assert done.wait(10)
     assert (None, {}) == (image._rgb, image._made)
+
+
+def test_a_bound_image_decodes_only_while_memory_is_reserved(decoded):
+    """Before and after it is an error of the service, and nothing is decoded."""
+    image = Image.of(noise())
+    image.bound()
+    with pytest.raises(RuntimeError, match="no memory"):
+        _ = image.rgb
+    image.reserve()
+    image.rgb.load()
+    assert image.release(pytest.fail)
+    with pytest.raises(RuntimeError, match="no memory"):
+        image.once("width", lambda rgb: rgb.width)
+
+    assert 1 == len(decoded)
+
+
+def test_a_use_keeps_pixels_and_reservation_until_it_ends(decoded):
+    """An image that is released meanwhile may still be decoded; then its memory is given back, once."""
+    image, given_back = Image.of(noise()), []
+    image.bound()
+    image.reserve()
+    with image.in_use():
+        with image.in_use():
+            assert image.release(lambda: given_back.append("memory")) is None
+        image.rgb.load()
+        assert [] == given_back
+    with pytest.raises(RuntimeError, match="no memory"):
+        _ = image.rgb
+
+    assert ["memory"] == given_back
+    assert 1 == len(decoded)
+
+
+def test_a_new_reservation_during_a_use_takes_the_place_of_the_ended_one(decoded):
+    """The earlier memory is given back at once; pixels stay until the last reservation ends."""
+    image, given_back = Image.of(noise()), []
+    image.bound()
+    image.reserve()
+    with image.in_use():
+        image.rgb.load()
+        assert image.release(lambda: given_back.append("first")) is None
+        image.reserve()
+        assert ["first"] == given_back
+    image.reserve()
+    image.release(pytest.fail)
+    image.rgb.load()
+    assert 1 == len(decoded)
+    assert image.release(pytest.fail).seconds > 0
+
+
+@pytest.mark.parametrize(
+    "made",
+    [lambda image: Image.over(image), lambda image: Grid([image], [""]), Image.upright],
+    ids=["a copy", "a grid", "turned upright"],
+)
+def test_what_is_made_of_a_bound_image_is_bound(made):
+    """And what is made of another one is not."""
+    exif = PIL.Image.Exif()
+    exif[0x0112] = 6
+    image = Image(saved(noise(), "JPEG", exif=exif))
+    assert not made(image).is_bound
+    image.bound()
+    assert made(image).is_bound
 
 
 BROKEN = {

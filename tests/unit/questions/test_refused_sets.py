@@ -32,6 +32,9 @@ class Busy(FakeQuestionLLM):
     def used_by(self, context):
         return nullcontext()
 
+    def shared_by(self, context, work):
+        """It never goes."""
+
     async def call(self, calls, context):
         if self.gives_up:
             return [DeadlineExceeded(stage="queue")]

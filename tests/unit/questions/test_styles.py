@@ -84,6 +84,9 @@ class Scripted(FakeQuestionLLM):
     def used_by(self, context):
         return nullcontext()
 
+    def shared_by(self, context, work):
+        """It never goes."""
+
     async def call(self, calls, context):
         [call] = calls
         self.asked.append(call)

@@ -8,8 +8,10 @@ import pytest
 
 import models.images.image
 from models.core.calls import LabelCall, LikelihoodCall, TextCall
+from models.images.formats.contract import DecoderKilled, ImageError
 from models.images.image import Image
-from service.serving.backends.prepare import decoding_s
+from service.scoring.metric_scorer import error_of
+from service.serving.backends.prepare import decoding_s, prepare_all
 from tests.support.pictures import png
 
 
@@ -57,3 +59,17 @@ def test_every_image_of_a_call_counts(now):
 def test_an_image_that_was_never_decoded_takes_no_time():
     """As in a gateway, whose replicas decode."""
     assert 0.0 == decoding_s([LikelihoodCall(Image(png()), "a")], since=monotonic())
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(ImageError("broken"), "image_undecodable"), (DecoderKilled("killed"), "not_ready")]
+)
+def test_a_picture_is_at_fault_only_if_its_decoder_was_not_killed(error, code):
+    """Of the calls of a group, and of a metric without a model."""
+
+    def prepare(call):
+        raise error
+
+    [prepared] = prepare_all(prepare, "vqa", [TextCall("a dog")])
+
+    assert code == prepared.code == error_of(error).code

@@ -53,6 +53,24 @@ async def test_requests_under_way_are_finished_before_a_model_leaves():
         await presence.wait("request")
 
 
+async def test_work_that_is_shared_with_a_request_under_way_is_finished_before_a_model_leaves():
+    """Also if a later request began it and it waits already; not if later requests alone share it."""
+    presence = Presence("questions", waits=True)
+    with presence.used_by("early"):
+        presence.change("leaving")
+        leaving = asyncio.create_task(presence.unused())
+        with presence.used_by("late"), presence.used_by("work"):
+            waiting = asyncio.create_task(presence.wait("work"))
+            await asyncio.sleep(0)
+            presence.share("late", "work")
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            presence.share("early", "work")
+            await waiting
+    with presence.used_by("late"):
+        await leaving
+
+
 async def test_requests_that_waited_are_under_way_when_the_model_is_back():
     """The next time it leaves, they are finished first."""
     presence = Presence("vqa", waits=True)

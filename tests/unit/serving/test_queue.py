@@ -1,5 +1,7 @@
 """Queues: what waits, how large a batch may be, and how long what waits will take."""
 
+import weakref
+
 import pytest
 
 from models.core.contract import Prepared
@@ -8,6 +10,10 @@ from service.serving.batcher.queue import Queue
 from service.serving.demand import Demand
 
 pytestmark = pytest.mark.anyio
+
+
+class Picture:
+    """One that is prepared; weak references to it are possible."""
 
 
 def queue(**limits):
@@ -48,6 +54,21 @@ async def test_callers_who_left_and_calls_that_are_too_late_never_reach_the_devi
     assert 0.0 == late.result.result().ran_s
     assert (1, [after]) == (waiting.depth("interactive"), waiting.take(1.0))
     assert [] == waiting.take(1.0)
+
+
+@pytest.mark.parametrize("lane", ["interactive", "bulk"])
+async def test_what_is_not_counted_is_freed(lane):
+    """A call whose caller leaves goes with its pictures, whether a batch is ever taken or not."""
+    waiting, pictures = queue(), weakref.WeakSet()
+    stays = put(waiting, 1, lane=lane, data=Picture())
+    for _ in range(3):
+        call = put(waiting, 1, lane=lane, data=Picture())
+        pictures.add(call.prepared.data)
+        call.cancel()
+    del call
+
+    assert not pictures
+    assert [stays] == waiting.take(0.0)
 
 
 async def test_a_promoted_call_takes_its_place_by_arrival():

@@ -13,8 +13,7 @@ from service.core.errors import UrlFailed
 from service.core.settings.sections import Images
 from service.images.byte_budget import ByteBudget
 from service.images.urls import network
-from service.images.urls.download_slots import MAX_PER_HOST
-from service.images.urls.fetcher import LARGEST_HELD, LARGEST_URGENT, Fetcher
+from service.images.urls.fetcher import LARGEST_HELD, LARGEST_URGENT, MAX_PER_HOST, Fetcher
 from service.images.urls.network import PublicNetwork
 from service.images.urls.wire import MAX_HEAD_BYTES
 
@@ -87,7 +86,7 @@ async def test_waiting_for_memory_is_not_the_hosts_time(monkeypatch):
         waiting = asyncio.create_task(one_more())
         for _ in range(LARGEST_HELD + LARGEST_URGENT + 1):
             await hosts.asked.acquire()
-        while not fetching._budget._urgent:
+        while not fetching._budget.waits:
             await asyncio.sleep(0)
         real = loop.time
         monkeypatch.setattr(loop, "time", lambda: real() + 1000)
@@ -122,6 +121,33 @@ async def test_a_host_that_hangs_delays_no_other_host():
                 task.cancel()
             await asyncio.gather(*hung, return_exceptions=True)
             await fetching.aclose()
+
+
+async def test_pictures_that_are_cancelled_together_end_each_by_itself():
+    """A request at its deadline has more pictures of a host that hangs than there are slots for the host."""
+    connecting = asyncio.Semaphore(0)
+
+    class Unreachable(httpcore.AsyncNetworkBackend):
+        async def connect_tcp(self, *args, **options):
+            connecting.release()
+            await asyncio.get_running_loop().create_future()
+
+    fetching = fetcher(Unreachable())
+
+    async def fetched(number):
+        async with fetching.open(f"http://a.test/{number}", urgent=True):
+            pass
+
+    with one_caller():
+        hung = [asyncio.create_task(fetched(number)) for number in range(40)]
+    for _ in range(MAX_PER_HOST):
+        await connecting.acquire()
+    for task in hung:
+        task.cancel()
+    ends = await asyncio.gather(*hung, return_exceptions=True)
+    await fetching.aclose()
+
+    assert {asyncio.CancelledError} == {type(end) for end in ends}
 
 
 async def test_bulk_requests_never_hold_all_memory():

@@ -1,5 +1,7 @@
 """Calls that cannot travel to a replica, replicas that are listed twice, and a gateway that closes."""
 
+import asyncio
+
 import pytest
 
 from models.core.calls import LabelCall, LikelihoodCall
@@ -53,3 +55,16 @@ async def test_who_waits_when_the_gateway_closes_is_told_that_it_shuts_down():
         await sent(deployment, 2)
         await backend.__aexit__()
         assert {type(outcome) for outcome in await task} == {Draining}
+
+
+async def test_calls_whose_callers_left_do_not_wait_for_the_next_replica():
+    """What is not counted is freed: a deployment may be away for long."""
+    async with asked(a="m") as (deployment, handle, backend):
+        deployment.runs()
+        task, _ = asking(handle, *about(8))
+        while not backend._strays:
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+        assert not backend._strays
