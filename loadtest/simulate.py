@@ -15,8 +15,8 @@ from loadtest.shape import Shape
 from loadtest.workloads.spec import Arrival
 from models.core.contract import Prepared
 from service.core.lanes import LANES
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
+from service.serving.job import Job
 
 NO_LIMIT = 2**62  # on waiting calls: nothing is refused here
 
@@ -88,7 +88,7 @@ class Fleet:
         queues = [warm_queue(shape, max_batch_s) for _ in range(1 if self._shared else gpus)]
         self._gpus = [Gpu(number, queues[number % len(queues)]) for number in range(gpus)]
         self._least = [(0, number) for number in range(gpus)]  # a heap; entries with an old load are stale
-        self._ends: list[tuple[float, int, list[QueuedCall]]] = []  # a heap
+        self._ends: list[tuple[float, int, list[Job]]] = []  # a heap
         self.busy_s = self.ended_s = 0.0
 
     def run(self, requests: Sequence[Request]) -> list[float]:
@@ -111,7 +111,7 @@ class Fleet:
         for number in range(request.calls):
             if number and self._spread:
                 gpu = self._chosen()
-            gpu.queue.put(QueuedCall(Prepared(1, index), request.lane, request.at_s))
+            gpu.queue.put(Job(Prepared(1, index), request.lane, request.at_s))
             yield gpu
 
     def _chosen(self) -> Gpu:

@@ -5,16 +5,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
-from models.core.outcomes import CallResult
-from service.core.concurrency.promise import Promise
 from service.core.errors import CallRefused, Invalid, LaneFull, Overloaded, ScoregateError, TooLarge
 from service.core.lanes import INTERACTIVE
-from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.demand import Demand
+from service.serving.job import Job
 from service.serving.presence import Presence
 from service.serving.reservation import Reservation
 
@@ -49,52 +46,6 @@ class WorkEstimate:
 
     seconds: float
     batches: float
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """
-    The result of one call.
-
-    Attributes:
-        outcome: the model's `CallResult`, or the `ScoregateError` that takes its place.
-        waited_s: seconds from joining the queue to the start of the batch; 0 if no batch took the call.
-        ran_s: seconds that its batch took; 0 if no batch finished.
-        batch: the traceparent of its batch's span; empty if that was not recorded.
-        decoded_s, prepared_s: seconds of these stages in a replica; 0 for a model of this process.
-    """
-
-    outcome: CallResult | ScoregateError
-    waited_s: float = 0.0
-    ran_s: float = 0.0
-    batch: str = ""
-    decoded_s: float = 0.0
-    prepared_s: float = 0.0
-
-
-class StartedCall(Protocol):
-    """
-    A call that a backend has started.
-
-    Attributes:
-        result: becomes the call's `Result`; cancelled if the call was.
-        running: its batch, or its request to the server, has begun; stays true afterwards.
-    """
-
-    result: Promise[Result]
-    running: bool
-
-    def promote(self) -> None:
-        """Move it to the interactive lane, if it still waits."""
-        ...
-
-    def extend(self, deadline: float) -> None:
-        """Allow an answer until *deadline* (event loop's clock)."""
-        ...
-
-    def cancel(self) -> None:
-        """Drop the remaining work."""
-        ...
 
 
 class Backend(ABC):
@@ -239,16 +190,5 @@ class Backend(ABC):
         """Return each call prepared, or its error, in order."""
 
     @abstractmethod
-    def start(
-        self, prepared: Prepared, lane: str, deadline: float, *, span: Span = NO_SPAN, request_id: str = ""
-    ) -> StartedCall:
-        """
-        Start one call.
-
-        Args:
-            lane, deadline: the most urgent lane and the latest deadline of its callers.
-            span, request_id: of the first caller.
-
-        Raises:
-            ScoregateError: the call is rejected.
-        """
+    def start(self, job: Job) -> None:
+        """Queue a prepared job.  Raises `ScoregateError` if it is rejected."""

@@ -1,26 +1,49 @@
-"""A handle: how a metric calls one model."""
+"""A handle: how a metric calls one model; equal calls of all requests are one job."""
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
 from models.core.calls import Call
-from models.core.contract import ModelInfo
-from service.core.concurrency.promise import all_done
+from models.core.contract import ModelInfo, Prepared
+from models.core.outcomes import CallResult
+from service.core.concurrency.promise import Promise, all_done
+from service.core.concurrency.tasks import Tasks
+from service.core.errors import Draining, ModelChanged, ModelFault, ScoregateError
+from service.core.lanes import BULK, INTERACTIVE
 from service.observability.tracing.span import Span
+from service.serving.backends.prepare import decoding_s, images_in_use
 from service.serving.cache.memory import Cache
 from service.serving.context import Context
 from service.serving.contract import Backend
 from service.serving.demand import Demand
-from service.serving.shared_call import SharedCall, SharedCalls, stage
+from service.serving.job import Job, Result
+
+log = logging.getLogger("scoregate.models")
+
+BULK_KEPT_S = 10.0  # how long a bulk call without callers is kept: trainers retry the same body
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Jobs that are prepared together, and the task that does so."""
+
+    jobs: Sequence[Job]
+    preparing: "asyncio.Task[None]"
 
 
 class Handle:
     """
-    One configured model, with its cache and its unfinished calls.
+    One configured model, with its cache and its unfinished jobs.
+
+    When all callers of a job have left, interactive work is cancelled, and bulk work is kept for
+    `BULK_KEPT_S`.
 
     Args:
         cache: stores its outcomes; not used for a model without a revision.
@@ -34,8 +57,11 @@ class Handle:
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
     ) -> None:
         self.name, self.backend = backend.name, backend
-        self._cache = cache
-        self._calls = SharedCalls(backend, call_later)
+        self._cache, self._call_later = cache, call_later
+        self._jobs: dict[bytes, Job] = {}
+        self._groups: dict[Job, Group] = {}  # of each job that is being prepared
+        self._preparing = Tasks()
+        self._closed = False
 
     @property
     def info(self) -> ModelInfo:
@@ -45,7 +71,7 @@ class Handle:
     @property
     def under_way(self) -> int:
         """Number of calls that were begun and have no outcome yet."""
-        return len(self._calls)
+        return len(self._jobs)
 
     def admit(self, context: Context, demand: Demand) -> None:
         """Reject a request before any work.  Raises `LaneFull`, `Overloaded` or `TooLarge`."""
@@ -62,11 +88,13 @@ class Handle:
     async def idle(self) -> None:
         """Return when no call is under way, and the requests that are finished first have ended."""
         await self.backend.presence.unused()
-        await self._calls.idle()
+        while self._jobs:
+            await all_done([job.result for job in self._jobs.values()])
 
     async def aclose(self) -> None:
         """Return when all prepared calls have been handed to the backend, which answers them."""
-        await self._calls.aclose()
+        self._closed = True
+        await self._preparing.wait()
 
     async def call(self, calls: Sequence[Call], context: Context) -> list[Any]:
         """
@@ -91,45 +119,145 @@ class Handle:
             context.stage = stage([])
             outcomes = list(await cache.find(keys))
         missing = [index for index, outcome in enumerate(outcomes) if outcome is None]
-        wanted = [(keys[index], calls[index]) for index in missing]
-        joined, new = self._calls.join(wanted, model, cache, context)
-        shared = dict(zip(missing, joined, strict=True))
+        jobs, new = dict[int, Job](), list[Job]()
+        for index in missing:
+            jobs[index] = self._joined(keys[index], calls[index], model, cache, context, new)
         for index, call in enumerate(calls):
-            status = "hit" if index not in shared else "miss" if shared[index] in new else "coalesced"
+            status = "hit" if index not in jobs else "miss" if jobs[index] in new else "coalesced"
             if call.cacheable and (status != "miss" or cache is not None):
                 context.looked_up("scores", status)
-        await self._wait(joined, context)
-        for index, joined_call in shared.items():
-            outcomes[index] = joined_call.result.result().outcome
+        if new:
+            self._start(new, context)
+        await self._wait([*jobs.values()], context)
+        for index, job in jobs.items():
+            outcomes[index] = job.result.result().outcome
         return outcomes
 
-    async def _wait(self, shared: Sequence[SharedCall], context: Context) -> None:
-        """Wait for the results of *shared* as one caller, and record their timings."""
+    def _joined(
+        self, key: bytes, call: Call, model: ModelInfo, cache: Cache | None, context: Context, new: list[Job]
+    ) -> Job:
+        """Return the job under *key* with one more caller; a new one is added to *new*."""
+        job = self._jobs.get(key)
+        if job is None:
+            job = Job(None, context.lane, deadline=context.deadline, call=call, model=model)
+            job.span, job.request_id = context.span, context.request_id
+            self._jobs[key] = job
+            job.result.add_done_callback(partial(self._ended, key, cache if call.cacheable else None))
+            new.append(job)
+        else:
+            if context.lane == INTERACTIVE:
+                job.promote()
+            job.extend(context.deadline)
+        job.callers += 1
+        return job
+
+    def _ended(self, key: bytes, cache: Cache | None, result: Promise[Result]) -> None:
+        """Forget a job that has its result or was cancelled, and store the outcome."""
+        del self._jobs[key]
+        if cache is not None and not result.cancelled():
+            outcome = result.result().outcome
+            if isinstance(outcome, CallResult):
+                cache.keep(key, outcome)
+
+    def _start(self, jobs: list[Job], context: Context) -> None:
+        """Prepare and start new jobs together."""
+        group = Group(jobs, self._preparing.start(self._prepare_and_start(jobs, context)))
+        for job in jobs:
+            self._groups[job] = group
+
+    async def _prepare_and_start(self, jobs: list[Job], context: Context) -> None:
+        """
+        Prepare a group and queue it in one step, so that it shares batches.
+
+        Afterwards each job of the group has been queued or answered, even after an exception.
+        """
+        fault: ScoregateError = Draining()  # if the task is cancelled: the event loop ends
+        try:
+            since, calls = context.since, [job.call for job in jobs if job.call is not None]
+            with images_in_use(calls):  # their requests may end before
+                prepared = await self.backend.prepare(calls, context.lane)
+                prepared_s = monotonic() - since - decoding_s(calls, since)
+            for job, made in zip(jobs, prepared, strict=True):
+                job.prepared_s = prepared_s
+                if not job.result.done():  # else all callers have left
+                    self._queue(job, made)
+        except Exception as exc:
+            fault = ModelFault(f"the model {self.name} failed to prepare this call")
+            log.error("group not prepared", extra={"model": self.name}, exc_info=exc)
+        finally:
+            for job in jobs:
+                del self._groups[job]
+                if job.prepared is None:
+                    job.answer(fault)
+
+    def _queue(self, job: Job, made: Prepared | ScoregateError) -> None:
+        """Queue a job, or answer it with its error."""
+        try:
+            if isinstance(made, ScoregateError):
+                raise made
+            if job.model is not None and job.model.identity != self.info.identity:
+                raise ModelChanged
+            job.prepared = made
+            self.backend.start(job)
+        except ScoregateError as refusal:
+            job.answer(refusal)
+
+    async def _wait(self, jobs: Sequence[Job], context: Context) -> None:
+        """Wait for the results of *jobs* as one caller, and record their timings."""
+        if not jobs:
+            return
         since = monotonic()
 
         def promote() -> None:
-            for call in shared:
-                call.promote()
+            for job in jobs:
+                job.promote()
 
         try:
-            if shared:
-                with context.promoting(promote):
-                    await all_done([call.result for call in shared])
+            with context.promoting(promote):
+                await all_done([job.result for job in jobs])
         except asyncio.CancelledError:
-            context.stage = stage(shared)
+            context.stage = stage(jobs)
             raise
         finally:
-            for call in shared:
-                self._calls.leave(call)
-        for call in shared:
-            result = call.result.result()
+            for job in jobs:
+                self._leave(job)
+        for job in jobs:
+            result = job.result.result()
             if result.decoded_s:  # in a replica
                 context.spent("decode", result.decoded_s)
-            context.spent("prepare", call.prepared_s + result.prepared_s)
+            context.spent("prepare", job.prepared_s + result.prepared_s)
             context.spent("queue", result.waited_s)
             context.spent("model", result.ran_s)
         if context.span.recording:
-            add_spans(context.span, self.name, shared, since)
+            add_spans(context.span, self.name, jobs, since)
+
+    def _leave(self, job: Job) -> None:
+        """Remove one caller of *job*; without any, bulk work is kept for `BULK_KEPT_S`."""
+        job.callers -= 1
+        if job.callers or job.result.done():
+            return
+        if job.lane == BULK and not self._closed:
+            later = self._call_later or asyncio.get_running_loop().call_later
+            job.extend(job.deadline + BULK_KEPT_S)
+            later(BULK_KEPT_S, partial(self._cancel_if_unused, job))
+        else:
+            self._cancel_if_unused(job)
+
+    def _cancel_if_unused(self, job: Job) -> None:
+        """Stop the work if there are no callers.  A group's preparation stops with its last job."""
+        if job.callers or job.result.done():
+            return
+        job.cancel()
+        group = self._groups.get(job)
+        if group is not None and all(each.result.done() for each in group.jobs):
+            group.preparing.cancel()
+
+
+def stage(jobs: Sequence[Job]) -> str:
+    """Return the stage that a group has reached: "decode", "queue" or "model"."""
+    if any(job.running for job in jobs):
+        return "model"
+    return "queue" if any(job.prepared is not None for job in jobs) else "decode"
 
 
 @contextmanager
@@ -141,19 +269,19 @@ def used(handles: Iterable[Handle], context: Context) -> Iterator[None]:
         yield
 
 
-def add_spans(span: Span, model: str, calls: Sequence[SharedCall], since: float) -> None:
+def add_spans(span: Span, model: str, jobs: Sequence[Job], since: float) -> None:
     """
-    Add to *span* how long *calls* waited and ran: a pair of spans for each batch that they were in.
+    Add to *span* how long *jobs* waited and ran: a pair of spans for each batch that they were in.
 
     A call that another request began is shown from *since*, by `time.monotonic`.
     """
-    batches: dict[str | bytes, list[SharedCall]] = defaultdict(list)
-    for call in calls:
-        if call.result.result().ran_s:  # a batch took it
-            batches[call.result.result().batch or call.key].append(call)
+    batches: dict[str | Job, list[Job]] = defaultdict(list)
+    for job in jobs:
+        if job.result.result().ran_s:  # a batch took it
+            batches[job.result.result().batch or job].append(job)
     for batch, served in batches.items():
-        results = [call.result.result() for call in served]
-        ended = max(call.answered for call in served)
+        results = [job.result.result() for job in served]
+        ended = max(job.answered for job in served)
         began = ended - max(result.ran_s for result in results)
         queued = began - max(result.waited_s for result in results)
         span.add("queue", max(since, queued), max(since, began), model=model, calls=len(served))

@@ -9,6 +9,7 @@ from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
+from service.serving.job import Job
 from tests.support.fakes import FakeVqa
 from tests.support.instruments import unread
 
@@ -41,8 +42,15 @@ class Words(FakeVqa):
         return call
 
 
+def submitted(served, resident, word, lane, **more):
+    """A job of a pool, which was submitted."""
+    job = Job(Prepared(1, word), lane, **more)
+    served.submit(resident, job)
+    return job
+
+
 def put(served, resident, *words, lane="bulk"):
-    return [served.submit(resident, Prepared(1, word), lane) for word in words]
+    return [submitted(served, resident, word, lane) for word in words]
 
 
 def learns(resident, *, fixed):

@@ -10,12 +10,11 @@ from models.core.copies import copies_of
 from models.core.settings import DeviceSettings, ModelSettings
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Invalid, NotReady, ScoregateError
-from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import QueuedBackend
 from service.serving.backends.weights import bytes_of, drop, offload
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.pool import LocalModel, Pool
+from service.serving.job import Job
 from service.serving.loading import check_loadable, load_model
 from service.serving.presence import RETRY_S
 from service.serving.recipe import with_recipe
@@ -68,13 +67,9 @@ class LocalBackend(QueuedBackend):
         with self._pool.expecting(self._resident, lane, len(calls)):
             return await self._cpu[lane].run(prepare_all, self._resident.model.prepare, self.name, calls)
 
-    def start(
-        self, prepared: Prepared, lane: str, deadline: float, *, span: Span = NO_SPAN, request_id: str = ""
-    ) -> QueuedCall:
-        """Queue the call."""
-        call = self._pool.submit(self._resident, prepared, lane, deadline)
-        call.span = span
-        return call
+    def start(self, job: Job) -> None:
+        """Queue the job."""
+        self._pool.submit(self._resident, job)
 
     # --- the model goes and comes -----------------------------------------------------------------
 

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any, Self
@@ -28,29 +27,21 @@ from service.core.errors import (
 )
 from service.core.lanes import BULK, INTERACTIVE, LANES
 from service.observability.instruments import Instruments
-from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.backends.joined import Joined
 from service.serving.backends.last_calls import LastCalls
 from service.serving.backends.prepare import prepare_all
 from service.serving.backends.queued import QueuedBackend
 from service.serving.backends.trust import Trust
 from service.serving.backends.upstream import NO_ROUTE, Unreachable, Upstream, explained
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.job import Job
 
 log = logging.getLogger("scoregate.remote")
 
 PRIORITY = {"interactive": "0", "bulk": "1"}  # of vLLM: lower is first
 WATCH_S = 5.0
 CHECK_S = 20.0  # timeout of the known questions in one check, also at the start
-
-
-@dataclass(eq=False, slots=True)
-class RemoteCall(QueuedCall):
-    """A call to the server, with *headers* that identify its request."""
-
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class RemoteBackend(QueuedBackend):
@@ -211,19 +202,13 @@ class RemoteBackend(QueuedBackend):
         with self._resident.queue.pending.expecting(lane, len(calls), self._clock):
             return await self._cpu[lane].run(prepare_all, model.prepare, self.name, calls)
 
-    def start(
-        self, prepared: Prepared, lane: str, deadline: float, *, span: Span = NO_SPAN, request_id: str = ""
-    ) -> RemoteCall:
-        """Queue the call, and send it if a slot is free."""
+    def start(self, job: Job) -> None:
+        """Queue the job, and send it if a slot is free."""
         if self._closed:
             raise Draining
-        headers = {"X-Request-Id": request_id}
-        if span.traceparent:
-            headers["traceparent"] = span.traceparent
-        call = RemoteCall(prepared, lane, self._clock(), deadline, headers=headers)
-        self._scheduler.put(self._resident, call)
+        job.arrived = self._clock()
+        self._scheduler.put(self._resident, job)
         self._fill_slots()
-        return call
 
     def _fill_slots(self) -> None:
         """Send waiting calls while slots are free."""
@@ -253,13 +238,14 @@ class RemoteBackend(QueuedBackend):
         call.answer(outcome, ran_s)
         self._fill_slots()
 
-    async def _outcome(self, call: QueuedCall) -> Any:
+    async def _outcome(self, job: Job) -> Any:
         """Return the server's outcome, or the error that takes its place."""
-        assert isinstance(call, RemoteCall)
-        headers = {**call.headers, "X-Vllm-Priority": PRIORITY[call.lane]}
+        headers = {"X-Request-Id": job.request_id, "X-Vllm-Priority": PRIORITY[job.lane]}
+        if job.span.traceparent:
+            headers["traceparent"] = job.span.traceparent
         try:
             await self._trust.check()
-            outcome = await self._answer(call.prepared, headers)
+            outcome = await self._answer(job.prepared, headers)
         except Exception as exc:
             return self._error(exc)
         if isinstance(outcome, CallResult) and not outcome.is_finite():

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from service.observability.tracing.span import Span
-from service.serving.batcher.batch import QueuedCall
+from service.serving.job import Job
 
 
 @contextmanager
-def batch_span(batch: Sequence[QueuedCall], model: str) -> Iterator[None]:
+def batch_span(batch: Sequence[Job], model: str) -> Iterator[None]:
     """
     Record the batch while the context is open, if the trace of one of its calls is recorded.
 
@@ -26,7 +26,7 @@ def batch_span(batch: Sequence[QueuedCall], model: str) -> Iterator[None]:
         yield
 
 
-def add_batch_span(batch: Sequence[QueuedCall], model: str, device: str, began: float, ended: float) -> str:
+def add_batch_span(batch: Sequence[Job], model: str, device: str, began: float, ended: float) -> str:
     """Record a batch that ran in another process as `batch_span` does; return its traceparent, or ""."""
     spans = recorded(batch)
     if not spans:
@@ -35,6 +35,6 @@ def add_batch_span(batch: Sequence[QueuedCall], model: str, device: str, began: 
     return spans[0].add("batch", began, ended, links, model=model, device=device, calls=len(batch))
 
 
-def recorded(batch: Sequence[QueuedCall]) -> list[Span]:
+def recorded(batch: Sequence[Job]) -> list[Span]:
     """Return the distinct spans of *batch* that are recorded."""
     return list(dict.fromkeys(call.span for call in batch if call.span.recording))

@@ -8,11 +8,10 @@ from math import inf
 from time import monotonic
 from typing import Self
 
-from models.core.contract import Model, Prepared
+from models.core.contract import Model
 from models.core.known import same
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.observability.instruments import Instruments
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.cpu_policy import compute_on_one_core
 from service.serving.batcher.device import Device
 from service.serving.batcher.execution_slot import ExecutionSlot
@@ -20,6 +19,7 @@ from service.serving.batcher.runner import BatchRunner, Broken
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.batcher.series import show
 from service.serving.batcher.warm_up import warm_up
+from service.serving.job import Job
 
 log = logging.getLogger("scoregate.device")
 
@@ -120,16 +120,13 @@ class Pool:
 
     # --- calls arrive ---------------------------------------------------------------------------
 
-    def submit(
-        self, resident: LocalModel, prepared: Prepared, lane: str, deadline: float = inf
-    ) -> QueuedCall:
-        """Queue one call.  Raises `Draining`."""
+    def submit(self, resident: LocalModel, job: Job) -> None:
+        """Queue one job.  Raises `Draining`."""
         if self._closed:
             raise Draining
-        call = QueuedCall(prepared, lane, self.clock(), deadline)
-        self.scheduler.put(resident, call)
+        job.arrived = self.clock()
+        self.scheduler.put(resident, job)
         self._work.set()
-        return call
 
     @contextmanager
     def expecting(self, resident: LocalModel, lane: str, calls: int) -> Iterator[None]:

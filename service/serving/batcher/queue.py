@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from service.core.errors import DeadlineExceeded
-from service.core.lanes import BULK, INTERACTIVE, LANES
-from service.serving.batcher.batch import QueuedCall, Shares, take_batch
+from service.core.lanes import BULK, LANES
+from service.serving.batcher.batch import Shares, take_batch
 from service.serving.batcher.cost_model import CostModel
 from service.serving.batcher.pending import PendingCalls
 from service.serving.demand import Demand
+from service.serving.job import Job
 from service.serving.reservation import Reservation
 
 RECOVERY = 1.05  # growth of the limit that an out-of-memory error set, for each batch
@@ -54,7 +55,7 @@ class Queue:
         self._typical_cost = 0.0  # tokens of a call, a running mean
         self.reserved = dict.fromkeys(LANES, 0.0)
         # Ordered sets: a cancelled call is removed at once with its pictures, in O(1).
-        self._lanes: dict[str, OrderedDict[QueuedCall, None]] = {lane: OrderedDict() for lane in LANES}
+        self._lanes: dict[str, OrderedDict[Job, None]] = {lane: OrderedDict() for lane in LANES}
         self._count = dict.fromkeys(LANES, 0)
         self._cost = dict.fromkeys(LANES, 0)
 
@@ -130,42 +131,57 @@ class Queue:
         """Return the arrival time of the first live call.  Requires that one waits."""
         return min(call.arrived for lane in self._lanes.values() for call in lane)
 
-    def put(self, call: QueuedCall) -> None:
-        """Queue *call* in its lane until a batch takes it or its result is done."""
-        cost = call.prepared.cost
+    def put(self, job: Job) -> None:
+        """Queue *job* in its lane until a batch takes it or its result is done."""
+        cost = job.prepared.cost
         self._typical_cost += (cost - self._typical_cost) * (0.1 if self._typical_cost else 1.0)
-        call.queue = self
-        self._move(call, call.lane)
-        call.result.add_done_callback(lambda _: self._remove(call))
+        self._add(job)
+        job.on_promotion = self._promoted
+        job.result.add_done_callback(lambda _: self._remove(job))
 
-    def promote(self, call: QueuedCall) -> None:
-        """Make *call* interactive; if it still waits, insert it into that lane by arrival."""
-        call.lane = INTERACTIVE
-        if call.counted_in == BULK:
-            self._insert(call)
+    def put_back(self, job: Job) -> None:
+        """Queue *job* again, at its place by arrival: the device that had it is out."""
+        job.running = False
+        if not job.result.done():
+            self._insert(job)
 
-    def put_back(self, call: QueuedCall) -> None:
-        """Queue *call* again, at its place by arrival: the device that had it is out."""
-        call.running = False
-        if not call.result.done():
-            self._insert(call)
+    def _promoted(self, job: Job) -> None:
+        """Move *job*, which is interactive now, to that lane if it still waits."""
+        if job in self._lanes[BULK]:
+            self._remove(job)
+            self._insert(job)
 
-    def _insert(self, call: QueuedCall) -> None:
-        """Insert *call* into its lane by arrival."""
-        lane = self._lanes[call.lane]
-        later = [other for other in lane if other.arrived > call.arrived]
-        self._move(call, call.lane)
+    def _insert(self, job: Job) -> None:
+        """Insert *job* into its lane by arrival."""
+        lane = self._lanes[job.lane]
+        later = [other for other in lane if other.arrived > job.arrived]
+        self._add(job)
         for other in later:
             lane.move_to_end(other)
 
-    def take(self, now: float, *, urgent: bool = False) -> list[QueuedCall]:
+    def _add(self, job: Job) -> None:
+        """Add *job* to the end of its lane, and count it there."""
+        self._lanes[job.lane][job] = None
+        self._count[job.lane] += 1
+        self._cost[job.lane] += job.prepared.cost
+
+    def _remove(self, job: Job) -> None:
+        """Remove *job* from the lane that holds and counts it, if one does."""
+        for lane, jobs in self._lanes.items():
+            if job in jobs:
+                del jobs[job]
+                self._count[lane] -= 1
+                self._cost[lane] -= job.prepared.cost
+                return
+
+    def take(self, now: float, *, urgent: bool = False) -> list[Job]:
         """
         Remove and return the next batch, which may be empty.
 
         Args:
             urgent: of interactive calls only.
         """
-        lanes: Mapping[str, Iterable[QueuedCall]] = self._lanes | {BULK: ()} if urgent else self._lanes
+        lanes: Mapping[str, Iterable[Job]] = self._lanes | {BULK: ()} if urgent else self._lanes
         batch, credit = take_batch(
             lanes,
             self.shares,
@@ -176,17 +192,17 @@ class Queue:
             fixed_cost=self.cost_model.fixed_cost,
         )
         self._credit = self._credit if urgent else credit
-        for call in batch:
-            self._move(call, "")
+        for job in batch:
+            self._remove(job)
         for lane in self._lanes.values():
             while (first := next(iter(lane), None)) and first.has_gone(now):
-                self._move(first, "")
+                self._remove(first)
                 first.answer(DeadlineExceeded(stage="queue"))
         return batch
 
-    def take_all(self, now: float) -> list[QueuedCall]:
+    def take_all(self, now: float) -> list[Job]:
         """Remove and return all live calls."""
-        return [call for batch in iter(lambda: self.take(now), []) for call in batch]
+        return [job for batch in iter(lambda: self.take(now), []) for job in batch]
 
     def finished(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
         """Learn from a batch that succeeded, and raise the memory limit a little."""
@@ -202,20 +218,3 @@ class Queue:
         one_s = self.cost_model.run_s(self._typical_cost)
         seconds = self._max_batch_s if one_s <= self._max_batch_s else 2 * one_s
         return min(self._memory, self.cost_model.largest_within(seconds))
-
-    def _remove(self, call: QueuedCall) -> None:
-        """Remove *call*, which has its result, unless it has moved to another queue."""
-        if call.queue is self:
-            self._move(call, "")
-
-    def _move(self, call: QueuedCall, lane: str) -> None:
-        """Move *call* to the end of *lane*, from the lane that holds and counts it; "" for none."""
-        if call.counted_in:
-            del self._lanes[call.counted_in][call]
-            self._count[call.counted_in] -= 1
-            self._cost[call.counted_in] -= call.prepared.cost
-        if lane:
-            self._lanes[lane][call] = None
-            self._count[lane] += 1
-            self._cost[lane] += call.prepared.cost
-        call.counted_in = lane

@@ -8,10 +8,10 @@ from models.core.contract import Model, ModelError
 from models.core.outcomes import CallResult
 from service.core.errors import ModelFault
 from service.observability.instruments import Instruments
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.batch_span import batch_span
 from service.serving.batcher.execution_slot import ExecutionSlot, is_out_of_memory
 from service.serving.batcher.scheduler import RunningBatch, Scheduler
+from service.serving.job import Job
 
 log = logging.getLogger("scoregate.device")
 
@@ -29,7 +29,7 @@ class BatchRunner:
         self._scheduler, self._instruments, self._clock = scheduler, instruments, clock
 
     async def score(
-        self, batch: RunningBatch[Model], calls: list[QueuedCall], slot: ExecutionSlot, share: float
+        self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot, share: float
     ) -> None:
         """
         Run *calls* of a batch and answer them; after an exception, run halves until the bad call is alone.
@@ -78,7 +78,7 @@ class BatchRunner:
                 f"the model {batch.resident.name} fails on every call since this error: {fault}"
             ) from exc
 
-    def _answer(self, name: str, calls: list[QueuedCall], outcomes: Sequence[Any], ran_s: float) -> None:
+    def _answer(self, name: str, calls: list[Job], outcomes: Sequence[Any], ran_s: float) -> None:
         self._scheduler.answered(self._clock())
         self._instruments.count_batch(name, len(calls), ran_s)
         for call, outcome in zip(calls, outcomes, strict=True):

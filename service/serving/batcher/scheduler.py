@@ -11,11 +11,11 @@ from math import inf
 from typing import Any, Generic, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.pending import Group
 from service.serving.batcher.queue import Queue
 from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.demand import Demand
+from service.serving.job import Job
 
 M = TypeVar("M")  # the model; not used in here
 
@@ -67,7 +67,7 @@ class RunningBatch(Generic[M]):
 
     resident: HostedModel[M]
     lane: str
-    calls: list[QueuedCall]
+    calls: list[Job]
     began: float
     gap_s: float
     run_s: float
@@ -119,7 +119,7 @@ class Scheduler(Generic[M]):
         """True if nothing runs and nothing waits."""
         return not self._running and not any(r.waiting for r in self.residents)
 
-    def put(self, resident: HostedModel[M], call: QueuedCall) -> None:
+    def put(self, resident: HostedModel[M], call: Job) -> None:
         """Queue one call of *resident*."""
         if self.idle:
             self._progress = call.arrived

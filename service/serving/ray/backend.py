@@ -23,16 +23,15 @@ from service.core.errors import (
 )
 from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
-from service.observability.tracing.span import NO_SPAN, Span
 from service.serving.backends.prepare import prepare_all
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import RunningBatch
-from service.serving.contract import AdmissionForecast, Backend, Result, WorkEstimate
+from service.serving.contract import AdmissionForecast, Backend, WorkEstimate
 from service.serving.demand import Demand
+from service.serving.job import Job, Result
 from service.serving.ray.contract import Answer, Deployment, Described, Lost, Sent
 from service.serving.ray.presence import Presence
-from service.serving.ray.replica_queue import GroupedCall, ReplicaQueue, abandon
+from service.serving.ray.replica_queue import ReplicaQueue, abandon
 from service.serving.ray.replica_queues import ReplicaQueues
 from service.serving.ray.returned import returned
 from service.serving.ray.sending import Sending
@@ -74,7 +73,7 @@ class ReplicatedBackend(Backend):
         self._presence = Presence(deployment, self._came, self._went, sleep)
         self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, clock)
         self._cpu, self._instruments, self._clock, self._grace_s = cpu, instruments, clock, grace_s
-        self._strays: dict[QueuedCall, None] = {}  # that wait until there is a replica
+        self._strays: dict[Job, None] = {}  # that wait until there is a replica
         self._sending = Tasks()
         self._closed = False
         self.ready = asyncio.Event()
@@ -158,50 +157,38 @@ class ReplicatedBackend(Backend):
         if isinstance(made, ScoregateError):
             return ""
         deadline = asyncio.get_running_loop().time() + REFUSAL_S
-        started = self.start(made, INTERACTIVE, deadline)
+        job = Job(made, INTERACTIVE, deadline=deadline, model=self.info)
+        self.start(job)
         try:
             async with asyncio.timeout_at(deadline):
-                outcome = (await started.result).outcome
+                outcome = (await job.result).outcome
         except TimeoutError:
-            started.cancel()
+            job.cancel()
             return ""
         return outcome.detail if isinstance(outcome, CallRefused) else ""
 
-    def start(
-        self, prepared: Prepared, lane: str, deadline: float, *, span: Span = NO_SPAN, request_id: str = ""
-    ) -> GroupedCall:
-        """Queue the call; calls that are started together are sent together."""
+    def start(self, job: Job) -> None:
+        """Queue the job; jobs that are started together are sent together."""
         if self._closed:
             raise Draining
-        image = getattr(prepared.data, "image", None)
-        digest = image.digest if image else ""
-        call = GroupedCall(
-            prepared,
-            lane,
-            self._clock(),
-            deadline,
-            span=span,
-            digest=digest,
-            model=self._replicas.model,
-            promote_group=lambda *group: self._sending.start(self._deployment.promote(*group)),
-        )
-        self._place(call)
-        return call
+        job.arrived = self._clock()
+        self._place(job)
 
-    def _place(self, call: QueuedCall) -> None:
-        """Queue *call* for a replica of its model."""
-        assert isinstance(call, GroupedCall)
-        if call.model != self._replicas.model:
-            call.answer(ModelChanged())
-        if call.result.done():
+    def _place(self, job: Job) -> None:
+        """Queue *job* for a replica of its model."""
+        assert job.model is not None
+        if job.model.identity != self.info.identity:
+            job.answer(ModelChanged())
+        if job.result.done():
             return
-        replica = self._replicas.for_call(call.digest)
+        image = getattr(job.prepared.data, "image", None)
+        replica = self._replicas.for_call(image.digest if image else "")
         if replica is None:
-            self._strays[call] = None
-            call.result.add_done_callback(lambda _: self._strays.pop(call, None))
+            self._strays[job] = None
+            job.result.add_done_callback(lambda _: self._strays.pop(job, None))
             return
-        call.running = False
-        replica.put(call)
+        job.running = False
+        replica.put(job)
         if not replica.due:
             replica.due = True
             asyncio.get_running_loop().call_soon(self._send_due, replica)
@@ -221,10 +208,14 @@ class ReplicatedBackend(Backend):
 
     def _send(self, replica: ReplicaQueue, batch: RunningBatch[None]) -> None:
         name = uuid4().hex
+
+        def promote(job: Job) -> None:
+            if not job.result.done():
+                self._sending.start(self._deployment.promote(replica.id, name))
+
         for call in batch.calls:
-            assert isinstance(call, GroupedCall)
             call.begin(batch.began)
-            call.group = (replica.id, name)
+            call.on_promotion = promote
         loop = asyncio.get_running_loop()
         loop.call_later(replica.scheduler.ends_in_s(batch.began), self._send_due, replica)
         sent = [Sent(c.prepared.data, c.lane, min(c.deadline - loop.time(), FOREVER_S)) for c in batch.calls]
@@ -265,7 +256,7 @@ class ReplicatedBackend(Backend):
         if not self._closed:
             self._send_due(replica)
 
-    def _may_retry(self, call: QueuedCall, result: Result) -> bool:
+    def _may_retry(self, call: Job, result: Result) -> bool:
         """Return True to retry: the replica drains, or it missed that the deadline was extended."""
         in_time = asyncio.get_running_loop().time() < call.deadline
         return isinstance(result.outcome, (Draining, DeadlineExceeded) if in_time else Draining)
@@ -276,14 +267,13 @@ class ReplicatedBackend(Backend):
         if self._replicas.holds(replica):
             work.count_on(self._instruments, self.name, replica.described.device)
 
-    def _lost(self, replica: ReplicaQueue, calls: Sequence[QueuedCall]) -> None:
+    def _lost(self, replica: ReplicaQueue, calls: Sequence[Job]) -> None:
         """Remove a replica that was lost until it answers again, and retry *calls*."""
         log.warning("replica lost", extra={"model": self.name})
         if self._replicas.holds(replica):
             self._went(replica.id)
             self._presence.lost(replica.id)
         for call in calls:
-            assert isinstance(call, GroupedCall)
             call.losses += 1
             if call.losses < LOSSES:
                 self._place(call)
@@ -291,9 +281,8 @@ class ReplicatedBackend(Backend):
                 fault = f"{LOSSES} replicas of {self.name} went away while they worked on this call"
                 self._answer(call, Result(ModelFault(fault)))
 
-    def _answer(self, call: QueuedCall, result: Result) -> None:
+    def _answer(self, call: Job, result: Result) -> None:
         """Set the call's result, with the time that it waited in this process added."""
         gone, waited_s = call.result.done(), call.waited_s + result.waited_s
         self._instruments.count_call(self.name, call.lane, result.outcome, waited_s, gone=gone)
-        if not gone:
-            call.result.set_result(replace(result, waited_s=waited_s))
+        call.finish(replace(result, waited_s=waited_s))

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo
-from service.serving.contract import Result
+from service.serving.job import Result
 from service.serving.ray.work import Work
 
 

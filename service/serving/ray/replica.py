@@ -10,7 +10,7 @@ from typing import Any, cast
 from models.core.contract import Model
 from models.core.settings import PlacedSettings
 from service.core.concurrency.cpu_threads import cpu_threads
-from service.core.concurrency.promise import Promise, all_done
+from service.core.concurrency.promise import all_done
 from service.core.errors import ScoregateError
 from service.core.lanes import INTERACTIVE
 from service.core.settings.tree import Settings
@@ -21,7 +21,7 @@ from service.serving.batcher.cpu_policy import CpuPolicy, compute_on_one_core
 from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.contract import Result, StartedCall
+from service.serving.job import Job, Result
 from service.serving.loading import load_model
 from service.serving.ray.contract import Answer, Described, Sent
 from service.serving.ray.work import Recorder
@@ -52,8 +52,7 @@ class Replica:
         model = cast(Model, load_model(name, table))
         self._work, self._broken = Recorder(name), list[str]()
         self._stall_s = settings.server.stall_s
-        self._under_way: dict[str, list[StartedCall]] = {}  # by group; empty while its calls are prepared
-        self._promoted: set[str] = set()  # groups under way
+        self._under_way: dict[str, list[Job]] = {}  # by group
         queue = queue_of(table, settings.queue, alone=model.info.generates)
         resident = HostedModel(name, model, queue)
         cores = max(1, int(PlacedSettings.of(table).num_cpus))
@@ -90,44 +89,37 @@ class Replica:
         """
         if model != self._described.model:
             return None
-        self._under_way[group] = []
+        arrived = asyncio.get_running_loop().time()
+        jobs = [Job(None, each.lane, deadline=arrived + each.left_s, call=each.call) for each in calls]
+        self._under_way[group] = jobs
         try:
-            return Answer(await self._results(group, calls), self._work.take())
+            return Answer(await self._results(jobs), self._work.take())
         finally:
-            self._promoted.discard(group)
-            for call in self._under_way.pop(group):
-                call.cancel()
+            del self._under_way[group]
+            for job in jobs:
+                job.cancel()
 
     async def promote(self, group: str, replica: str = "") -> None:
         """Make the calls of *group* interactive, also those that are still being prepared."""
-        if group in self._under_way:
-            self._promoted.add(group)
-            for call in self._under_way[group]:
-                call.promote()
+        for job in self._under_way.get(group, ()):
+            job.promote()
 
-    async def _results(self, group: str, calls: Sequence[Sent]) -> list[Result]:
-        lane, arrived, began = calls[0].lane, asyncio.get_running_loop().time(), monotonic()
-        sent = [each.call for each in calls]
-        prepared = await self._backend.prepare(sent, lane)
-        decoded_s = decoding_s(sent, began)
+    async def _results(self, jobs: Sequence[Job]) -> list[Result]:
+        began = monotonic()
+        calls = [job.call for job in jobs if job.call is not None]
+        prepared = await self._backend.prepare(calls, jobs[0].lane)
+        decoded_s = decoding_s(calls, began)
         prepared_s = monotonic() - began - decoded_s
-        results: list[Promise[Result]] = []
-        started, promoted = self._under_way[group], group in self._promoted
-        for each, made in zip(calls, prepared, strict=True):
+        for job, made in zip(jobs, prepared, strict=True):
             try:
                 if isinstance(made, ScoregateError):
                     raise made
-                urgency = INTERACTIVE if promoted else each.lane
-                call = self._backend.start(made, urgency, arrived + each.left_s)
+                job.prepared = made
+                self._backend.start(job)
             except ScoregateError as refusal:
-                done: Promise[Result] = Promise()
-                done.set_result(Result(refusal))
-                results.append(done)
-            else:
-                started.append(call)
-                results.append(call.result)
-        await all_done(results)
-        return [changed(each.result(), decoded_s=decoded_s, prepared_s=prepared_s) for each in results]
+                job.answer(refusal)
+        await all_done([job.result for job in jobs])
+        return [changed(job.result.result(), decoded_s=decoded_s, prepared_s=prepared_s) for job in jobs]
 
     async def check_health(self) -> None:
         """Raise `Unhealthy` if Ray should replace this replica."""

@@ -2,45 +2,17 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from service.core.concurrency.promise import Promise
-from service.core.lanes import INTERACTIVE, LANES
-from service.serving.batcher.batch import QueuedCall
+from service.core.lanes import LANES
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
-from service.serving.contract import Result
+from service.serving.job import Job, Result
 from service.serving.ray.contract import Described
 
 GROUPS = 2  # sent to one replica at a time: one that it works on, and the next
-
-
-@dataclass(eq=False, slots=True)
-class GroupedCall(QueuedCall):
-    """
-    A call that is sent in a group.
-
-    Attributes:
-        digest: of its image; empty if it has none.
-        model: that must answer it: the outcome is cached under its identity.
-        group: the replica and the name of its group.
-        promote_group: promotes a group that was sent.
-    """
-
-    digest: str = ""
-    model: str = ""
-    group: tuple[str, str] = ("", "")
-    promote_group: Callable[[str, str], object] = lambda replica, group: None
-
-    def promote(self) -> None:
-        """Make it interactive, in its queue or on its replica."""
-        self.lane = INTERACTIVE
-        if self.queue is not None:
-            self.queue.promote(self)
-        if self.running and not self.result.done():
-            self.promote_group(*self.group)
 
 
 class ReplicaQueue:
@@ -80,7 +52,7 @@ class ReplicaQueue:
         """Number of calls that wait for it here."""
         return sum(self.queue.depth(lane) for lane in LANES)
 
-    def put(self, call: QueuedCall) -> None:
+    def put(self, call: Job) -> None:
         """Queue *call*."""
         self.scheduler.put(self.resident, call)
 
@@ -114,7 +86,7 @@ def rank(id: str, digest: str) -> bytes:
     return hashlib.blake2b(f"{id} {digest}".encode(), digest_size=8).digest()
 
 
-def abandon(task: asyncio.Task[Any], calls: Sequence[QueuedCall], result: Promise[Result]) -> None:
+def abandon(task: asyncio.Task[Any], calls: Sequence[Job], result: Promise[Result]) -> None:
     """Cancel a group whose calls are all done or cancelled."""
     if all(call.result.done() for call in calls):
         task.cancel()

@@ -6,10 +6,10 @@ from dataclasses import replace
 from math import ceil, inf
 
 from models.core.contract import ModelInfo
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.contract import AdmissionForecast, WorkEstimate
 from service.serving.demand import Demand
+from service.serving.job import Job
 from service.serving.ray.contract import Described
 from service.serving.ray.replica_queue import ReplicaQueue, choose
 from service.serving.reservation import Reservations
@@ -72,7 +72,7 @@ class ReplicaQueues:
         """The replicas of the model in use."""
         return [replica for replica in self._all.values() if replica.described.model == self.model]
 
-    def emptied(self) -> list[QueuedCall]:
+    def emptied(self) -> list[Job]:
         """Remove and return all waiting calls."""
         return [call for replica in self._all.values() for call in replica.queue.take_all(self._clock())]
 

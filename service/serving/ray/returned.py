@@ -4,10 +4,9 @@ from collections import defaultdict
 from dataclasses import replace
 from time import monotonic
 
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.batch_span import add_batch_span
 from service.serving.batcher.scheduler import RunningBatch
-from service.serving.contract import Result
+from service.serving.job import Job, Result
 from service.serving.ray.contract import Answer
 from service.serving.ray.replica_queue import ReplicaQueue
 
@@ -21,7 +20,7 @@ def returned(
     The replica's queue learns from the replica's own batches: a group's time includes the wait for the one
     before it.  The clocks of two machines differ, so a batch's span ends when its answer arrives.
     """
-    served: dict[float, list[QueuedCall]] = defaultdict(list)  # by duration, which no two batches share
+    served: dict[float, list[Job]] = defaultdict(list)  # by duration, which no two batches share
     for call, result in zip(batch.calls, answer.results, strict=True):
         if result.ran_s:
             served[result.ran_s].append(call)

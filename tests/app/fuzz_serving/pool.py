@@ -10,12 +10,12 @@ from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import Text
 from service.core.errors import DeadlineExceeded, Draining, ModelFault
 from service.observability.instruments import Instruments
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.cpu_policy import CpuPolicy
 from service.serving.batcher.device import Device
 from service.serving.batcher.pool import LocalModel, Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
+from service.serving.job import Job
 from tests.app.fuzz_serving.findings import Findings
 
 LATE_S = (0.0, 0.003)  # deadlines that calls may miss
@@ -60,7 +60,7 @@ class Copy:
 class Sent(NamedTuple):
     """A call in a queue, its content and whether it may miss its deadline."""
 
-    call: QueuedCall
+    call: Job
     word: Word
     late: bool
 
@@ -116,7 +116,7 @@ class Traffic:
                 await asyncio.sleep(self.dice.choice([0, 0.002]))
         elif what < 0.875 and self.findings.seed % DYING == 0 and resident.copies:
             self.dice.choice(list(resident.copies.values())).dead = True  # type: ignore[attr-defined]
-        elif what < 0.885 and not resident.fault:
+        elif what < 0.885 and resident.copies:
             await self.pool.pause(resident)
             await asyncio.sleep(0)
             self.pool.resume(resident)
@@ -129,8 +129,9 @@ class Traffic:
         left_s = self.dice.choice([*LATE_S, 5, 5, 5])
         lane, deadline = self.dice.choice(["bulk", "interactive"]), asyncio.get_running_loop().time() + left_s
         with suppress(Draining, ModelFault):
-            call = self.pool.submit(resident, Prepared(1, word), lane, deadline)
-            self.sent.append(Sent(call, word, left_s in LATE_S))
+            job = Job(Prepared(1, word), lane, deadline=deadline)
+            self.pool.submit(resident, job)
+            self.sent.append(Sent(job, word, left_s in LATE_S))
 
     def unanswered(self) -> list[Word]:
         """Return the calls without a result."""

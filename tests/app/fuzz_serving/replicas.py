@@ -24,8 +24,8 @@ from service.core.lanes import LANES
 from service.scoring.repeated import raise_if_changed, repeated
 from service.serving.batcher.queue import Queue
 from service.serving.context import Context
-from service.serving.contract import Result
 from service.serving.handle import Handle
+from service.serving.job import Result
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.contract import Answer, Described, Lost
 from service.serving.ray.work import Work

@@ -14,7 +14,7 @@ from service.core.errors import ModelFault
 from service.observability.labels import STAGES
 from service.scoring import engine
 from service.scoring.workload import Workload
-from service.serving import context, shared_call
+from service.serving import context, handle
 from service.web import edge
 from service.web.routes import score as route
 from tests.support.leaps import out_of_time
@@ -53,7 +53,7 @@ async def test_translation_and_admission_are_in_a_stage(serve, monkeypatch):
 
         return later
 
-    for module in (edge, context, engine, shared_call, image):
+    for module in (edge, context, engine, handle, image):
         monkeypatch.setattr(module, "monotonic", lambda: clock[0])
     monkeypatch.setattr(route, "items_of", slow(route.items_of, 1))
     monkeypatch.setattr(Workload, "admit", slow(Workload.admit, 2))

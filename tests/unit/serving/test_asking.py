@@ -25,8 +25,8 @@ async def test_calls_whose_preparation_is_cancelled_are_told_that_the_service_en
         handle.backend.prepare = never
         asked, _ = asking(handle, call())
         await begun.wait()
-        [shared] = handle._calls._calls.values()
-        shared.preparing.cancel()
+        [group] = handle._groups.values()
+        group.preparing.cancel()
 
         assert [Draining] == [type(outcome) for outcome in await asked]
 
@@ -97,21 +97,6 @@ async def test_a_call_that_is_given_up_while_it_is_prepared_takes_no_other_along
         assert [Likelihood] == [type(outcome) for outcome in await stays]
 
 
-async def test_a_call_that_the_backend_cancels_tells_that_the_service_ends():
-    """Nobody else would."""
-    async with serving() as (handle, model, _, resident):
-        busy = await held(handle, model)
-        asked, _ = asking(handle, call())
-        await until(lambda: resident.queue.depth("interactive"))
-        [queued] = resident.queue._lanes["interactive"]
-        queued.result.cancel()
-        outcomes = await asked
-        model.hold.set()
-        await busy
-
-    assert [Draining] == [type(outcome) for outcome in outcomes]
-
-
 async def test_a_bulk_call_without_a_caller_is_not_kept_once_the_handle_is_closed():
     """Nobody could come back for it."""
     async with serving() as (handle, model, later, _):
@@ -148,9 +133,9 @@ async def test_the_backend_gets_the_id_of_the_request():
     async with serving() as (handle, _, _, _):
         start, ids = handle.backend.start, []
 
-        def watched(*arguments, request_id, **more):
-            ids.append(request_id)
-            return start(*arguments, request_id=request_id, **more)
+        def watched(job):
+            ids.append(job.request_id)
+            start(job)
 
         handle.backend.start = watched
         _, asked = task = asking(handle, call())

@@ -6,7 +6,8 @@ from collections import deque
 import pytest
 
 from models.core.contract import Prepared
-from service.serving.batcher.batch import QueuedCall, Shares, take_batch
+from service.serving.batcher.batch import Shares, take_batch
+from service.serving.job import Job
 
 pytestmark = pytest.mark.anyio
 
@@ -14,7 +15,7 @@ EVEN = Shares(1.0, 1.0)
 
 
 def queued(cost=1, arrived=0.0, lane="interactive", deadline=math.inf):
-    return QueuedCall(Prepared(cost, None), lane, arrived, deadline)
+    return Job(Prepared(cost, None), lane, arrived, deadline)
 
 
 def taken(interactive=(), bulk=(), *, shares=EVEN, credit=0.0, now=0.0, **limits):

@@ -4,8 +4,8 @@ import pytest
 
 from models.core.contract import Prepared
 from service.observability.tracing.span import NO_SPAN
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.batch_span import add_batch_span, batch_span
+from service.serving.job import Job
 from tests.support.devices import Words, device, outcomes_of, put
 from tests.support.spans import Recorded
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 def queued(span):
-    return QueuedCall(Prepared(1, None), "bulk", 0.0, span=span)
+    return Job(Prepared(1, None), "bulk", 0.0, span=span)
 
 
 def test_a_batch_is_recorded_once_for_all_that_it_serves():

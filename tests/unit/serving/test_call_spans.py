@@ -5,9 +5,8 @@ from time import monotonic
 import pytest
 
 from models.core.outcomes import Reward
-from service.serving import shared_call
-from service.serving.contract import Result
-from service.serving.shared_call import SharedCall
+from service.serving import handle as handles
+from service.serving.job import Job, Result
 from tests.support.handles import asking, call, context, held, serving, until
 from tests.support.spans import Recorded
 
@@ -35,9 +34,9 @@ async def test_calls_of_a_batch_show_together_how_long_they_waited_and_ran():
 async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_here():
     """Each in seconds; preparation is the sum of both."""
     async with serving() as (handle, *_):
-        asked, shared = context(), SharedCall(b"key", call(), handle.info, "interactive", 60.0)
+        asked, shared = context(), Job(None, "interactive", call=call(), model=handle.info)
         shared.callers, shared.prepared_s = 1, 0.25
-        shared.answer(Result(Reward((1.0,)), waited_s=0.5, ran_s=1.0, decoded_s=0.125, prepared_s=2.0))
+        shared.finish(Result(Reward((1.0,)), waited_s=0.5, ran_s=1.0, decoded_s=0.125, prepared_s=2.0))
         await handle._wait([shared], asked)
 
     stages = {"decode": 0.125, "prepare": 2.25, "queue": 0.5, "model": 1.0}
@@ -46,8 +45,8 @@ async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_
 
 async def test_preparation_is_what_its_groups_took_without_decoding(monkeypatch):
     """From the end of the request's last stage on; a call that was not prepared took none."""
-    monkeypatch.setattr(shared_call, "monotonic", lambda: 110.0)
-    monkeypatch.setattr(shared_call, "decoding_s", lambda calls, since: 4.0)
+    monkeypatch.setattr(handles, "monotonic", lambda: 110.0)
+    monkeypatch.setattr(handles, "decoding_s", lambda calls, since: 4.0)
     async with serving() as (handle, *_):
         asked, failed = context(), context()
         asked.since = 100.0

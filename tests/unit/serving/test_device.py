@@ -4,12 +4,11 @@ import asyncio
 
 import pytest
 
-from models.core.contract import Prepared
 from models.families.fake import chance
 from service.core.errors import DeadlineExceeded, Draining
 from service.serving.batcher.cost_model import CostModel
 from service.serving.demand import Demand
-from tests.support.devices import Words, device, holding, outcomes_of, put
+from tests.support.devices import Words, device, holding, outcomes_of, put, submitted
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +69,7 @@ async def test_a_call_whose_time_passes_while_the_device_is_busy_is_never_run():
     served, resident = device(model, clock=lambda: now)
     async with served:
         busy = await holding(model, served, resident)
-        late = served.submit(resident, Prepared(1, "late"), "bulk", deadline=5.0)
+        late = submitted(served, resident, "late", "bulk", deadline=5.0)
         [there] = put(served, resident, "there")
         now = 5.0
         model.hold.set()

@@ -11,7 +11,8 @@ from models.core.outcomes import Likelihood
 from models.images.image import Image
 from service.core.errors import ImageUndecodable, ModelChanged, ModelFault
 from service.serving.cache.memory import OutcomeCache
-from service.serving.shared_call import BULK_KEPT_S, SharedCall
+from service.serving.handle import BULK_KEPT_S
+from service.serving.job import Job
 from tests.support.handles import asking, call, context, held, questions, serving, until
 
 pytestmark = pytest.mark.anyio
@@ -253,7 +254,7 @@ async def test_a_finished_call_leaves_nothing_for_the_garbage_collector():
         try:
             for n in range(10):
                 await asking(handle, call(f"{n}"), call(f"{n} too"))[0]
-            left = [one for one in gc.get_objects() if type(one) is SharedCall]
+            left = [one for one in gc.get_objects() if type(one) is Job]
         finally:
             gc.enable()
 

@@ -18,6 +18,7 @@ from service.serving.batcher.batch import Shares
 from service.serving.batcher.queue import Queue
 from service.serving.demand import Demand
 from service.serving.handle import Handle
+from service.serving.job import Job
 from tests.support.devices import until_idle
 from tests.support.handles import asking, context, until
 from tests.support.instruments import give_back, lend
@@ -218,8 +219,9 @@ async def test_callers_who_leave_free_their_places():
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await until_idle()
-        started = handle.backend.start(Prepared(10, "at once"), "interactive", 1e9)
-        started.cancel()
+        job = Job(Prepared(10, "at once"), "interactive")
+        handle.backend.start(job)
+        job.cancel()
         after, _ = asking(handle, *calls(*(f"after {n}" for n in range(PLACES))))
         await until(lambda: {f"after {n}" for n in range(PLACES)} <= {text for text, _ in server.sent})
         assert "gone 4" not in {text for text, _ in server.sent}
@@ -255,4 +257,4 @@ async def test_closing_answers_those_who_wait_and_those_who_were_sent():
     assert {Draining} == {type(outcome) for outcome in outcomes}
     assert PLACES == len(server.sent)
     with pytest.raises(Draining):
-        backend.start(Prepared(10, "late"), "interactive", 1e9)
+        backend.start(Job(Prepared(10, "late"), "interactive"))

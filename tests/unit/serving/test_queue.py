@@ -5,9 +5,10 @@ import weakref
 import pytest
 
 from models.core.contract import Prepared
-from service.serving.batcher.batch import QueuedCall, Shares
+from service.serving.batcher.batch import Shares
 from service.serving.batcher.queue import Queue
 from service.serving.demand import Demand
+from service.serving.job import Job
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +22,7 @@ def queue(**limits):
 
 
 def put(waiting, cost, *, lane, data=None, now=0.0):
-    call = QueuedCall(Prepared(cost, data), lane, now)
+    call = Job(Prepared(cost, data), lane, now)
     waiting.put(call)
     return call
 
@@ -77,7 +78,7 @@ async def test_a_promoted_call_takes_its_place_by_arrival():
     first = put(waiting, 1, lane="interactive", now=1.0)
     bulk = put(waiting, 1, lane="bulk", now=2.0)
     last = put(waiting, 1, lane="interactive", now=3.0)
-    waiting.promote(bulk)
+    bulk.promote()
 
     assert "interactive" == bulk.lane
     assert (3, 0) == (waiting.depth("interactive"), waiting.depth("bulk"))
@@ -145,7 +146,7 @@ async def test_a_promoted_call_goes_behind_those_that_came_at_the_same_time():
     """They were interactive before it."""
     waiting = queue()
     bulk, first = put(waiting, 1, lane="bulk", now=1.0), put(waiting, 1, lane="interactive", now=1.0)
-    waiting.promote(bulk)
+    bulk.promote()
 
     assert [first, bulk] == waiting.take(1.0)
 

@@ -5,10 +5,10 @@ import math
 import pytest
 
 from models.core.contract import Prepared
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.demand import Demand
+from service.serving.job import Job
 
 
 def scheduler(models=1, shares=None, **limits):
@@ -19,7 +19,7 @@ def scheduler(models=1, shares=None, **limits):
 
 
 def put(turns, resident, *, lane="interactive", now=0.0, cost=1):
-    call = QueuedCall(Prepared(cost, None), lane, now)
+    call = Job(Prepared(cost, None), lane, now)
     turns.put(resident, call)
     return call
 

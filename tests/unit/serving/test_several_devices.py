@@ -6,10 +6,10 @@ from itertools import count
 import pytest
 
 from models.core.contract import Prepared
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, Scheduler
 from service.serving.demand import Demand
+from service.serving.job import Job
 
 FIXED_S, PER_CALL_S = 0.02, 0.01
 
@@ -27,7 +27,7 @@ def names(number):
 
 
 def put(turns, hosted, calls, lane="bulk", now=0.0):
-    queued = [QueuedCall(Prepared(1, None), lane, now) for _ in range(calls)]
+    queued = [Job(Prepared(1, None), lane, now) for _ in range(calls)]
     for call in queued:
         turns.put(hosted, call)
     return queued

@@ -12,8 +12,8 @@ from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.lanes import LANES
 from service.serving.batcher.queue import Queue
-from service.serving.contract import Result
 from service.serving.handle import Handle
+from service.serving.job import Result
 from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.contract import Answer, Described, Lost
 from service.serving.ray.work import Work

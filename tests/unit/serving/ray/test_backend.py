@@ -8,8 +8,8 @@ import pytest
 from models.core.outcomes import Likelihood
 from service.core.errors import Draining, LaneFull, ModelFault
 from service.scoring.workload import Workload
-from service.serving.contract import Result
 from service.serving.demand import Demand
+from service.serving.job import Result
 from service.serving.ray.contract import Answer
 from service.serving.ray.work import Work
 from tests.support.handles import asking, call, context

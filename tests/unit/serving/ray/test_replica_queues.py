@@ -7,8 +7,8 @@ import pytest
 from models.core.contract import ModelInfo, Prepared
 from service.core.errors import DeadlineExceeded, Fault, Invalid, LaneFull, ScoregateError
 from service.core.settings.tree import Settings
-from service.serving.batcher.batch import QueuedCall
 from service.serving.batcher.queue import Queue
+from service.serving.job import Job
 from service.serving.ray.contract import Described
 from service.serving.ray.packing import has_room, unplaced
 from service.serving.ray.replica_queue import ReplicaQueue, choose
@@ -25,7 +25,7 @@ def places(*ids):
 def busy(place, calls):
     """Have so many calls wait for *place*."""
     for _ in range(calls):
-        place.put(QueuedCall(Prepared(10, None), "bulk", 0.0))
+        place.put(Job(Prepared(10, None), "bulk", 0.0))
 
 
 def chosen(among):

@@ -1,0 +1,111 @@
+"""A job: a call on its way to a model, shared by all requests that contain it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from time import monotonic
+from typing import Any
+
+from models.core.calls import Call
+from models.core.contract import ModelInfo
+from models.core.outcomes import CallResult
+from service.core.concurrency.promise import Promise
+from service.core.errors import ScoregateError
+from service.core.lanes import BULK, INTERACTIVE
+from service.observability.tracing.span import NO_SPAN, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """
+    The result of one call.
+
+    Attributes:
+        outcome: the model's `CallResult`, or the `ScoregateError` that takes its place.
+        waited_s: seconds from joining the queue to the start of the batch; 0 if no batch took the call.
+        ran_s: seconds that its batch took; 0 if no batch finished.
+        batch: the traceparent of its batch's span; empty if that was not recorded.
+        decoded_s, prepared_s: seconds of these stages in a replica; 0 for a model of this process.
+    """
+
+    outcome: CallResult | ScoregateError
+    waited_s: float = 0.0
+    ran_s: float = 0.0
+    batch: str = ""
+    decoded_s: float = 0.0
+    prepared_s: float = 0.0
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """
+    One call, from its request to its result.
+
+    Attributes:
+        prepared: the call as `Prepared`; None before that.
+        lane, deadline: the most urgent lane and the latest deadline (event loop's clock) of its callers.
+        arrived: time of joining the queue, in seconds.
+        call: the call itself; None if only the prepared one is known here.
+        model: the model that must answer it: the outcome is cached under its identity.
+        span, request_id: of the first caller.
+        result: becomes its `Result`; cancelled if all callers have gone.
+        callers: number of requests that wait for it.
+        running: its batch has begun.
+        prepared_s: seconds of its group's preparation, without decoding.
+        waited_s: seconds in the queue, set when its batch begins.
+        answered: when the result was set, by `time.monotonic`.
+        batch: the traceparent of its batch's span, if that is recorded.
+        losses: number of devices or replicas that were lost while they had it.
+        on_promotion: moves it where it waits or runs now.
+    """
+
+    prepared: Any
+    lane: str
+    arrived: float = 0.0
+    deadline: float = inf
+    call: Call | None = None
+    model: ModelInfo | None = None
+    span: Span = NO_SPAN
+    request_id: str = ""
+    result: Promise[Result] = field(default_factory=Promise)
+    callers: int = 0
+    running: bool = False
+    prepared_s: float = 0.0
+    waited_s: float = 0.0
+    answered: float = 0.0
+    batch: str = ""
+    losses: int = 0
+    on_promotion: "Callable[[Job], object] | None" = None
+
+    def promote(self) -> None:
+        """Make it interactive, wherever it is."""
+        if self.lane == BULK:
+            self.lane = INTERACTIVE
+            if self.on_promotion is not None:
+                self.on_promotion(self)
+
+    def extend(self, deadline: float) -> None:
+        """Let batches take it until *deadline*."""
+        self.deadline = max(self.deadline, deadline)
+
+    def begin(self, now: float) -> None:
+        """Note that its batch begins."""
+        self.running, self.waited_s = True, now - self.arrived
+
+    def answer(self, outcome: CallResult | ScoregateError, ran_s: float = 0.0) -> None:
+        """Set the result, unless the callers have gone."""
+        self.finish(Result(outcome, self.waited_s, ran_s, self.batch))
+
+    def finish(self, result: Result) -> None:
+        """Set a *result* from elsewhere, unless the callers have gone."""
+        if not self.result.done():
+            self.answered = monotonic()
+            self.result.set_result(result)
+
+    def has_gone(self, now: float) -> bool:
+        """Return True if no batch may take it: its callers have gone or its deadline has passed."""
+        return self.result.done() or self.deadline <= now
+
+    def cancel(self) -> None:
+        """Drop the remaining work."""
+        self.result.cancel()

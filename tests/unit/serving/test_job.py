@@ -1,0 +1,50 @@
+"""A job: its lane, its deadline, and how far it has come."""
+
+import pytest
+
+from models.core.contract import Prepared
+from service.serving.handle import stage
+from service.serving.job import Job
+
+WAITS = Prepared(1, None)
+
+
+def job(prepared=None, *, lane="bulk", running=False):
+    made = Job(prepared, lane, deadline=10.0)
+    made.running = running
+    return made
+
+
+@pytest.mark.parametrize(
+    ("jobs", "expected"),
+    [
+        ([], "decode"),
+        ([job(), job()], "decode"),
+        ([job(), job(WAITS)], "queue"),
+        ([job(), job(WAITS), job(WAITS, running=True)], "model"),
+    ],
+)
+def test_a_group_has_come_as_far_as_the_first_of_its_jobs(jobs, expected):
+    """Prepared, queued or on the model."""
+    assert expected == stage(jobs)
+
+
+def test_a_promoted_job_is_interactive_wherever_it_is():
+    """What holds it is called once."""
+    early, late, seen = job(), job(WAITS), []
+    late.on_promotion = seen.append
+    for each in (early, late):
+        each.promote()
+        each.promote()
+
+    assert ["interactive", "interactive"] == [early.lane, late.lane]
+    assert [late] == seen
+
+
+def test_a_job_has_the_latest_deadline_of_its_callers():
+    """Whichever comes first."""
+    made = job()
+    for deadline in (20.0, 15.0):
+        made.extend(deadline)
+
+    assert 20.0 == made.deadline
