@@ -47,6 +47,10 @@ class SkillsOptions(MetricOptions):
     question: Template = "{} Please answer yes, no or unsure."
     question_set: YesNoSet | None = None
 
+    def overruled(self) -> dict[str, str]:
+        """Return the options without effect: a given set is not written."""
+        return super().overruled() | ({"singular": "question_set"} if self.question_set else {})
+
 
 class SkillsAsked(QuestionDetail):
     """

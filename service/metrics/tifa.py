@@ -38,6 +38,10 @@ class TifaOptions(MetricOptions):
     question_set: ChoiceSet | None = None
     verify: bool = False
 
+    def overruled(self) -> dict[str, str]:
+        """Return the options without effect: a given set is neither written nor verified."""
+        return super().overruled() | ({"verify": "question_set"} if self.question_set else {})
+
 
 class TifaAsked(QuestionDetail):
     """
