@@ -174,7 +174,7 @@ async def opinions(
 ) -> dict[int, Answer]:
     """Return the VQA model's answers: the likeliest of "yes", "no" and "unsure"."""
     asked = [replace(question, choices=ANSWERS) for question in questions]
-    said = await answered(models.vqa, image, asked, template, "sum")
+    said = await answered(models.vqa, image, asked, template, "sum", cased=True)
     counts = {"Yes": 1.0, "No": 0.0, "Unsure": None}
     return {
         one.question.id: Answer(
