@@ -246,6 +246,12 @@ class Replaced(NotReady):
     detail = "the model was replaced by another one meanwhile"
 
 
+class ModelChanged(NotReady):
+    """A model changed between two parts of the request, whose scores would be of two models."""
+
+    code, title = "model_changed", "Model changed"
+
+
 class Draining(NotReady):
     """The service is shutting down and accepts no new requests."""
 

@@ -29,6 +29,7 @@ async def ranked(engine: Engine, items: Sequence[UnopenedItem], rule: Rule, cont
         UnknownMetric, LaneFull, Overloaded, TooLarge, QuotaExceeded: see `Engine.score`; for both metrics
             before any work is done.
         ImageFailed, DeadlineExceeded, NotReady: see `refuse`.
+        ModelChanged: the stages of a cascade had different models of one name.
     """
     if rule.cascade is None:
         report = await engine.score(items, [rule.metric], context)
@@ -58,6 +59,7 @@ async def both(
     refuse(cheap, rule)
     chosen = best([item.results for item in cheap.items], cascade.metric, rule)[: cascade.keep]
     dear = await second_stage(engine, [items[index] for index in chosen], rule, context)
+    infos = cheap.infos_with(dear)
     refuse(dear, rule)
     warnings = late(dear, rule, cascade)
     for note in warnings:
@@ -67,7 +69,7 @@ async def both(
         joined[index] = joined[index].joined(item)
     return Report(
         joined,
-        {**cheap.infos, **dear.infos},
+        infos,
         list(dict.fromkeys([*cheap.notes, *dear.notes, *warnings])),
     )
 

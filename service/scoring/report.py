@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.core.contract import ModelInfo
-from service.core.errors import REFUSALS, DeadlineExceeded, Fault, ScoregateError
+from service.core.errors import REFUSALS, DeadlineExceeded, Fault, ModelChanged, ScoregateError
 from service.metrics.common.contract import Score
 from service.observability.instruments import Instruments
 from service.observability.notes import Code, Note, Warned
@@ -72,6 +72,14 @@ class Report:
     def models(self) -> dict[str, str]:
         """The label (`id@revision`) of each of these models."""
         return {name: info.label for name, info in self.infos.items()}
+
+    def infos_with(self, later: "Report") -> dict[str, ModelInfo]:
+        """Return the models of this part of a request and of a *later* one.  Raises `ModelChanged`."""
+        for name, info in later.infos.items():
+            if name in self.infos and self.infos[name].identity != info.identity:
+                old, new = self.infos[name].label, info.label
+                raise ModelChanged(f"models.{name} changed during the request, from {old} to {new}")
+        return {**self.infos, **later.infos}
 
     @property
     def warnings(self) -> list[Warned]:

@@ -71,10 +71,6 @@ class Warned(ScoregateError, code="warned"):
     """The service warned about a score, and the client is strict."""
 
 
-class ModelChanged(ScoregateError, code="model_changed"):
-    """The models differ from those that scored the earlier items."""
-
-
 class BadResults(ScoregateError, ValueError, code="bad_results"):
     """A file of results belongs to another run, or is not valid."""
 
@@ -234,6 +230,10 @@ class Replaced(NotReady, code="model_replaced"):
     """The model was replaced before it responded."""
 
 
+class ModelChanged(NotReady, code="model_changed"):
+    """A model changed during a request, or since the earlier items of a run were scored."""
+
+
 class Draining(NotReady, code="draining"):
     """The service is shutting down."""
 
@@ -247,7 +247,7 @@ def tree(root: type[ScoregateError] = ScoregateError) -> list[type[ScoregateErro
     return [root, *(kind for child in root.__subclasses__() for kind in tree(child))]
 
 
-OWN = (ConnectionFailed, Timeout, Warned, ModelChanged, BadResults)
+OWN = (ConnectionFailed, Timeout, Warned, BadResults)
 KINDS = {kind.code: kind for kind in tree()}
 
 
