@@ -91,8 +91,8 @@ def checked(name: str, score: Any, options: MetricOptions, context: Context) -> 
         raise TypeError(f"{name} returned a {type(score).__name__}, not a Score")
     if not math.isfinite(score.value):
         raise ModelFault("the score is not a finite number")
-    score = score.noted(options.unused())
-    return score if score.cache else replace(score, cache=context.found)
+    noted = score.noted(options.unused())
+    return noted if noted.cache else replace(noted, cache=context.found)
 
 
 def error_of(exc: Exception, metric: str = "") -> ScoregateError:

@@ -35,7 +35,8 @@ def words(prompt: str, scored: Sequence[tuple[str, float]]) -> list[Word]:
     about = [({stem(word) for word in WORD.findall(text)}, score) for text, score in scored]
     found: list[Word] = []
     for word in WORD.findall(prompt):
-        scores = [score for stems, score in about if stem(word) in stems]
+        sought = stem(word)
+        scores = [score for stems, score in about if sought in stems]
         found.append({"word": word, "score": fmean(scores) if scores else None})
     return found
 
@@ -47,6 +48,8 @@ def typed(text: str) -> str:
     Full-width and half-width characters have their ordinary width; typographic apostrophes, quotes, dashes
     and the ellipsis are ASCII.
     """
+    if text.isascii():
+        return text.translate(TYPOGRAPHY)
     narrow = "".join(normalize("NFKC", each) if east_asian_width(each) in "FH" else each for each in text)
     return normalize("NFC", narrow).translate(TYPOGRAPHY)
 

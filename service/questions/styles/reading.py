@@ -51,10 +51,8 @@ def without_wrapping(answer: str) -> str:
             raise ValueError("it is a chain of thought without an end")
     elif ended and rest.startswith(("{", "```")) and not text.startswith("{"):
         text = rest
-    if text.startswith("```") and text.endswith("```"):
-        text = (
-            text[3:-3].partition("\n")[2].strip() or text
-        )  # without the language, which is on the first line
+    if text.startswith("```") and text.endswith("```"):  # the first line may name a language
+        text = text[3:-3].partition("\n")[2].strip() or text
     if not text:
         raise ValueError("it is empty")
     return text
