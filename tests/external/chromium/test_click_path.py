@@ -72,7 +72,7 @@ def test_the_keyboard_alone_is_enough(page, service):
 
 
 def test_control_and_enter_send_from_everywhere_in_the_form(page, service):
-    """On a sample with that sample, from the button that a chosen sample focuses, and from a field of *More*."""
+    """On a sample with that sample, from the button that it focuses, and from a field of *More*."""
     enter(page, service)
     page.locator("#samples button").first.press("Control+Enter")
     result(page).first.wait_for()
