@@ -4,6 +4,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
+from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models, cosine_demand
 
@@ -11,9 +12,19 @@ FACTORS = {"hessel": 2.5, "geneval": 100}  # of max(cos, 0)
 
 
 class ClipScoreOptions(MetricOptions):
-    """Options of `clipscore`."""
+    """
+    Options of `clipscore`.
+
+    Attributes:
+        prefix: before the prompt, followed by a space.
+    """
 
     scale: Literal["cosine", "hessel", "geneval"] = "cosine"
+    prefix: Prompt | None = None
+
+    def text(self, prompt: str) -> str:
+        """Return the text that CLIP gets."""
+        return f"{self.prefix.rstrip()} {prompt}" if self.prefix else prompt
 
 
 class ClipScoreDetails(TypedDict):
@@ -28,9 +39,10 @@ async def clipscore(item: Item, models: Models, options: ClipScoreOptions) -> Sc
     Return cos(E_image, E_prompt), as VQAScore's authors compute it (t2v_metrics, open_clip).
 
     `scale: "hessel"` gives the original 2.5 * max(cos, 0), and `"geneval"` 100 * max(cos, 0), which GenEval's
-    paper compares itself with (Ghosh et al. 2023, appendix C.3).
+    paper compares itself with (Ghosh et al. 2023, appendix C.3).  The original also has `prefix` "A photo
+    depicts".
     """
-    cosine, warnings = await models.clip.cosine(item.image, item.prompt)
+    cosine, warnings = await models.clip.cosine(item.image, options.text(item.prompt))
     factor = FACTORS.get(options.scale)
     value = factor * max(cosine, 0.0) if factor else cosine
     details: ClipScoreDetails = {"cosine": cosine, "scale": options.scale}
@@ -43,7 +55,7 @@ metric = Metric(
     options=ClipScoreOptions,
     details=ClipScoreDetails,
     roles=("clip",),
-    demand_of=cosine_demand,
+    demand_of=lambda prompt, options: cosine_demand(options.text(prompt), options),
     range=(-1, 1),
     range_of=lambda options: (0, FACTORS[options.scale]) if options.scale in FACTORS else (-1, 1),
     formula="cos(E_image, E_prompt)",

@@ -34,6 +34,10 @@ class DsgOptions(MetricOptions):
     question: Template = "{} Please answer yes or no."
     question_set: YesNoSet | None = None
 
+    def overruled(self) -> dict[str, str]:
+        """Return the options without effect: a given set is not written."""
+        return super().overruled() | ({"generation": "question_set"} if self.question_set else {})
+
 
 class DsgAsked(QuestionDetail):
     """

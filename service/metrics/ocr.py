@@ -4,15 +4,20 @@ import re
 from collections.abc import Sequence
 
 from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
 from typing_extensions import TypedDict
 
 from service.core.errors import NoText
 from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import Models
+from service.metrics.common.words import typed
+from service.observability.notes import Code, Note
 from service.serving.demand import Demand
 
-QUOTED = re.compile(r'"([^"]*)"|“([^“”]*)”|„([^„“”]*)[“”]|«([^«»]*)»')
+QUOTED = re.compile(r'["＂]([^"＂]*)["＂]|“([^“”]*)”|„([^„“”]*)[“”]|«([^«»]*)»')
+QUOTE = re.compile('["＂“”„«»]')
+USED = "\n"  # in place of a text that was found, so that its surroundings do not become one text
 
 
 class OcrOptions(MetricOptions):
@@ -47,7 +52,8 @@ class OcrDetails(TypedDict):
     Attributes:
         wanted: the text that the image should show.
         read: all text in the image.
-        distance: between both, without spaces and in lower case; 0 if the wanted text is contained.
+        distance: between both, without spaces and typography and in lower case; 0 if each wanted text is
+            contained.
         lines: of text in the image, in order.
     """
 
@@ -67,37 +73,62 @@ async def ocr(item: Item, models: Models, options: OcrOptions) -> Score:
 
     Raises `NoText` if neither the prompt nor the options contain a text.
     """
-    wanted = options.text or quoted(item.prompt)
+    texts = [options.text] if options.text else quoted(item.prompt)
+    warnings = () if options.text else unbalanced(item.prompt, texts)
     reading = await models.ocr.read(item.image)
     read = " ".join(line.text for line in reading.lines)
-    distance = text_distance(plain(wanted), plain(read))
+    wanted = [plain(text) for text in texts]
+    distance = text_distance(wanted, read)
     details: OcrDetails = {
-        "wanted": wanted,
+        "wanted": " ".join(texts),
         "read": read,
         "distance": distance,
         "lines": [
             {"text": line.text, "box": [*line.box], "confidence": line.confidence} for line in reading.lines
         ],
     }
-    return Score(text_score(distance, len(plain(wanted))), details)
+    return Score(text_score(distance, sum(map(len, wanted))), details, warnings=warnings)
 
 
-def quoted(prompt: str) -> str:
-    """Return the texts in double quotes, joined in order.  Raises `NoText` if there is none."""
-    found: Sequence[str] = ["".join(match.groups("")).strip() for match in QUOTED.finditer(prompt)]
-    if text := " ".join(filter(None, found)):
-        return text
+def quoted(prompt: str) -> list[str]:
+    """Return the texts in double quotes, in order.  Raises `NoText` if there is none."""
+    found = ["".join(match.groups("")).strip() for match in QUOTED.finditer(prompt)]
+    if texts := [*filter(None, found)]:
+        return texts
     raise NoText("the prompt has no text in double quotes, and options.ocr.text is not set")
 
 
+def unbalanced(prompt: str, texts: Sequence[str]) -> tuple[Note, ...]:
+    """Return a warning if *prompt* has a quote without its other half, such as the sign of inches."""
+    if not QUOTE.search(QUOTED.sub("", prompt)):
+        return ()
+    wanted = ", ".join(texts)
+    text = f"the prompt has a double quote without its other half, so that the wanted text is: {wanted}"
+    return (Note(Code.QUOTES_UNBALANCED, text),)
+
+
 def plain(text: str) -> str:
-    """Return *text* without white space, in lower case."""
-    return "".join(text.split()).lower()
+    """Return *text* without white space and typography, in lower case."""
+    return "".join(typed(text).split()).lower()
 
 
-def text_distance(wanted: str, read: str) -> int:
-    """Return 0 if *wanted* is contained in *read*, else their edit distance."""
-    return 0 if wanted in read else Levenshtein.distance(wanted, read)
+def text_distance(wanted: Sequence[str], read: str) -> int:
+    """
+    Return the edit distance between the *wanted* texts, which are `plain`, and the text that was *read*.
+
+    Texts that it contains are taken out of it first, the longest first.  The others are joined in the order
+    in which the words that are most like them were read.
+    """
+    rest, missing = plain(read), [*wanted]
+    for text in sorted(wanted, key=len, reverse=True):
+        if text in rest:
+            rest = rest.replace(text, USED, 1)
+            missing.remove(text)
+    words = [plain(word) for word in read.split()]
+    if len(missing) > 1 and words:
+        places = cdist(missing, words, scorer=Levenshtein.normalized_similarity).argmax(axis=1)
+        missing = [missing[index] for index in places.argsort(kind="stable")]
+    return Levenshtein.distance("".join(missing), rest.replace(USED, "")) if missing else 0
 
 
 def text_score(distance: int, length: int) -> float:

@@ -47,6 +47,10 @@ class SkillsOptions(MetricOptions):
     question: Template = "{} Please answer yes, no or unsure."
     question_set: YesNoSet | None = None
 
+    def overruled(self) -> dict[str, str]:
+        """Return the options without effect: a given set is not written."""
+        return super().overruled() | ({"singular": "question_set"} if self.question_set else {})
+
 
 class SkillsAsked(QuestionDetail):
     """
@@ -170,7 +174,7 @@ async def opinions(
 ) -> dict[int, Answer]:
     """Return the VQA model's answers: the likeliest of "yes", "no" and "unsure"."""
     asked = [replace(question, choices=ANSWERS) for question in questions]
-    said = await answered(models.vqa, image, asked, template, "sum")
+    said = await answered(models.vqa, image, asked, template, "sum", cased=True)
     counts = {"Yes": 1.0, "No": 0.0, "Unsure": None}
     return {
         one.question.id: Answer(

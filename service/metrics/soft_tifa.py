@@ -82,12 +82,12 @@ async def soft_tifa(item: Item, models: Models, options: SoftTifaOptions) -> Sco
 
 def variants(answer: str) -> tuple[str, ...]:
     """
-    Return ways of writing *answer*: unchanged and capitalised, each also after a space.
+    Return ways of writing *answer*: unchanged, in lower case and capitalised, each also after a space.
 
-    Yes and no are also in lower case, and a count is also in digits, or in words.
+    A count is also in digits, or in words.
     """
-    lower = answer.casefold()
-    ways = [answer, *([lower] if lower in ("yes", "no") else []), *filter(None, [OTHERWISE.get(lower)])]
+    lower = answer.lower()
+    ways = [answer, lower, *filter(None, [OTHERWISE.get(lower)])]
     cased = [case for way in ways for case in (way, way[:1].upper() + way[1:])]
     return tuple(dict.fromkeys(before + way for way in cased for before in ("", " ")))
 

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from models.images.image import Image
 from service.metrics.common.model_calls import Models
-from service.metrics.common.words import WORD
+from service.metrics.common.words import WORD, typed
 
 
 class TextRead(TypedDict):
@@ -112,8 +112,8 @@ def about_gaps(text: str, words: Sequence[str]) -> list[str]:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text without case and punctuation."""
-    return [word.casefold() for word in WORD.findall(text)]
+    """Return the words of a text without case, punctuation and typography."""
+    return [word.casefold() for word in WORD.findall(typed(text))]
 
 
 def word_accuracy(wanted: Sequence[str], read: Sequence[str]) -> WordAccuracy:

@@ -11,7 +11,7 @@ from models.core.calls import TextCall
 from models.core.contract import CHOICE_QUESTION
 from models.images.image import Image
 from service.core.fields import Template
-from service.metrics.common.choices import answered, with_choices
+from service.metrics.common.choices import answered, folded, with_choices
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.generated import written
 from service.metrics.common.model_calls import Models
@@ -37,6 +37,10 @@ class TifaOptions(MetricOptions):
     question: Template | None = None
     question_set: ChoiceSet | None = None
     verify: bool = False
+
+    def overruled(self) -> dict[str, str]:
+        """Return the options without effect: a given set is neither written nor verified."""
+        return super().overruled() | ({"verify": "question_set"} if self.question_set else {})
 
 
 class TifaAsked(QuestionDetail):
@@ -114,21 +118,29 @@ async def free_form(
     with_choices(questions)
     asked = [(template or CHOICE_QUESTION).replace("{}", question.text) for question in questions]
     pairs = list(zip(questions, await written(models.vqa, image, asked), strict=True))
-    texts = sorted({each for question, text in pairs for each in (text, *question.choices)})
+    texts = sorted({folded(each) for question, text in pairs for each in (text, *question.choices)})
     found = await models.ask("embedding", [TextCall(text) for text in texts])
     vectors = {text: each.vector.astype(float) for text, each in zip(texts, found, strict=True)}
     return {question.id: Said(choice_of(question, text, vectors), written=text) for question, text in pairs}
 
 
 def choice_of(question: Question, text: str, vectors: Mapping[str, np.ndarray]) -> str:
-    """Return the choice that *text* is, or the nearest one by the *vectors*' cosines; the first of equals."""
+    """
+    Return the choice that *text* is, or the nearest one by cosine; the first of equals.
+
+    Args:
+        vectors: of the choices and the text, both `folded`.
+    """
     same = [choice for choice in question.choices if plain(choice) == plain(text)]
-    return same[0] if same else max(question.choices, key=lambda choice: vectors[choice] @ vectors[text])
+    if same:
+        return same[0]
+    sought = vectors[folded(text)]
+    return max(question.choices, key=lambda choice: vectors[folded(choice)] @ sought)
 
 
 def plain(text: str) -> str:
     """Return a text without case, surrounding spaces and a full stop at its end."""
-    return text.strip().rstrip(".").casefold()
+    return folded(text).rstrip(".")
 
 
 def fold(questions: Sequence[Question], answers: Mapping[int, str]) -> tuple[float, dict[int, float]]:

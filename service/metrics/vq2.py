@@ -55,6 +55,10 @@ class Vq2Options(MetricOptions):
     question: PairTemplate = 'is "{answer}" true for "{question}" in this image?'
     question_set: AnswerSet | None = None
 
+    def overruled(self) -> dict[str, str]:
+        """Return the options without effect: a generated answer has no probability."""
+        return super().overruled() | ({"normalization": "answers"} if self.answers == "generated" else {})
+
 
 class Vq2Asked(QuestionDetail):
     """

@@ -32,6 +32,11 @@ class VqaScoreOptions(MetricOptions):
             raise ValueError("must contain {} exactly once, where the prompt goes, unless answer contains it")
         return question
 
+    def overruled(self) -> dict[str, str]:
+        """Return the options without effect: only a likelihood has an answer of its own."""
+        of_likelihood = dict.fromkeys(("answer", "normalization"), "output")
+        return super().overruled() | (of_likelihood if self.output != "probability" else {})
+
 
 class VqaScoreDetails(TypedDict):
     """

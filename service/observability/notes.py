@@ -17,6 +17,8 @@ class Code(StrEnum):
     NO_OCR_MODEL = "no_ocr_model"
     KEYWORDS_WITHOUT_QUESTION = "keywords_without_question"
     LOW_LABEL_MASS = "low_label_mass"
+    QUOTES_UNBALANCED = "quotes_unbalanced"
+    OPTION_UNUSED = "option_unused"
     METADATA_OF_ANOTHER_PROMPT = "metadata_of_another_prompt"
     DECIDED_BY_CASCADE = "decided_by_cascade"
     OF_THE_METRIC = "of_the_metric"  # a plug-in's own text

@@ -15,6 +15,7 @@ from service.core.fields import CLEAN, FILLED, WHOLE, Strict, branch, clean, fil
 from service.questions.sets import MAX_CHARACTERS, MAX_CHOICES, MAX_ID, MAX_QUESTIONS, Question, check
 
 Id = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]
+Parent = Annotated[int, Field(ge=0, le=MAX_ID), WHOLE]  # 0: none
 Text = Annotated[
     str,
     StringConstraints(max_length=MAX_CHARACTERS),
@@ -36,12 +37,12 @@ class GivenQuestion(Strict):
     text: Text
     kind: Kind = ""
     phrase: Phrase = ""
-    depends_on: list[Id] = Field([], max_length=MAX_QUESTIONS, fail_fast=True)
+    depends_on: list[Parent] = Field([], max_length=MAX_QUESTIONS, fail_fast=True)
     expected: str
 
     def question(self) -> Question:
         """Convert to the type of question sets."""
-        parents, choices = tuple(self.depends_on), tuple(getattr(self, "choices", ()))
+        parents, choices = tuple(filter(None, self.depends_on)), tuple(getattr(self, "choices", ()))
         return Question(self.id, self.text, self.kind, parents, self.expected, choices, self.phrase)
 
 

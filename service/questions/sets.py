@@ -7,7 +7,7 @@ Two hashes, never mixed: the **id** names the content (prompt, style, questions)
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -83,6 +83,13 @@ class QuestionSet:
     def missing(self) -> dict[str, Any]:
         """Return the field `unasked` for JSON; empty if there is none, so that ids stay stable."""
         return {"unasked": [*self.unasked]} if self.unasked else {}
+
+
+def without_zero(questions: Sequence[Question]) -> tuple[Question, ...]:
+    """Return *questions* without the parent 0, which means none as in DSG's files, unless one has that id."""
+    if any(question.id == 0 for question in questions):
+        return tuple(questions)
+    return tuple(replace(q, depends_on=tuple(filter(None, q.depends_on))) for q in questions)
 
 
 def check(questions: Sequence[Question]) -> None:

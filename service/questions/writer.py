@@ -27,9 +27,10 @@ from service.core.errors import (
 from service.core.lanes import INTERACTIVE
 from service.observability.instruments import Instruments
 from service.questions.leases import leased
-from service.questions.sets import QuestionSet, check
+from service.questions.sets import QuestionSet, check, without_zero
 from service.questions.stores.contract import LeaseLost, Store
 from service.questions.style import Style, Written
+from service.questions.styles.reading import without_wrapping
 from service.serving.context import CacheStatus, Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
@@ -181,7 +182,7 @@ class QuestionWriter:
             match result:
                 case Text(text):
                     count = "invalid"  # until it has been parsed
-                    return text
+                    return without_wrapping(text)
                 case DeadlineExceeded(stage="queue"):
                     raise no_time(timeout_s)
                 case ScoregateError() if isinstance(result, (*REFUSALS, CallRefused)):
@@ -193,6 +194,7 @@ class QuestionWriter:
         try:
             async with asyncio.timeout_at(context.deadline):
                 written = await style.written(ask, prompt)
+            written = written._replace(questions=without_zero(written.questions))
             check(written.questions)
             if not written.questions:
                 raise NoQuestions("the question LLM found nothing in this prompt to ask about")

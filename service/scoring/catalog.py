@@ -83,15 +83,24 @@ class MetricCatalog:
         """Return why the metric *name* is not served, and which are; an empty string if it is served."""
         if name in self.metrics:
             return ""
-        reason = "there is no such metric here"
-        if name in self._known:
-            roles = ", ".join(self._known[name].roles)
-            reason = f"{name} is not served, since no model is configured for its roles: {roles}"
-            if self._known[name].own_model:
-                reason = f"{name} needs a model of its own, named by the setting metrics.{name}.model"
         if name in self.configured:
             reason = f"{name} is not served, since {self._refusal(name)}"
+        elif name in self._known:
+            reason = f"{name} is not served here: it needs {self._needs(name)}"
+        else:
+            reason = "there is no such metric here"
         return f"{reason}; this server has: {', '.join(self.metrics)}"
+
+    def _needs(self, name: str) -> str:
+        """Return the models that would serve the metric *name*, and the setting that names its own."""
+        metric = self._known[name]
+        if metric.own_model:
+            weights = f", such as {metric.weights}" if metric.weights else ""
+            own = f"a model of its own in the role {', '.join(metric.roles)}{weights}"
+            return f"{own}, named by the setting metrics.{name}.model"
+        pairs = ((part.name, role) for part in self._parts(name) for role in part.roles)
+        missing = dict.fromkeys(role for part, role in pairs if not self._runtime.handle(part, role))
+        return f"a model in the role {', '.join(missing)}"
 
     def handles(self, metrics: Sequence[str]) -> dict[str, Handle]:
         """Return the handles of the models that *metrics* may use, by name.  Raises `UnknownMetric`."""

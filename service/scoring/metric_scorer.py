@@ -48,7 +48,7 @@ class MetricScorer:
             limit = asyncio.timeout_at(context.deadline)
             try:
                 async with limit:
-                    return checked(name, await self._call(name, item, options, context), context)
+                    return checked(name, await self._call(name, item, options, context), options, context)
             except Exception as exc:
                 late = isinstance(exc, TimeoutError) and limit.expired()
                 error = DeadlineExceeded(stage=context.stage) if late else error_of(exc, name)
@@ -74,7 +74,7 @@ class MetricScorer:
 
         async def score(name: str, options: MetricOptions) -> MetricResult:
             try:
-                return checked(name, await self._call(name, item, options, context), context)
+                return checked(name, await self._call(name, item, options, context), options, context)
             except Exception as exc:
                 return error_of(exc, name)
 
@@ -82,13 +82,18 @@ class MetricScorer:
         return dict(zip(parts, results, strict=True))
 
 
-def checked(name: str, score: Any, context: Context) -> Score:
-    """Return the score of a metric, with its cache status.  Raises `TypeError` or `ModelFault`."""
+def checked(name: str, score: Any, options: MetricOptions, context: Context) -> Score:
+    """
+    Return the score of a metric, with its cache status and a warning for each option without effect.
+
+    Raises `TypeError` or `ModelFault`.
+    """
     if not isinstance(score, Score):
         raise TypeError(f"{name} returned a {type(score).__name__}, not a Score")
     if not math.isfinite(score.value):
         raise ModelFault("the score is not a finite number")
-    return score if score.cache else replace(score, cache=context.found)
+    noted = score.noted(options.unused())
+    return noted if noted.cache else replace(noted, cache=context.found)
 
 
 def error_of(exc: Exception, metric: str = "") -> ScoregateError:

@@ -96,8 +96,11 @@ class Context:
 
     def use(self, name: str, model: ModelInfo) -> None:
         """Note the use of a model.  Raises `ModelChanged` if the request used another by that name."""
-        if self.request.models.setdefault(name, model).identity != model.identity:
-            raise ModelChanged
+        first = self.request.models.setdefault(name, model)
+        if first.identity != model.identity:
+            raise ModelChanged(
+                f"models.{name} changed during the request, from {first.label} to {model.label}"
+            )
 
     def promote(self) -> None:
         """Make the work interactive, with all calls that it waits for now."""

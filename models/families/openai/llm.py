@@ -54,7 +54,7 @@ class OpenAiLLM(RemoteModel):
         return Prepared(max_tokens, body)
 
     async def answer(self, prepared: Prepared, post: Post) -> Text:
-        """Return the text.  Raises `UpstreamError` if it was cut short or is missing."""
+        """Return the text.  Raises as `written`."""
         return Text(written(await post("chat/completions", prepared.data), prepared.cost))
 
 

@@ -57,7 +57,13 @@ class Answered:
 
 
 async def answered(
-    vqa: Vqa, image: Image, questions: Sequence[Question], template: str | None, pooling: Pooling = "mean"
+    vqa: Vqa,
+    image: Image,
+    questions: Sequence[Question],
+    template: str | None,
+    pooling: Pooling = "mean",
+    *,
+    cased: bool = False,
 ) -> list[Answered]:
     """
     Return the likelihood of each choice of each question, with one call per question.
@@ -67,13 +73,15 @@ async def answered(
     Args:
         template: of questions with choices; None for the model's own.
         pooling: of the log-probabilities of a choice's tokens.
+        cased: score choices as they are written.  By default they are in lower case: "Green" next to "red"
+            would be unlikely because of its capital alone.
 
     Raises:
         Invalid: a question has no choices, as in sets that were imported for another metric of their style.
     """
     with_choices(questions)
     template = template or vqa.choice_question
-    results = await vqa.answer([call(image, question, template) for question in questions])
+    results = await vqa.answer([call(image, question, template, cased) for question in questions])
     return [
         Answered(question, log_likelihoods(question, result, pooling), result.truncated)
         for question, result in zip(questions, results, strict=True)
@@ -87,21 +95,27 @@ def with_choices(questions: Sequence[Question]) -> None:
             raise Invalid(f"question_set: question {question.id} has no choices")
 
 
-def call(image: Image, question: Question, template: str) -> Call:
-    """Return the call of a question."""
+def call(image: Image, question: Question, template: str, cased: bool = False) -> Call:
+    """Return the call of a question, with its choices in lower case unless *cased*."""
     if is_yes_no(question):
         return LikelihoodCall(image, YES_NO_QUESTION.replace("{}", question.text))
-    return ChoiceCall(image, template.replace("{}", question.text), question.choices)
+    choices = question.choices if cased else tuple(map(folded, question.choices))
+    return ChoiceCall(image, template.replace("{}", question.text), choices)
+
+
+def folded(choice: str) -> str:
+    """Return a choice without surrounding spaces, in lower case; those of a set stay different."""
+    return choice.strip().lower()
 
 
 def is_yes_no(question: Question) -> bool:
     """Return True if the choices are yes and no."""
-    return {choice.casefold() for choice in question.choices} == {"yes", "no"}
+    return {folded(choice) for choice in question.choices} == {"yes", "no"}
 
 
 def log_likelihoods(question: Question, result: Likelihood | Choices, pooling: Pooling) -> tuple[float, ...]:
     """Return the mean or the sum over the tokens of each choice; "Yes" and "No" are one token each."""
     if isinstance(result, Likelihood):
         by_word = {"yes": result.log_p_yes, "no": result.log_p_no}
-        return tuple(by_word[choice.casefold()] for choice in question.choices)
+        return tuple(by_word[folded(choice)] for choice in question.choices)
     return tuple(sum(log) / (len(log) if pooling == "mean" else 1) for log in result.log_probs)

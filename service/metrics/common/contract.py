@@ -40,6 +40,19 @@ class MetricOptions(Strict):
     frames: Literal["mean", "grid"] = "mean"
     samples: Annotated[int, Field(ge=1, le=MAX_FRAMES), WHOLE] | None = None
 
+    def overruled(self) -> dict[str, str]:
+        """Return each option that has no effect, with the option whose value is the reason."""
+        return {"frames": "samples"} if self.samples == 1 else {}
+
+    def unused(self) -> tuple[Note, ...]:
+        """Return a warning for each option without effect, unless it has its default value."""
+        defaults = type(self).model_fields
+        return tuple(
+            Note(Code.OPTION_UNUSED, f"the option {name} has no effect with this {reason}")
+            for name, reason in self.overruled().items()
+            if getattr(self, name) != defaults[name].get_default(call_default_factory=True)
+        )
+
 
 Options = TypeVar("Options", bound=MetricOptions)
 

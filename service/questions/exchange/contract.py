@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from service.core.fields import MAX_PROMPT
 from service.core.text_files import MAX_LINE
-from service.questions.sets import MAX_CHARACTERS, MAX_ID, Question, QuestionSet, check
+from service.questions.sets import MAX_CHARACTERS, MAX_ID, Question, QuestionSet, check, without_zero
 from service.questions.stores.contract import to_json
 
 T = TypeVar("T", bound=BaseModel)
@@ -80,6 +80,7 @@ def made(
             raise ValueError(f"the id of a question is above {MAX_ID}")
         if len(question.text) > MAX_CHARACTERS:
             raise ValueError(f"question {question.id} is longer than {MAX_CHARACTERS} characters")
+    questions = without_zero(questions)
     check(questions)
     found = QuestionSet(prompt, style, questions, provenance, unasked)
     try:

@@ -1,8 +1,8 @@
 """The CSV files of questions that j-min/DSG publishes (`dsg/data/*-anns.csv`)."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
 from pathlib import Path
 
 from service.core.text_files import table
@@ -19,13 +19,27 @@ COLUMNS = (
     "tuple",
     "question_natural_language",
 )
+NUMBER = re.compile(r"(-?[0-9]+)(?:\.0)?")
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """Yield one entry for the adjacent rows of each item."""
-    for item, group in groupby(table(path, COLUMNS, fill=""), key=lambda row: row[1]["item_id"]):
-        rows = list(islice(group, MAX_QUESTIONS + 1))
-        yield Entry(rows[0][0], item, [row for _, row in rows])
+    """
+    Yield one entry for all rows of each item, in the order of the items' first rows.
+
+    The rows of an item may be scattered.  Raises after the entries of the rows before a fault.
+    """
+    found: dict[str, Entry] = {}
+    fault = None
+    try:
+        for line, row in table(path, COLUMNS, fill=""):
+            entry = found.setdefault(row["item_id"], Entry(line, row["item_id"], []))
+            if len(entry.content) <= MAX_QUESTIONS:  # one more is refused
+                entry.content.append({column: row[column] for column in COLUMNS})
+    except ValueError as exc:
+        fault = exc
+    yield from found.values()
+    if fault:
+        raise fault
 
 
 def read(entry: Entry) -> ParsedSet:
@@ -53,21 +67,32 @@ def read(entry: Entry) -> ParsedSet:
 
 def question(row: Mapping[str, str], parents: tuple[int, ...]) -> Question:
     """Parse the question of a row.  Raises `ValueError`."""
-    if not row["proposition_id"].isdecimal():
-        raise ValueError(f"proposition_id {row['proposition_id']!r} is not a number")
+    try:
+        id = number(row["proposition_id"])
+    except ValueError:
+        raise ValueError(f"proposition_id {row['proposition_id']!r} is not a number") from None
     kind = row["tuple"].partition(" (")[0]
     text, phrase = row["question_natural_language"], row["keywords"]
-    return Question(int(row["proposition_id"]), text, kind, parents, phrase=phrase)
+    return Question(id, text, kind, parents, phrase=phrase)
+
+
+def number(text: str) -> int:
+    """Parse "7", or "7.0" as pandas writes a column with empty cells.  Raises `ValueError`."""
+    found = NUMBER.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is not a number")
+    return int(found[1])
 
 
 def parents_of(dependencies: Sequence[str]) -> list[tuple[int, ...]] | None:
     """
     Parse the parents of each question of an item; None if a dependency contains a word, as in "5, right".
 
-    The authors' code then drops all dependencies of the item.  0 means "no parent", also in a list.
+    The authors' code then drops all dependencies of the item.  An empty text means "no parent", and so does
+    0, also in a list.
     """
     try:
-        numbers = [map(int, text.split(",")) for text in dependencies]
+        numbers = [map(number, text.split(",") if text.strip() else ()) for text in dependencies]
         return [tuple(dict.fromkeys(id for id in ids if id)) for ids in numbers]
     except ValueError:
         return None

@@ -32,6 +32,32 @@ STRINGS: dict[str, Any] = {"type": "array", "items": STRING}
 BOOLEAN: dict[str, Any] = {"type": "boolean"}
 
 
+def without_wrapping(answer: str) -> str:
+    """
+    Return an LLM's answer without a byte order mark, its chain of thought and a code fence around the rest.
+
+    A chain of thought ends with `</think>`, and may lack its `<think>`, which chat templates add to the
+    prompt; then JSON or a fence has to follow.
+
+    Raises:
+        ValueError: nothing is left.
+    """
+    text = answer.strip().removeprefix("\ufeff").lstrip()
+    _, ended, rest = text.partition("</think>")
+    rest = rest.strip()
+    if text.startswith("<think>"):
+        text = rest
+        if not ended:
+            raise ValueError("it is a chain of thought without an end")
+    elif ended and rest.startswith(("{", "```")) and not text.startswith("{"):
+        text = rest
+    if text.startswith("```") and text.endswith("```"):  # the first line may name a language
+        text = text[3:-3].partition("\n")[2].strip() or text
+    if not text:
+        raise ValueError("it is empty")
+    return text
+
+
 def entries(answer: str, name: str) -> list[dict[str, Any]]:
     """Parse the list of that *name* in an answer.  Raises `ValueError`, `KeyError` or `TypeError`."""
     found = orjson.loads(answer)[name]

@@ -225,6 +225,15 @@ async function copy() {
   }
 }
 
+/** Send the form on Ctrl+Enter in any of its fields, and on a sample with that sample. */
+async function atOnce(event, before = () => {}) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.stopPropagation(); // to the form, whose listener this is too
+  await before();
+  send();
+}
+
 byId("samples").querySelector("ul").append(
   ...SAMPLES.map((one) =>
     el(
@@ -232,7 +241,7 @@ byId("samples").querySelector("ul").append(
       { class: one.scenes.length > 1 && "several" },
       el(
         "button",
-        { type: "button", click: () => sample(one) },
+        { type: "button", click: () => sample(one), keydown: (event) => atOnce(event, () => sample(one)) },
         el("span", { class: "canvases", "aria-hidden": "true" }, one.scenes.map((scene) => drawn(scene, 192))),
         el("span", {}, one.mode === "rank" && el("strong", {}, "Rank three: "), one.prompt),
       ),
@@ -247,11 +256,7 @@ byId("ask").addEventListener("input", refresh);
 byId("code").addEventListener("change", refresh);
 byId("copy").addEventListener("click", copy);
 byId("stop").addEventListener("click", () => running?.abort());
-byId("prompt").addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-  event.preventDefault();
-  send();
-});
+byId("ask").addEventListener("keydown", (event) => atOnce(event));
 byId("key-toggle").addEventListener("click", () => {
   openKey(byId("key-panel").hidden);
   if (!byId("key-panel").hidden) byId("key").focus();

@@ -1,6 +1,7 @@
 """Translation of wire types into the engine's inputs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from service.core.errors import Fault, Invalid, UnknownMetric
 from service.core.fields import Orient
@@ -118,11 +119,17 @@ def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
 
 def check_served(metrics: Mapping[str, str], engine: Engine) -> None:
     """Check that *metrics*, by their place in the request, are served.  Raises `UnknownMetric`."""
-    served = [*engine.catalog.metrics]
     faults = [
-        Fault.unknown(place, "unknown_metric", reason, name, served)
+        unserved(place, name, reason, engine)
         for place, name in metrics.items()
         if (reason := engine.catalog.absent(name))
     ]
     if faults:
         raise UnknownMetric(f"{faults[0].pointer}: {faults[0].detail}", faults=faults)
+
+
+def unserved(place: str, name: str, reason: str, engine: Engine) -> Fault:
+    """Return the fault of a metric that is not served; an unknown name may mean any known one."""
+    known = [*engine.catalog.defaults]
+    unknown = Fault.unknown(place, "unknown_metric", reason, name, known if name not in known else [])
+    return replace(unknown, valid=[*engine.catalog.metrics])

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 COLOUR = {"id": 1, "text": "What color is the dog?", "choices": ["Red", "dark blue"], "expected": "Red"}
 THERE = {"id": 2, "text": "Is there a dog?", "choices": ["yes", "no"], "expected": "yes"}
-NEAR = {"crimson": 0.1, "Red": 0.0, "navy": 1.4, "dark blue": 1.5}  # angles
+NEAR = {"crimson": 0.1, "red": 0.0, "navy": 1.4, "dark blue": 1.5}  # angles
 
 
 @pytest.fixture

@@ -114,3 +114,25 @@ async def test_an_empty_text_is_refused(serve, ocr):
         answer = await client.post("/score", json=body)
 
     assert (422, "/options/ocr/text") == (answer.status_code, answer.json()["errors"][0]["pointer"])
+
+
+async def test_texts_are_read_in_another_order_than_the_prompts(serve, ocr):
+    """A picture that shows both is right, whichever stands above."""
+    ocr.lines = "Hello", "World"
+    async with serve() as client:
+        result = await scored(client, 'a mug with "WORLD" under "HELLO"')
+
+    assert 1.0 == result["scores"]["ocr"]
+    assert "WORLD HELLO" == result["details"]["ocr"]["wanted"]
+
+
+async def test_the_sign_of_inches_is_a_warning(serve, ocr):
+    """The text between it and the next quote is not what the prompt means; the option names the text."""
+    prompt = 'a 12" tall sign that says "OPEN"'
+    body = {"items": [item(prompt)], "metrics": ["ocr"]}
+    async with serve() as client:
+        answer = (await client.post("/score", json=body)).json()
+        told = (await client.post("/score", json={**body, "options": {"ocr": {"text": "OPEN"}}})).json()
+
+    assert {"code": "quotes_unbalanced", "item": 0, "metric": "ocr"} in answer["warning_codes"]
+    assert "quotes_unbalanced" not in [each["code"] for each in told["warning_codes"]]

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from models.core.calls import ChoiceCall, LikelihoodCall
-from models.core.outcomes import Choices, Likelihood
+from models.core.calls import ChoiceCall, FirstTokenCall, LikelihoodCall
+from models.core.outcomes import Choices, FirstToken, Likelihood
 from tests.support.pictures import item
 from tests.support.questions import scored, written
 
@@ -157,3 +157,33 @@ async def test_equal_questions_about_one_picture_are_answered_once_for_all_metri
     assert ["Is there a blue cat?", "Is there a red dog?"] == sorted(
         call.question.removesuffix(" Please answer yes or no.") for call in calls
     )
+
+
+@pytest.mark.parametrize("metric", ["tifa", "gecko", "soft_tifa"])
+async def test_a_capital_of_a_choice_changes_no_score(serve, fakes, metric):
+    """For a model to which a word with a capital is unlikely."""
+
+    def answer(call):
+        if isinstance(call, FirstTokenCall):
+            logs = (math.log(0.7 if written == "red" else 0.01) for written in call.answers)
+            return FirstToken(tuple(logs), tuple(map(hash, call.answers)))
+        if isinstance(call, ChoiceCall):
+            return Choices(
+                tuple((-3.0 if choice == "Red" else -1.0 - len(choice) / 10,) for choice in call.choices)
+            )
+        return Likelihood((-0.1,), -0.1, -2.0)
+
+    fakes["vqa"].answer = answer
+    async with serve() as client:
+        small, capital = [
+            await scored(
+                client,
+                metric,
+                item(PROMPT),
+                question_set=[{**COLOUR, "choices": [red, "dark blue"], "expected": red}],
+            )
+            for red in ("red", "Red")
+        ]
+
+    assert small["scores"] == pytest.approx(capital["scores"])
+    assert small["scores"][metric] > 0.5

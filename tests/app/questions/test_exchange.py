@@ -2,45 +2,20 @@
 
 import gzip
 import json
-import sys
 
 import pytest
 
-from service.process import command
 from service.questions.exchange import dsg, jsonl
 from service.questions.exchange.contract import made
-from service.questions.sets import Question, QuestionSet, check
+from service.questions.sets import Question, QuestionSet
 from service.questions.stores.contract import content_of
 from tests.support.dsg import CHAIN
-from tests.support.paths import GOLDEN
 
-ANNOTATIONS = GOLDEN / "tifa160" / "dsg_anns.csv"
 SETS = [
     QuestionSet("a dog – été 🐕", "dsg", CHAIN, {"llm": "x"}),
     QuestionSet("a red fox", "dsg", (Question(1, "Is there a fox?", "entity", phrase="fox"),)),
     QuestionSet("a red dog", "tifa", (Question(7, "Color?", "", (), "red", ("red", "blue")),), {}, ("dog",)),
 ]
-
-
-@pytest.fixture
-def questions(monkeypatch, capsys, tmp_path):
-    """`scoregate-server questions …` on a store of its own: what it printed last, its stderr, its status."""
-    monkeypatch.setattr(command, "configure_logging", lambda: None)
-    monkeypatch.setattr(command, "load_models", None)  # nothing may be loaded
-
-    def run(*arguments, store="store", place=None):
-        place = place or f"sqlite:///{tmp_path}/{store}.sqlite3"
-        monkeypatch.setenv("SCOREGATE_CACHE__QUESTIONS", place)
-        monkeypatch.setattr(sys, "argv", ["scoregate-server", "questions", *map(str, arguments)])
-        status = 0
-        try:
-            command.main()
-        except SystemExit as ended:
-            status = ended.code
-        said = capsys.readouterr()
-        return json.loads(said.out.splitlines()[-1]) if said.out else None, said.err, status
-
-    return run
 
 
 def lines(*sets):
@@ -124,6 +99,25 @@ def test_an_item_that_no_store_can_hold_is_refused_and_harms_no_other(questions,
     assert said.startswith("refused: line 2, dsg_1: the id of a question is above")
 
 
+def test_the_parent_0_means_none_in_a_line_of_our_own_format(questions, tmp_path):
+    """As in DSG's files, unless a question has that number."""
+    zero = {"id": 1, "text": "Is there a fox?", "depends_on": [0]}
+    own = [{"id": 0, "text": "Is there a dog?"}, {**zero, "text": "Is it red?"}]
+    file, out = tmp_path / "sets.jsonl", tmp_path / "out.jsonl"
+    lines = [
+        {"prompt": "a fox", "style": "dsg", "questions": [zero]},
+        {"prompt": "a dog", "style": "dsg", "questions": own},
+    ]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    done = questions("import", file)[0]
+    questions("export", out)
+    found = {line["prompt"]: line["questions"] for line in map(json.loads, out.read_text().splitlines())}
+
+    assert {"imported": 2, "repaired": 0, "refused": 0} == done
+    assert [[]] == [q["depends_on"] for q in found["a fox"]]
+    assert [[], [0]] == [q["depends_on"] for q in found["a dog"]]
+
+
 def test_what_has_no_bytes_in_utf_8_makes_no_set():
     """Also where it only says where the set comes from."""
     with pytest.raises(ValueError, match="cannot be stored"):
@@ -149,70 +143,6 @@ def test_a_file_that_is_not_there_ends_the_command_in_one_line(questions, tmp_pa
         assert (None, 2) == (done, status)
         assert said.startswith("scoregate-server: ")
         assert str(place) in said
-
-
-REPAIRED = {
-    "tifa160_110": "asked twice",
-    "tifa160_134": "parent is missing",
-    "tifa160_5": "asked twice",
-    "tifa160_67": "not a number",
-    "tifa160_89": "cycle",
-    "tifa160_69": "cycle",
-    "tifa160_13": "cycle",
-    "tifa160_144": "cycle",
-}
-
-
-def test_the_faults_of_tifa160_are_repaired_and_reported(questions):
-    """The eight items of 160 that no set may be like, and one that is sound; none other is in the file."""
-    done, said, status = questions("import", ANNOTATIONS, "--format", "dsg", "--only", "tifa160")
-    told = dict(line.split(", ", 1)[1].split(": repaired: ") for line in said.splitlines())
-
-    assert ({"imported": 9, "repaired": 8, "refused": 0}, 0) == (done, status)
-    assert REPAIRED.keys() == told.keys()
-    assert [True] * 8 == [reason in told[item] for item, reason in REPAIRED.items()]
-
-
-def test_other_items_than_the_wanted_ones_are_left_out(questions):
-    """A name that only begins alike is another."""
-    done, _, _ = questions("import", ANNOTATIONS, "--format", "dsg", "--only", "tifa16")
-
-    assert {"imported": 0, "repaired": 0, "refused": 0} == done
-
-
-def test_a_repair_changes_nothing_else():
-    """The word among the parents costs all of them, a parent that is the question itself only that one."""
-    found = {entry.item: dsg.read(entry) for entry in dsg.entries(ANNOTATIONS)}
-    own = found["tifa160_69"].questions.questions
-
-    assert {()} == {q.depends_on for q in found["tifa160_67"].questions.questions}
-    assert (1,) == next(q.depends_on for q in own if q.id == 3)
-    assert () == found["tifa160_0"].repairs
-    assert "repaired" not in found["tifa160_0"].questions.provenance
-    for each in found.values():
-        check(each.questions.questions)
-
-
-def test_a_longer_cycle_loses_the_parent_that_comes_later():
-    """A child usually follows its parents."""
-    questions = [Question(1, "a", depends_on=(2,)), Question(2, "b", depends_on=(1,)), Question(3, "c")]
-    kept, _ = dsg.without_cycles(questions)
-
-    assert [(), (1,), ()] == [q.depends_on for q in kept]
-
-
-def test_equal_questions_become_one_with_the_children_of_both():
-    """And no child has a parent twice."""
-    kept, _ = dsg.asked_once([Question(1, "A?"), Question(2, "a? "), Question(3, "c", depends_on=(1, 2))])
-
-    assert [(1, ()), (3, (1,))] == [(q.id, q.depends_on) for q in kept]
-
-
-def test_of_questions_with_one_number_the_second_gets_a_new_one():
-    """The first keeps it, and its children."""
-    kept, _ = dsg.numbered_once([Question(5, "a"), Question(5, "b"), Question(6, "c", depends_on=(5,))])
-
-    assert [(5, "a", ()), (7, "b", ()), (6, "c", (5,))] == [(q.id, q.text, q.depends_on) for q in kept]
 
 
 def test_pairs_of_question_and_answer_become_sets_that_soft_tifa_scores(questions, tmp_path):

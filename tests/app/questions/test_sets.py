@@ -1,5 +1,6 @@
 """Question sets are known by ids, outlive the process, and can be pinned."""
 
+import json
 import sqlite3
 
 import pytest
@@ -50,3 +51,20 @@ async def test_a_set_can_be_pinned_by_id_or_brought_along(serve, fakes):
     assert pinned[0]["scores"] == pinned[1]["scores"]
     assert [made["id"]] * 2 == [p["details"]["dsg"]["question_set"] for p in pinned]
     assert "invalid" == refused["errors"]["dsg"]["code"]
+
+
+async def test_the_parent_0_means_none_in_a_set_of_the_request_and_of_the_llm(serve, fakes):
+    """As in DSG's files: the question is no child, and its id is that of a set without the 0."""
+    red = {"id": 1, "kind": "", "text": "Is the dog red?", "depends_on": [0]}
+    fakes["questions"].texts = {"a red dog": json.dumps({"questions": [red]})}
+    async with serve() as client:
+        sent = [
+            dsg(item("a red dog"), question_set=[{**red, "depends_on": parents}]) for parents in ([0], [])
+        ]
+        results = [
+            (await post(client, "/score", body)).json()["results"][0]["details"]["dsg"]
+            for body in (*sent, dsg(item("a red dog")))
+        ]
+
+    assert [[]] * 3 == [each["questions"][0]["depends_on"] for each in results]
+    assert 1 == len({each["question_set"] for each in results})

@@ -15,6 +15,11 @@ SET = json.dumps({"questions": [{"id": 1, "kind": "entity", "text": "Is there a 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
+def message(**fields):
+    """A chat completion with these fields of its message."""
+    return {"choices": [{"message": {"role": "assistant", **fields}, "finish_reason": "stop"}]}
+
+
 async def dsg(client, **more):
     return await client.post("/score", json={"items": [item(PROMPT)], "metrics": ["dsg"], **more})
 
@@ -76,6 +81,72 @@ async def test_two_answers_that_are_no_question_set_are_an_error(with_llm, serve
     assert 4 == len(server.bodies)
 
 
+WRAPPED = {
+    "a fence": f"```json\n{SET}\n```",
+    "a fence without a language": f"```\n{SET}\n```\n",
+    "a chain of thought": f"<think>\nA dog. {{}}\n</think>\n\n{SET}",
+    "a chain of thought without a start": f"A dog.\n</think>\n\n```json\n{SET}\n```",
+    "a byte order mark": f"\ufeff{SET}",
+}
+
+
+@pytest.mark.parametrize("text", WRAPPED.values(), ids=WRAPPED)
+async def test_an_answer_is_read_from_its_wrapping(with_llm, server, text):
+    """In one call, and not taken for a broken one."""
+    server.chat = lambda body: (200, said(text))
+    async with with_llm() as client:
+        answer = (await dsg(client, explain=True)).json()["results"][0]
+
+    assert ["Is there a dog?"] == [each["text"] for each in answer["details"]["dsg"]["questions"]]
+    assert 1 == len(server.bodies)
+
+
+USELESS = {
+    "empty": (" \n", "it is empty"),
+    "only thoughts": ("<think>\nA dog.", "it is a chain of thought without an end"),
+    "nothing after the thoughts": ("<think>\nA dog.</think>\n", "it is empty"),
+    "prose": ("Sure! Here are your questions.", "not JSON of the schema"),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), USELESS.values(), ids=USELESS)
+async def test_the_error_says_in_which_way_an_answer_is_useless(with_llm, server, text, reason):
+    """After a second try."""
+    server.chat = lambda body: (200, said(text))
+    async with with_llm() as client:
+        error = (await dsg(client, metrics=["dsg", "vqascore"])).json()["results"][0]["errors"]["dsg"]
+
+    assert "question_llm_failed" == error["code"]
+    assert error["detail"].endswith(f"is not a question set: {reason}")
+    assert 2 == len(server.bodies)
+
+
+REFUSALS = {
+    "a refusal": (
+        message(content=None, refusal="I can't help with that."),
+        "refused to answer: I can't help",
+    ),
+    "a filter": (said("", "content_filter"), "a content filter"),
+}
+
+
+@pytest.mark.parametrize(("said", "reason"), REFUSALS.values(), ids=REFUSALS)
+async def test_a_refusal_is_an_error_of_the_prompt_and_not_of_the_server(with_llm, server, said, reason):
+    """Each is sent once, and three of them do not count as a failing server."""
+    server.chat = lambda body: (200, said)
+    async with with_llm() as client:
+        prompts = ["a dog", "a cat", "a fox"]
+        body = {"items": [item(prompt) for prompt in prompts], "metrics": ["dsg", "vqascore"]}
+        results = (await client.post("/score", json=body)).json()["results"]
+        health = (await client.get("/health")).json()
+
+    errors = [result["errors"]["dsg"] for result in results]
+    assert ["call_refused"] * 3 == [error["code"] for error in errors]
+    assert all(reason in error["detail"] for error in errors)
+    assert 3 == len(server.bodies)
+    assert "dsg" not in health["degraded"]
+
+
 FAULTS = {
     "401": ((401, {}), "returned status 401"),
     "404": ((404, {}), "returned status 404"),
@@ -84,8 +155,11 @@ FAULTS = {
     "HTML": ((200, "<html>"), "not JSON"),
     "a list": ((200, "[]"), "not a JSON object"),
     "no choice": ((200, {"choices": []}), "returned no choices"),
-    "no text": ((200, said(None)), "or no text"),
-    "cut": ((200, said(SET, "length")), "more than 1024 tokens"),
+    "no text": ((200, said(None)), "wrote no text"),
+    "only reasoning": ((200, message(content=None, reasoning_content=SET)), "its reasoning and no text"),
+    "no message": ((200, {"choices": [{"message": None}]}), "returned no message"),
+    "cut": ((200, said(SET, "length")), "more than 1024 tokens: the answer is cut"),
+    "another end": ((200, said(SET, "tool_calls")), "ended its answer with tool_calls"),
     "endless": ((200, repeat(b" " * 2**20)), "more than 8 MiB"),
 }
 

@@ -228,6 +228,29 @@ async def test_a_mistyped_name_gets_the_one_that_was_meant(serve, typed, pointer
     assert "/docs" == problem["docs"]
 
 
+async def test_a_known_metric_that_is_not_served_is_named_as_such(serve):
+    """With what would serve it, and not as if another one were meant; a mistyped name may mean it."""
+    async with serve() as client:
+        faults = [
+            refused(
+                await client.post("/score", json={"prompt": "a", "image": b64(png()), "metrics": [name]}),
+                422,
+                "unknown_metric",
+            )["errors"][0]
+            for name in ("pickscore", "geneval", "PickScore")
+        ]
+
+    own, other, mistyped = faults
+    assert own["detail"].startswith(
+        "pickscore is not served here: it needs a model of its own in the role clip, such as"
+        " yuvalkirstain/PickScore_v1, named by the setting metrics.pickscore.model; this server has: vqascore"
+    )
+    assert other["detail"].startswith("geneval is not served here: it needs a model in the role detector; ")
+    assert "did_you_mean" not in own | other
+    assert "pickscore" == mistyped["did_you_mean"]
+    assert "pickscore" not in own["valid"]
+
+
 async def test_a_mistyped_style_gets_the_one_that_was_meant(serve):
     """Words of other routes and of an item's own options are in the problem, too."""
     own = {"prompt": "a", "image": b64(png()), "options": {"vqascore": {"output": "Logit"}}}

@@ -98,3 +98,25 @@ async def test_the_openapi_document_describes_the_codes(serve):
     assert ["code"] == schemas["WarningCode"]["required"]
     for answer in ("ScoreAnswer", "RankAnswer"):
         assert "warning_codes" in schemas[answer]["properties"]
+
+
+@pytest.mark.parametrize("path", ["/score", "/rank"])
+async def test_an_option_without_effect_is_told_with_its_item(serve, path):
+    """Also if only an item's own options cause it, and in a part of a composite."""
+    options = {"vqascore": {"normalization": "product"}}
+    logit = {"vqascore": {"output": "logit"}}
+    body = {"items": [item(), {**item(), "options": logit}], "metrics": ["vqascore"], "options": options}
+    if path == "/rank":
+        logits = {"vqascore": options["vqascore"] | logit["vqascore"]}
+        body = {"prompt": "a", "images": [b64(png())], "metric": "vqascore", "options": logits}
+    async with serve(
+        composites={"reward": {"vqascore": {"weight": 1.0, **options["vqascore"], **logit["vqascore"]}}}
+    ) as client:
+        answer = await answered(client, body, path)
+        part = await answered(client, {"items": [item()], "metrics": ["reward"]})
+
+    warned = {"code": "option_unused", "item": 0 if path == "/rank" else 1, "metric": "vqascore"}
+    assert [warned] == answer["warning_codes"]
+    assert answer["warnings"][0].endswith("the option normalization has no effect with this output")
+    assert [{"code": "option_unused", "item": 0, "metric": "reward"}] == part["warning_codes"]
+    assert "vqascore: the option normalization" in part["warnings"][0]

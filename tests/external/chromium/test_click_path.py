@@ -71,6 +71,21 @@ def test_the_keyboard_alone_is_enough(page, service):
     expect(page.locator("#said")).to_contain_text("1 picture scored")
 
 
+def test_control_and_enter_send_from_everywhere_in_the_form(page, service):
+    """On a sample with that sample, from the button that it focuses, and from a field of *More*."""
+    enter(page, service)
+    page.locator("#samples button").first.press("Control+Enter")
+    result(page).first.wait_for()
+    expect(page.locator("#said")).to_contain_text("1 picture scored")
+
+    for place in ("#go", "#options"):
+        page.locator(".more").evaluate("more => more.open = true")
+        page.locator("#out").evaluate("out => out.replaceChildren()")
+        page.locator(place).press("Control+Enter")
+        result(page).first.wait_for()
+    assert [] == complaints(page)
+
+
 @pytest.mark.parametrize("event", ["paste", "drop"])
 def test_a_picture_can_be_pasted_and_dropped(page, service, event):
     """Anywhere on the page; it is scored as one that was chosen."""

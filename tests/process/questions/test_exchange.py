@@ -1,6 +1,7 @@
 """Question sets as files, and a Redis as the store."""
 
-from tests.app.questions.test_exchange import SETS, lines, questions
+from tests.app.questions.conftest import questions
+from tests.app.questions.test_exchange import SETS, lines
 
 __all__ = ["questions"]
 

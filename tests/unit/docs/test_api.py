@@ -1,11 +1,13 @@
 """docs/api.md: every endpoint and option, and examples that are answered as stated."""
 
 import json
+import re
 
 from service.metrics.common.contract import MetricOptions
 from service.metrics.common.registry import metrics
+from service.serving.handle import BULK_KEPT_S
 from service.web.auth.keys import Keys
-from tests.support.pages import fences, named_rows, section
+from tests.support.pages import fences, named_rows, page, section
 
 PAGE = "api.md"
 
@@ -26,6 +28,19 @@ def test_every_option_of_a_metric_is_documented_with_its_default():
     for option, default in expected.items():
         shown = json.dumps(default) if isinstance(default, bool) else str(default)
         assert default is None or shown in documented[option]
+
+
+def test_two_pages_say_the_same_about_calls_without_callers():
+    """What is cancelled, when, and what is not."""
+    texts = [" ".join(page(name).split()) for name in (PAGE, "concepts.md")]
+    found = [
+        re.findall(r"calls that no other request shares .*? finished and stored\.", text) for text in texts
+    ]
+
+    assert 1 == len(found[0])
+    assert found[0] == found[1]
+    assert "bulk ones after ten seconds" in found[0][0]
+    assert 10 == BULK_KEPT_S
 
 
 def test_the_answers_shown_are_json():

@@ -20,6 +20,14 @@ def test_all_choices_of_a_question_are_one_call():
     assert ChoiceCall(GREY, "Say: What color is it?", COLOUR.choices) == call(GREY, COLOUR, "Say: {}")
 
 
+def test_the_case_of_choices_makes_no_difference_unless_it_is_to():
+    """A capital would decide between "Green" and "red"."""
+    mixed = Question(1, COLOUR.text, expected="Red", choices=(" Red", "DARK blue"))
+
+    assert call(GREY, COLOUR, "Say: {}") == call(GREY, mixed, "Say: {}")
+    assert mixed.choices == call(GREY, mixed, "Say: {}", cased=True).choices
+
+
 def test_a_question_between_yes_and_no_is_the_call_that_dsg_makes():
     """Whatever the template for choices is, so that metrics share it."""
     asked = YES_NO_QUESTION.replace("{}", THERE.text)

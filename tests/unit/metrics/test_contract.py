@@ -56,3 +56,39 @@ def test_every_metric_names_its_paper_and_a_range():
         assert metric.paper
         assert metric.range[0] < metric.range[1]
         assert metric.score.__doc__
+
+
+QUESTIONS = [{"id": 1, "text": "Is there a circle?", "expected": "yes"}]
+CHOICES = [{**QUESTIONS[0], "choices": ["yes", "no"]}]
+ID = f"sha256:{64 * '0'}"
+OVERRULED = [
+    *[
+        ("vqascore", {"output": output, "normalization": "product"}, "normalization")
+        for output in ("logit", "negative_no")
+    ],
+    ("vqascore", {"output": "logit", "answer": "No"}, "answer"),
+    *[
+        ("dsg", {"question_set": given, "generation": "three_calls"}, "generation")
+        for given in (ID, QUESTIONS)
+    ],
+    *[("tifa", {"question_set": given, "verify": True}, "verify") for given in (ID, CHOICES)],
+    *[
+        ("skills", {"question_set": given, "singular": "one_question"}, "singular")
+        for given in (ID, QUESTIONS)
+    ],
+    ("vq2", {"answers": "generated", "normalization": "yes_no"}, "normalization"),
+    *[(name, {"frames": "grid", "samples": 1}, "frames") for name in own()],
+]
+
+
+@pytest.mark.parametrize(("metric", "given", "name"), OVERRULED)
+def test_an_option_without_effect_because_of_another_one_is_a_warning(metric, given, name):
+    """It has no warning alone, nor with its default value, as in the provenance of a response."""
+    options = own()[metric].options
+    [note] = options.model_validate(given).unused()
+    alone = options.model_validate({name: given[name]})
+    with_default = options.model_validate({**given, name: options.model_fields[name].default})
+
+    assert "option_unused" == note.code
+    assert note.text.startswith(f"the option {name} has no effect with this ")
+    assert () == alone.unused() == with_default.unused()

@@ -1,29 +1,31 @@
 """The OCR reward: which text is wanted, what is read, and the distance between both."""
 
 import random
+import unicodedata
 
 import pytest
 from rapidfuzz.distance import Levenshtein
 
 from service.core.errors import NoText
-from service.metrics.ocr import plain, quoted
+from service.metrics.ocr import plain, quoted, text_distance, unbalanced
 
 
 @pytest.mark.parametrize(
-    ("prompt", "text"),
+    ("prompt", "texts"),
     [
-        ('a sign "OPEN"', "OPEN"),
-        ("a sign “Don’t stop” in red", "Don’t stop"),
-        ("ein Schild „Guten Tag“", "Guten Tag"),
-        ("un panneau « Bonjour »", "Bonjour"),
-        ('"One" above “two”, and "three', "One two"),
-        ('a "" before "one"', "one"),
-        ('"said “so” aloud"', "said “so” aloud"),
+        ('a sign "OPEN"', ["OPEN"]),
+        ("a sign “Don’t stop” in red", ["Don’t stop"]),
+        ("ein Schild „Guten Tag“", ["Guten Tag"]),
+        ("un panneau « Bonjour »", ["Bonjour"]),
+        ('"One" above “two”, and "three', ["One", "two"]),
+        ('a "" before "one"', ["one"]),
+        ('"said “so” aloud"', ["said “so” aloud"]),
+        ("a sign ＂OPEN＂", ["OPEN"]),
     ],
 )
-def test_quoted_texts_are_joined_in_their_order(prompt, text):
-    """Straight and typographic quotes; one that is left open quotes nothing."""
-    assert text == quoted(prompt)
+def test_quoted_texts_are_found_in_their_order(prompt, texts):
+    """Straight, typographic and full-width quotes; one that is left open quotes nothing."""
+    assert texts == quoted(prompt)
 
 
 def test_a_prompt_without_quotes_quotes_nothing():
@@ -65,3 +67,61 @@ def test_the_distance_of_long_texts_is_exact():
 def test_texts_are_compared_in_lower_case_without_white_space():
     """Not in upper case, which has no ß of its own."""
     assert "straße1" == plain(" Straße\n1")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "read"),
+    [
+        (unicodedata.normalize("NFD", "CAFÉ OLÉ"), "CAFÉ OLÉ"),
+        ("Don’t Panic", "Don't Panic"),
+        ("ＯＰＥＮ　２４", "OPEN 24"),
+        ("ｶﾞｽ", "ガス"),
+        ("say “hi”", 'say "hi"'),
+        ("WAIT… A—B", "WAIT... A-B"),
+    ],
+)
+def test_typography_is_no_difference_between_texts(wanted, read):
+    """In either of both: composed or not, the width of characters, apostrophes, quotes, dashes, ellipses."""
+    assert plain(wanted) == plain(read)
+
+
+def test_what_is_another_character_stays_another():
+    """An accent, a superscript, a fraction."""
+    assert 3 == len({plain("cafe"), plain("café"), plain("cafê")})
+    assert plain("x²") != plain("x2")
+    assert plain("½") != plain("1/2")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "read", "distance"),
+    [
+        (["world", "hello"], "HELLO WORLD", 0),
+        (["world", "hello"], "HELLO lunch WORLD", 0),
+        (["world", "hello"], "HELLO W0RLD", 1),
+        (["world", "hello"], "HELL0 W0RLD", 2),
+        (["open", "open"], "OPEN", 4),
+        (["open", "openhere"], "open here OPEN", 0),
+        (["world", "hello"], "", 10),
+        (["ab", "cd"], "A CD B", 0),
+    ],
+)
+def test_several_texts_are_compared_one_by_one_whatever_their_order(wanted, read, distance):
+    """Each part of what was read counts for one of them; what lies around a found one becomes no text."""
+    assert distance == text_distance(wanted, read)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "warned"),
+    [
+        ('a 12" tall sign that says "OPEN"', True),
+        ('a sign "OPEN" beside “EXIT', True),
+        ('a sign "OPEN" and ＂EXIT＂ and “so” and „so“ and «so»', False),
+        ('a sign "OPEN" and ""', False),
+    ],
+)
+def test_a_quote_without_its_other_half_is_a_warning(prompt, warned):
+    """With the text that is wanted because of it; pairs of any kind are none."""
+    notes = unbalanced(prompt, ["OPEN"])
+
+    assert ["quotes_unbalanced"] * warned == [note.code for note in notes]
+    assert all(note.text.endswith("the wanted text is: OPEN") for note in notes)

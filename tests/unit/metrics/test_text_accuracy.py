@@ -78,3 +78,8 @@ def test_a_single_word_has_a_gap_before_and_one_after_it():
     places = [question.split("repeated text ")[1].split("?")[0] for question in about_gaps("OPEN", ["OPEN"])]
 
     assert ['before "OPEN"', 'after "OPEN"'] == places
+
+
+def test_typography_is_no_difference_between_words():
+    """An accent of its own, a typographic apostrophe, full-width letters."""
+    assert ["café", "don't", "open"] == words_of("CAFE\u0301 don’t ＯＰＥＮ")

@@ -48,3 +48,8 @@ def test_a_word_that_stands_there_twice_is_listed_twice():
 def test_a_stem_has_neither_case_nor_plural(word, expected):
     """Short words and those that end with "ss" are no plurals."""
     assert expected == stem(word)
+
+
+def test_accents_and_apostrophes_make_no_difference():
+    """Composed or not, typographic or not; the word stays as the prompt has it."""
+    assert [("cafe\u0301", 1.0), ("dog’s", 0.5)] == scores("cafe\u0301 dog’s", ("Café", 1.0), ("dog's", 0.5))
