@@ -103,9 +103,9 @@ def weighted(pairs: Pairs, groups: Codes, units: Codes, average: Average) -> Wei
     """
     Return a function that computes each pair's weight in a drawing, and the sum of all weights.
 
-    The copies of a cluster are not compared with each other, so a pair within a cluster is there as often as
-    this, and a pair of two clusters as often as both of them together.  Each copy of a group that lies in
-    one cluster is a group of its own.
+    The copies of a cluster are not compared with each other.  So the weight of a pair within a cluster is
+    the number of its copies, and that of a pair of two clusters is the product of both numbers.  Each copy
+    of a group that lies in one cluster is a group of its own.
     """
     first, second, of = units[pairs.first], units[pairs.second], groups[pairs.first]
     once = int(units.max()) + 1  # the place of a factor that is always 1

@@ -119,7 +119,7 @@ def joined(data: "Table", scores: "Table", keys: Sequence[Key], *, by_order: boo
             rows = [merged(a, b, {*key.values()}) if b else a for a, b in pairs]
             used = len(found.keys() & {*names})
             return replace(
-                data, records=rows, joined=(*data.joined, told(scores, used, ", ".join(key.values())))
+                data, records=rows, joined=(*data.joined, how_joined(scores, used, ", ".join(key.values())))
             )
     if not by_order:
         known = " or ".join(" and ".join(key.values()) for key in keys)
@@ -127,10 +127,10 @@ def joined(data: "Table", scores: "Table", keys: Sequence[Key], *, by_order: boo
     if len(scores.records) != len(data.records):
         raise BadInput(f"{scores.path}: {len(scores.records)} rows for {len(data.records)} of {data.path}")
     rows = [merged(a, b) for a, b in zip(data.records, scores.records, strict=True)]
-    return replace(data, records=rows, joined=(*data.joined, told(scores, len(rows), "order")))
+    return replace(data, records=rows, joined=(*data.joined, how_joined(scores, len(rows), "order")))
 
 
-def told(scores: "Table", used: int, how: str) -> str:
+def how_joined(scores: "Table", used: int, how: str) -> str:
     """Return how a table was joined, for the output."""
     return f"{used} of {len(scores.records)} rows of {scores.path.name} by {how}"
 
@@ -250,7 +250,7 @@ def of_each(
     """
     Return a row for each metric.
 
-    One that nobody named may be a column of numbers without figures, such as a constant one: then its row
+    One that was not named may be a column of numbers without figures, such as a constant one: then its row
     has the reason.
 
     Raises:
