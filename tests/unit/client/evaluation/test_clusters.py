@@ -130,7 +130,10 @@ def test_prompts_of_one_cluster_are_drawn_together(written, evaluate):
     narrow, wide = (evaluate(*command, *more) for more in ((), ("--cluster", "source")))
 
     assert ("source", 20) == (verdicts["cluster"], verdicts["clusters"])
-    assert ("item", "source", 20) == (narrow["cluster"], wide["cluster"], wide["accuracy"][0]["clusters"])
+    assert ("item", 80, "source", 20) == tuple(
+        each[name] for each in (narrow, wide) for name in ("cluster", "clusters")
+    )
+    assert 20 == wide["accuracy"][0]["clusters"]
     widths = [np.ptp(each["accuracy"][0]["interval"]["accuracy"]) for each in (narrow, wide)]
     assert widths[0] < 0.7 * widths[1]
 
@@ -176,6 +179,28 @@ def test_a_row_without_its_cluster_is_dropped_only_if_the_column_was_named(writt
 
     assert (20, 11, 0) == (found["n"], found["clusters"], found["dropped"])
     assert (18, 9, 2) == (named["n"], named["clusters"], named["dropped"])
+
+
+@pytest.mark.parametrize("figure", ["agreement", "preference"])
+def test_the_output_says_what_an_accuracy_is_averaged_over(written, evaluate, figure):
+    """Groups of four sizes: their mean is not the share of all pairs, and its interval is not either."""
+    rows = [
+        row | {"source": "aaaabbbccddddddddddd"[place], "h": place * 3 % 7} for place, row in enumerate(ROWS)
+    ]
+    command = (figure, "--scores", written(rows), "--metric", "m", "--human", "h", "--group", "source")
+    default, of_groups, of_pairs = (
+        evaluate(*command, *more) for more in ((), ("--average", "groups"), ("--average", "pairs"))
+    )
+
+    assert ("groups", "pairs") == (of_groups["average"], of_pairs["average"])
+    assert default == {"agreement": of_groups, "preference": of_pairs}[figure]
+    assert of_groups["accuracy"] != pytest.approx(of_pairs["accuracy"])
+    assert of_groups["interval"]["accuracy"] != pytest.approx(of_pairs["interval"]["accuracy"])
+    assert all(
+        low <= each["accuracy"] <= high
+        for each in (of_groups, of_pairs)
+        for low, high in [each["interval"]["accuracy"]]
+    )
 
 
 def test_a_cluster_that_divides_an_item_is_refused(refused, written):

@@ -127,8 +127,8 @@ def pictures(table: "Table", scale: "Scale | None") -> "tuple[Table, dict[str, A
         ratings = [rating for record in rows for rating in ratings_of(table, key, record)]
         inside = [each for each in ratings if scale is None or scale.low <= each <= scale.high]
         outside, count = outside + len(ratings) - len(inside), count + len(inside)
-        cells = {name: [row.values.get(name) for row in rows] for row in rows for name in row.values}
-        left_out |= {name: None for name, each in cells.items() if each.count(each[0]) < len(each)}
+        names = [name for row in rows[1:] for name in {**rows[0].values, **row.values}]
+        left_out |= {name: None for name in names if len({text(row.values.get(name)) for row in rows}) > 1}
         mean = fmean(inside) if inside else None
         records.append(Record(rows[0].number, {**rows[0].values, "human": mean}))
     left_out.pop("human", None)

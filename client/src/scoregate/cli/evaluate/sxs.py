@@ -62,7 +62,8 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     if arguments.judged:
         of_item = {item: cell for ((item, _, _), _), cell in zip(votes, cluster.cells, strict=True)}
         content |= accuracies(arguments, found, of_item)
-        content |= {"cluster": cluster.name} if arguments.bootstrap else {}
+        drawn_by = {"cluster": cluster.name, "clusters": len({*of_item.values()})}
+        content |= drawn_by if arguments.bootstrap else {}
     content["dropped"] = table.dropped
 
     def draw(axes: Any) -> None:
