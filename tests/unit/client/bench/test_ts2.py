@@ -127,6 +127,13 @@ def test_an_option_about_a_metric_that_is_not_printed_is_refused(refused, writte
     assert f"{more[-2]} {more[-1].partition('=')[0]}: no such metric is printed; there are m" in said
 
 
+def test_a_time_is_a_finite_number(written, capsys):
+    """Otherwise the table could not be JSON."""
+    with pytest.raises(SystemExit):
+        main(["bench", "ts2", written(ROWS, "data.csv"), "--seconds", "m=nan"])
+    assert "above 0" in capsys.readouterr().err
+
+
 def test_a_constant_column_of_numbers_is_a_row_with_its_reason(bench, refused, written):
     """If nobody named it as a metric, and another column has figures."""
     rows = [{**row, "m": score["m"], "year": 2024} for row, score in zip(ROWS, SCORES, strict=True)]

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from scoregate.cli.arguments import seconds as positive
 from scoregate.cli.bench.data import add_data, joins, mark, metrics_of, of_each, only, table_of, worth
 from scoregate.cli.evaluate.ts2 import add_version
 
@@ -50,4 +51,4 @@ def seconds(text: str) -> tuple[str, float]:
     name, equals, value = text.rpartition("=")
     if not (equals and name):
         raise argparse.ArgumentTypeError("of the form METRIC=SECONDS")
-    return name, float(value)
+    return name, positive(value)

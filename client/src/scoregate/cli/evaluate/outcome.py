@@ -7,6 +7,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scoregate.cli.records import number
+
 if TYPE_CHECKING:
     from scoregate.evaluation import Scale, Table
     from scoregate.evaluation.bootstrap import Drawn
@@ -100,7 +102,7 @@ def scale(text: str) -> tuple[float, float]:
     """Return two numbers, the lower one first."""
     low, colon, high = text.partition(":")
     try:
-        ends = float(low), float(high)
+        ends = number(low), number(high)
     except ValueError:
         ends = 0.0, 0.0
     if not (colon and isfinite(ends[0]) and isfinite(ends[1]) and ends[0] < ends[1]):
