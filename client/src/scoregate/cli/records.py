@@ -6,7 +6,9 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -110,6 +112,26 @@ def parquet(path: Path) -> Iterator[Record]:
                 yield Record(number, values)
     except pyarrow.ArrowException as exc:
         raise UsageFault(f"{path}: {exc}") from exc
+
+
+def number(cell: Any) -> float:
+    """
+    Return the number in a cell: a number, or its decimal in ASCII; infinite if it is too large for a float.
+
+    Python's `float` also reads `1_0` as 10, and digits of other scripts.
+
+    Raises:
+        ValueError: the cell is something else.
+    """
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        try:
+            return float(cell)
+        except OverflowError:
+            return inf
+    if isinstance(cell, str) and cell.isascii() and "_" not in cell:
+        with suppress(ValueError):
+            return float(cell)
+    raise ValueError(f"{cell!r} is not a number")
 
 
 def count(path: Path) -> int:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite, nan
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.records import Record, records
+from scoregate.cli.records import Record, number, records
 
 LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 NAMED = 5  # rows without a score that are named
@@ -106,14 +106,10 @@ def as_score(cell: Any, record: Record, column: str) -> float | None:
     """Return the number in a cell; None if it is empty."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
-    if isinstance(cell, int | float | str) and not isinstance(cell, bool):
-        try:
-            return float(cell)
-        except OverflowError:
-            return nan
-        except ValueError:
-            pass
-    raise UsageFault(f"row {record.number}, column {column}: {cell!r} is not a number")
+    try:
+        return number(cell)
+    except ValueError as exc:
+        raise UsageFault(f"row {record.number}, column {column}: {exc}") from exc
 
 
 def labelled(values: Mapping[str, Any], label: str) -> Any:

@@ -30,7 +30,8 @@ class Alpha:
         units: those with two ratings or more; *single* counts the others.
         ratings: of those units.
         extreme_disagreement: the share of units whose ratings span 40 % of the scale or more.
-        intervals: 95 %, by level, from units drawn again with replacement; None without a bootstrap.
+        clusters: those that were drawn; None without a bootstrap.
+        intervals: 95 %, by level, from clusters of units drawn with replacement; None without a bootstrap.
     """
 
     nominal: float | None
@@ -42,6 +43,7 @@ class Alpha:
     single: int
     out_of_scale: int
     extreme_disagreement: float
+    clusters: int | None
     intervals: dict[str, tuple[float, float]] | None
 
 
@@ -81,16 +83,28 @@ def ratings_of(unit: Names, rater: Names, rating: Any, scale: Scale | None = Non
 
 
 def alpha(
-    unit: Names, rater: Names, rating: Any, *, scale: Scale | None = None, bootstrap: int = 0, seed: int = 0
+    unit: Names,
+    rater: Names,
+    rating: Any,
+    *,
+    scale: Scale | None = None,
+    bootstrap: int = 0,
+    seed: int = 0,
+    cluster: Names | None = None,
 ) -> Alpha:
     """
     Return alpha at three levels of measurement, with intervals from *bootstrap* drawings.
+
+    Args:
+        cluster: the units that are drawn together; by default each is drawn by itself.
 
     Raises:
         BadColumn: as `ratings_of`; no unit has two ratings; or all ratings are the same.
     """
     found = ratings_of(unit, rater, rating, scale)
     units, values = paired(found.units, found.values)
+    together = np.array(unit if cluster is None else cluster, dtype=object)[found.kept]
+    clusters = coded(together[np.bincount(found.units)[found.units] > 1].tolist())[1]
     if not len(units):
         raise BadColumn("unit", "no unit has two ratings")
     if values.min() == values.max():
@@ -108,7 +122,8 @@ def alpha(
         single=len(np.unique(found.units)) - len(low),
         out_of_scale=found.out_of_scale,
         extreme_disagreement=float(np.mean(high - low >= EXTREME * span * (1 - 1e-9))),
-        intervals=intervals(units, values, bootstrap, seed) if bootstrap else None,
+        clusters=int(clusters.max()) + 1 if bootstrap else None,
+        intervals=intervals(units, values, clusters, bootstrap, seed) if bootstrap else None,
     )
 
 
@@ -174,11 +189,14 @@ def ratio(observed: float, expected: float) -> float | None:
     return 1 - observed / expected if expected > 0 else None
 
 
-def intervals(units: Codes, values: Floats, bootstrap: int, seed: int) -> dict[str, tuple[float, float]]:
-    """Return the middle 95 % of alpha over units drawn with replacement, by level."""
+def intervals(
+    units: Codes, values: Floats, clusters: Codes, bootstrap: int, seed: int
+) -> dict[str, tuple[float, float]]:
+    """Return the middle 95 % of alpha over clusters of units drawn with replacement, by level."""
+    of_unit = clusters[np.unique(units, return_index=True)[1]]
 
     def figures(times: Codes) -> dict[str, float]:
-        found = coefficients(units, values, times.astype(np.float64))
+        found = coefficients(units, values, times[of_unit].astype(np.float64))
         return {level: value for level, value in found.items() if value is not None}
 
-    return interval(drawn(Sample(int(units.max()) + 1, figures), bootstrap, seed))
+    return interval(drawn(Sample(int(clusters.max()) + 1, figures), bootstrap, seed))

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import Floats, floats, varied, without_noise
+from scoregate.evaluation.arrays import Codes, Floats, Names, coded, floats, varied, without_noise
+from scoregate.evaluation.bootstrap import Sample
 from scoregate.evaluation.errors import BadColumn
 
 
@@ -41,6 +42,23 @@ def auroc(metric: Any, label: Any) -> Auroc:
     ordered = np.sort(bad)
     tied = (np.searchsorted(ordered, good, "right") - np.searchsorted(ordered, good)).sum()
     return Auroc(float(ranks / (len(good) * len(bad))), len(metric), len(good), len(bad), int(tied))
+
+
+def sample_of(metric: Any, label: Any, cluster: Names) -> Sample:
+    """Return the sample of clusters of pictures, whose figure is the area."""
+    codes = np.unique(floats(metric, "metric"), return_inverse=True)[1]
+    units, good = coded(cluster)[1], np.asarray(label, dtype=np.float64)
+
+    def figures(times: Codes) -> dict[str, float]:
+        each = times[units]
+        above = np.bincount(codes, each * good, minlength=codes.max() + 1)
+        below = np.bincount(codes, each * (1 - good), minlength=len(above))
+        pairs = float(above.sum() * below.sum())
+        better = float(above @ (below.cumsum() - below / 2))
+        return {"auroc": better / pairs} if pairs else {}
+
+    least = min(len(np.unique(units[good == kind])) for kind in (0, 1))
+    return Sample(int(units.max()) + 1, figures, {"auroc": least})
 
 
 def roc(metric: Floats, label: Floats) -> tuple[Floats, Floats]:

@@ -1,8 +1,9 @@
 """Percentile bootstrap: how far figures vary over units that are drawn again, and how they differ."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +12,9 @@ from scoregate.evaluation.arrays import Codes, Floats
 from scoregate.evaluation.errors import BadColumn
 
 BAND = (2.5, 97.5)  # percentiles
+Z2 = 1.959963984540054**2  # of the normal distribution's two-sided 95 %
 
 Figures = Mapping[str, float]
-Drawn = dict[str, Floats]  # a figure's values, one for each drawing; NaN if it is not defined there
 
 
 class Sample(NamedTuple):
@@ -23,15 +24,24 @@ class Sample(NamedTuple):
     Attributes:
         units: their number.
         figures: computes the figures of a drawing from the number of times that each unit is in it.
+        shares: the figures from 0 to 1 that count right answers, each with the number of units that it is of.
     """
 
     units: int
     figures: Callable[[Codes], Figures]
+    shares: Mapping[str, int] = MappingProxyType({})
 
     @property
     def whole(self) -> Figures:
         """The figures with each unit once."""
         return self.figures(np.ones(self.units, np.intp))
+
+
+class Drawn(NamedTuple):
+    """The drawings of a sample: each figure's values, NaN where it is not defined; none for one unit."""
+
+    sample: Sample
+    values: Mapping[str, Floats]
 
 
 @dataclass(frozen=True)
@@ -46,13 +56,17 @@ class Difference:
     p: float
 
 
-def means(values: Mapping[str, tuple[Codes, Any]], units: int) -> Sample:
+def means(values: Mapping[str, tuple[Codes, Any]], units: int, *, shares: bool = False) -> Sample:
     """
     Return the sample whose figures are means of *values*, which have the unit of each value before them.
 
     A figure whose values are all of one unit is left out: it would be the same in all drawings.
+
+    Args:
+        shares: whether the values are from 0 to 1, such as right answers.
     """
-    several = {name: each for name, each in values.items() if len(np.unique(each[0])) > 1}
+    sizes = {name: len(np.unique(of)) for name, (of, _) in values.items()}
+    several = {name: each for name, each in values.items() if sizes[name] > 1}
     sums = {name: np.bincount(of, each, minlength=units) for name, (of, each) in several.items()}
     counts = {name: np.bincount(of, minlength=units) for name, (of, _) in several.items()}
 
@@ -60,12 +74,22 @@ def means(values: Mapping[str, tuple[Codes, Any]], units: int) -> Sample:
         drawn = {name: int(each @ times) for name, each in counts.items()}
         return {name: float(sums[name] @ times) / count for name, count in drawn.items() if count}
 
-    return Sample(units, figures)
+    return Sample(units, figures, {name: sizes[name] for name in several} if shares else {})
+
+
+def together(*samples: Sample) -> Sample:
+    """Return the sample with the figures of all *samples*, which are of the same units."""
+
+    def figures(times: Codes) -> Figures:
+        return {name: value for each in samples for name, value in each.figures(times).items()}
+
+    shares = {name: units for each in samples for name, units in each.shares.items()}
+    return Sample(samples[0].units, figures, shares)
 
 
 def drawn(sample: Sample, times: int, seed: int) -> Drawn:
     """
-    Return the figures of *times* drawings; none if there is one unit.
+    Return *times* drawings of a sample; none if it has one unit.
 
     With the same seed, as many units give the same drawings, so that two metrics are compared in pairs.
     """
@@ -78,33 +102,51 @@ def drawn(sample: Sample, times: int, seed: int) -> Drawn:
         except BadColumn:  # for example, all rows drawn have the same rating
             found.append({})
     names = dict.fromkeys(name for figures in found for name in figures)
-    return {name: np.array([figures.get(name, np.nan) for figures in found]) for name in names}
+    values = {name: np.array([figures.get(name, np.nan) for figures in found]) for name in names}
+    return Drawn(sample, values)
 
 
-def interval(values: Drawn) -> dict[str, tuple[float, float]]:
-    """Return the middle 95 % of each figure."""
-    return {name: band(each[~np.isnan(each)]) for name, each in values.items()}
+def interval(found: Drawn) -> dict[str, tuple[float, float]]:
+    """Return the middle 95 % of each figure, as `band`."""
+    return {name: band(each, found.sample.shares.get(name)) for name, each in found.values.items()}
 
 
-def band(values: Sequence[float] | Floats) -> tuple[float, float]:
-    """Return the ends of the middle 95 %."""
-    low, high = np.percentile(values, BAND)
-    return float(low), float(high)
+def band(values: Any, units: int | None = None, lowest: float = 0.0) -> tuple[float, float]:
+    """
+    Return the ends of the middle 95 % of the drawings.
+
+    A share that is the same in all of them, such as 1, is not certain for that.  It has Wilson's interval
+    (1927), which at 0 and 1 is z²/(n + z²) wide.
+
+    Args:
+        units: of a share, *n*; None for another figure.
+        lowest: the least value of the share.
+    """
+    values = np.asarray(values)
+    low, high = map(float, np.percentile(values[~np.isnan(values)], BAND))
+    if units is None or low < high:
+        return low, high
+    width = Z2 / (units + Z2)
+    return max(low - width, lowest), min(high + width, 1.0)
 
 
 def differences(found: Mapping[str, tuple[Figures, Drawn]]) -> list[Difference]:
     """
     Return the differences of each two metrics, from the figures of each and its drawings.
 
-    P counts the drawings on the other side of 0, plus one.
+    P counts the drawings on the other side of 0, plus one.  It is never below that of a sign test in which
+    all units are on one side.
     """
     rows = []
     for (a, (of_a, drawn_a)), (b, (of_b, drawn_b)) in combinations(found.items(), 2):
-        for name in sorted(drawn_a.keys() & drawn_b.keys()):
-            apart = drawn_a[name] - drawn_b[name]
+        for name in sorted(drawn_a.values.keys() & drawn_b.values.keys()):
+            apart = drawn_a.values[name] - drawn_b.values[name]
             apart = apart[~np.isnan(apart)]
             if len(apart):
+                shares = drawn_a.sample.shares.get(name)
                 beyond = min((apart <= 0).sum(), (apart >= 0).sum()) + 1
-                p = min(1.0, float(2 * beyond / (len(apart) + 1)))
-                rows.append(Difference(a, b, name, of_a[name] - of_b[name], band(apart), p))
+                least = 2.0 ** (1 - (shares or drawn_a.sample.units))
+                p = min(1.0, max(least, float(2 * beyond / (len(apart) + 1))))
+                ends = band(apart, shares, lowest=-1.0)
+                rows.append(Difference(a, b, name, of_a[name] - of_b[name], ends, p))
     return rows

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from scoregate.evaluation.arrays import varied
+from scoregate.evaluation.arrays import Codes, Names, coded, floats, varied
+from scoregate.evaluation.bootstrap import Sample
 from scoregate.evaluation.errors import BadColumn
 
 
@@ -37,3 +38,16 @@ def correlation(metric: Any, human: Any) -> Correlation:
         float(np.corrcoef(*ranks)[0, 1]),
         float(stats.kendalltau(metric, human).statistic),
     )
+
+
+def sample_of(metric: Any, human: Any, cluster: Names) -> Sample:
+    """Return the sample of clusters of rows, whose figures are the correlations."""
+    metric, human = floats(metric, "metric"), floats(human, "human")
+    units, rows = coded(cluster)[1], np.arange(len(metric))
+
+    def figures(times: Codes) -> dict[str, float]:
+        drawn = np.repeat(rows, times[units])
+        found = correlation(metric[drawn], human[drawn])
+        return {"pearson": found.pearson, "spearman": found.spearman, "kendall": found.kendall}
+
+    return Sample(int(units.max()) + 1, figures)

@@ -1,4 +1,4 @@
-"""Accuracies over pairs of rows in a bootstrap: the weight of a pair is how often its rows are drawn."""
+"""Accuracies over pairs of rows in a bootstrap: the weight of a pair is how often its clusters are drawn."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scoregate.evaluation.arrays import Codes, Floats, Names, coded, exact, floats
-from scoregate.evaluation.bootstrap import Sample, means
-from scoregate.evaluation.ties import Orders
+from scoregate.evaluation.bootstrap import Sample
+from scoregate.evaluation.ties import Average, Orders
 
 MOST = 1 << 24  # pairs in memory: of 5,793 rows without groups
 
-Figures = Callable[[Codes], dict[str, float]]  # of a drawing: how often each row, or each group, is in it
+Weights = Callable[[Codes], tuple[Floats, float]]  # of a drawing: how often each cluster is in it
 
 
 class Pairs(NamedTuple):
@@ -28,57 +28,114 @@ class Pairs(NamedTuple):
         return Pairs(self.first[chosen], self.second[chosen], self.distance[chosen], self.order[chosen])
 
 
-def pair_accuracies(metric: Any, human: Any, group: Names | None = None) -> Figures:
+def pair_accuracies(
+    metric: Any,
+    human: Any,
+    group: Names | None = None,
+    *,
+    cluster: Names | None = None,
+    average: Average = "groups",
+) -> Sample:
     """
-    Return a function that computes the accuracies of `pair_accuracy` on a drawing, with its own epsilon.
+    Return the sample of clusters whose figures are the accuracies of `pair_accuracy`, with their own epsilon.
 
-    A copy of a row is no pair with that row, and each copy of a group is a group of its own.  The function
-    returns nothing for a drawing without pairs.
+    Args:
+        cluster: the rows that are drawn together; by default those of a *group*, or each row by itself.
     """
-    groups = None if group is None else coded(group)[1]
+    units, groups = drawn_together(len(floats(metric, "metric")), group, cluster)
     pairs = pairs_of(metric, human, groups)
-    pairs_in = None if groups is None else np.bincount(groups[pairs.first], minlength=groups.max() + 1)
-    tied, distance = pairs.order == 0, pairs.distance
-    used = pairs.of(tied | ((pairs.order > 0) & (distance > 0)))  # the others gain and lose nothing
-    gains = np.where(used.order == 0, 1, -1).astype(np.int32)  # of a tie by the metric
-    ends = np.flatnonzero(np.diff(used.distance, append=np.inf) > 0)  # the last pair of each distance
-    zeros = int(np.searchsorted(used.distance, 0.0, "right"))
-    units = used.first if groups is None else groups[used.first]
+    weights = weighted(pairs, groups, units, average)
+    apart, equal = pairs.distance > 0, pairs.order == 0
+    right_at_0 = np.where(apart, pairs.order > 0, equal).astype(np.float64)
+    # A tie by the metric gains a pair that people tie, and loses a concordant one.
+    gains = (apart * np.where(equal, 1, np.where(pairs.order > 0, -1, 0))).astype(np.float64)
+    starts = np.flatnonzero(np.diff(pairs.distance, prepend=-np.inf) > 0)  # the first pair of each distance
 
     def figures(times: Codes) -> dict[str, float]:
-        if pairs_in is None:
-            total = (int(times.sum()) ** 2 - int((times**2).sum())) // 2
-        else:
-            total = int(pairs_in @ times)
+        each, total = weights(times)
         if not total:
             return {}
-        weights = times.astype(np.int32)
-        gained = weights.take(units) * gains
-        if groups is None:
-            gained *= weights.take(used.second)
-        ordered = -int(gained[gains < 0].sum(dtype=np.int64))
-        sums = gained.cumsum(dtype=np.int64)
-        at_0 = int(sums[zeros - 1]) if zeros else 0
-        best = int(sums[ends].max(initial=at_0))
-        return {"accuracy": (ordered + best) / total, "accuracy_at_0": (ordered + at_0) / total}
+        at_0 = float((each * right_at_0).sum())
+        best = float(np.add.reduceat(each * gains, starts).cumsum().max(initial=0.0))
+        return {"accuracy": (at_0 + best) / total, "accuracy_at_0": at_0 / total}
 
-    return figures
+    count = int(units.max()) + 1
+    return Sample(count, figures, dict.fromkeys(("accuracy", "accuracy_at_0"), count))
 
 
-def preferences(metric: Any, human: Any, group: Names) -> Sample:
-    """Return the sample of groups whose figures are the accuracies of `preference`, as `pair_accuracies`."""
-    names, groups = coded(group)
+def preferences(
+    metric: Any,
+    human: Any,
+    group: Names,
+    *,
+    cluster: Names | None = None,
+    average: Average = "pairs",
+) -> Sample:
+    """Return the sample of clusters whose figures are those of `preference`, as `pair_accuracies`."""
+    units, groups = drawn_together(len(floats(metric, "metric")), group, cluster)
     pairs = pairs_of(metric, human, groups)
     pairs = pairs.of(pairs.order != 0)
-    units, tied = groups[pairs.first], pairs.distance == 0
-    right = ~tied & (pairs.order > 0)
-    return means({"accuracy": (units, right), "accuracy_ties_half": (units, right + tied / 2)}, len(names))
+    weights = weighted(pairs, groups, units, average)
+    tied = pairs.distance == 0
+    right, half = (~tied & (pairs.order > 0)).astype(np.float64), tied / 2
+
+    def figures(times: Codes) -> dict[str, float]:
+        each, total = weights(times)
+        if not total:
+            return {}
+        found = float(each @ right)
+        return {"accuracy": found / total, "accuracy_ties_half": (found + float(each @ half)) / total}
+
+    count = len(np.unique(units[np.append(pairs.first, pairs.second)]))
+    shares = dict.fromkeys(("accuracy", "accuracy_ties_half"), count)
+    return Sample(int(units.max()) + 1, figures, shares)
 
 
-def pairs_of(metric: Any, human: Any, groups: Codes | None) -> Pairs:
-    """Return the pairs of rows, all or within groups; equal differences are equal as in `pair_accuracy`."""
+def drawn_together(rows: int, group: Names | None, cluster: Names | None) -> tuple[Codes, Codes]:
+    """Return the cluster and the group of each row."""
+    groups = np.zeros(rows, np.intp) if group is None else coded(group)[1]
+    if cluster is not None:
+        return coded(cluster)[1], groups
+    return (np.arange(rows) if group is None else groups), groups
+
+
+def weighted(pairs: Pairs, groups: Codes, units: Codes, average: Average) -> Weights:
+    """
+    Return a function that computes each pair's weight in a drawing, and the sum of all weights.
+
+    The copies of a cluster are not compared with each other.  So the weight of a pair within a cluster is
+    the number of its copies, and that of a pair of two clusters is the product of both numbers.  Each copy
+    of a group that lies in one cluster is a group of its own.
+    """
+    first, second, of = units[pairs.first], units[pairs.second], groups[pairs.first]
+    once = int(units.max()) + 1  # the place of a factor that is always 1
+    second = np.where(first == second, once, second)
+    home = homes(groups, units, once)
+
+    def weights(times: Codes) -> tuple[Floats, float]:
+        factors = np.append(times, 1).astype(np.float64)
+        each = factors[first] * factors[second]
+        if average == "groups":
+            sizes = np.bincount(of, each, minlength=len(home))
+            copies = factors[home] * (sizes > 0)
+            each *= (copies / np.where(sizes > 0, sizes, 1))[of]
+        return each, float(each.sum())
+
+    return weights
+
+
+def homes(groups: Codes, units: Codes, several: int) -> Codes:
+    """Return the cluster that each group lies in, or *several*."""
+    lowest = np.full(int(groups.max()) + 1, several)
+    np.minimum.at(lowest, groups, units)
+    crossing = np.unique(groups[units != lowest[groups]])
+    lowest[crossing] = several
+    return lowest
+
+
+def pairs_of(metric: Any, human: Any, within: Codes) -> Pairs:
+    """Return the pairs of rows within groups; equal differences are equal as in `pair_accuracy`."""
     (metric, _), (human, _) = exact(floats(metric, "metric")), exact(floats(human, "human"))
-    within = np.zeros(len(metric), np.intp) if groups is None else groups
     rows = np.lexsort((metric, within)).astype(np.int32)
     within = within[rows]
     found = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import Codes, Floats, Names, floats
+from scoregate.evaluation.arrays import Codes, Floats, Names, coded, floats
 from scoregate.evaluation.bootstrap import Sample, means
 from scoregate.evaluation.errors import BadColumn
 
@@ -87,26 +87,35 @@ def by_prompt(tag: Names, prompt: Names, correct: Any) -> Verdicts:
     return found
 
 
-def sample_of(verdicts: Verdicts) -> Sample:
+def sample_of(verdicts: Verdicts, cluster: Mapping[tuple[str, str], str] | None = None) -> Sample:
     """
     Return the sample of prompts, whose figures are the shares of `GenEval`.
 
     The pictures of a prompt are drawn together: they are not independent of each other.
+
+    Args:
+        cluster: of each task and prompt; by default each is drawn by itself.
     """
     prompts = sorted(verdicts)
-    pictures = [(unit, each[0], verdict) for unit, each in enumerate(prompts) for verdict in verdicts[each]]
+    names, codes = coded([cluster[each] if cluster else "\0".join(each) for each in prompts])
+    pictures = [
+        (unit, each[0], verdict)
+        for unit, each in zip(codes, prompts, strict=True)
+        for verdict in verdicts[each]
+    ]
     units, tags, correct = (np.array(column) for column in zip(*pictures, strict=True))
     of_tasks = {task: (units[tags == task], correct[tags == task]) for task in TASKS}
-    of_prompts = np.arange(len(prompts)), [any(verdicts[each]) for each in prompts]
+    of_prompts = codes, [any(verdicts[each]) for each in prompts]
     more = {"images_correct": (units, correct), "prompts_correct": of_prompts}
-    shares = means(of_tasks | more, len(prompts))
+    found = means(of_tasks | more, len(names), shares=True)
 
     def figures(times: Codes) -> dict[str, float]:
-        found = shares.figures(times)
-        tasks = [found[task] for task in TASKS if task in found]
-        return {**found, **({"overall": fmean(tasks)} if len(tasks) == len(TASKS) else {})}
+        drawn = found.figures(times)
+        tasks = [drawn[task] for task in TASKS if task in drawn]
+        return {**drawn, **({"overall": fmean(tasks)} if len(tasks) == len(TASKS) else {})}
 
-    return Sample(len(prompts), figures)
+    fewest = min(found.shares.get(task, 0) for task in TASKS)
+    return Sample(len(names), figures, {**found.shares, "overall": fewest * len(TASKS)})
 
 
 def truths(values: Any, role: str) -> Floats:

@@ -96,6 +96,14 @@ def in_order(item: Names, a: Names, b: Names, vote: Any) -> list[Vote]:
     return found
 
 
+def once(votes: Iterable[Vote], raters: Iterable[str]) -> None:
+    """Raise `BadColumn` if a rater voted twice about the same two pictures."""
+    cast = Counter((place, rater) for (place, _), rater in zip(votes, raters, strict=True))
+    ((item, a, b), rater), most = cast.most_common(1)[0]
+    if most > 1:
+        raise BadColumn("rater", f"{rater} voted {most} times about {a} and {b} for {item}")
+
+
 def majorities(votes: Iterable[Vote]) -> Majorities:
     """Return the most frequent vote of each comparison, 0 if two are."""
     cast: dict[Place, Counter[int]] = defaultdict(Counter)
@@ -163,9 +171,15 @@ def points(found: Majorities, scores: Mapping[tuple[str, str], float]) -> dict[P
     return {place: (1 + sign * found[place]) / 2 for place, sign in zip(both, signs, strict=True)}
 
 
-def sample_of(given: Mapping[Place, float]) -> Sample:
-    """Return the sample of the items of `points`, whose figures are the accuracies."""
+def sample_of(given: Mapping[Place, float], cluster: Mapping[str, str] | None = None) -> Sample:
+    """
+    Return the sample of the items of `points`, whose figures are the accuracies.
+
+    Args:
+        cluster: of each item; by default each is drawn by itself.
+    """
     places = sorted(given)
-    items, units = coded([item for item, _, _ in places])
+    names, units = coded([cluster[item] if cluster else item for item, _, _ in places])
     values = np.array([given[place] for place in places])
-    return means({"accuracy": (units, values == 1), "accuracy_ties_half": (units, values)}, len(items))
+    figures = {"accuracy": (units, values == 1), "accuracy_ties_half": (units, values)}
+    return means(figures, len(names), shares=True)

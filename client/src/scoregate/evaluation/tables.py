@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.records import Record, records
+from scoregate.cli.records import Record, number, records
 from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.errors import BadInput
 
@@ -30,6 +30,9 @@ class Table:
         dropped: rows that `complete` left out, for an empty cell.
         unquoted: numbers that stood in quotes inside their cell.
         turned: whether `worth` turned the sign of a column.
+        kept: the rows that `complete` returned.
+        incomplete: rows that were left out before, since another metric lacks a score there.
+        joined: how the rows of other files were joined with these, a line for each.
     """
 
     path: Path
@@ -37,6 +40,9 @@ class Table:
     dropped: int = 0
     unquoted: int = 0
     turned: bool = False
+    kept: Sequence[Record] = ()
+    incomplete: Sequence[Record] = ()
+    joined: tuple[str, ...] = ()
 
     def numbers(self, column: str) -> Floats:
         """Return the column as numbers, NaN if a cell is empty or NaN.  Raises `BadInput`."""
@@ -73,6 +79,7 @@ class Table:
             if not any(cell is None or cell != cell for cell in cells)
         ]
         self.dropped = len(self.records) - len(whole)
+        self.kept = [self.records[place] for place in whole]
         return [
             column[whole] if isinstance(column, np.ndarray) else [column[place] for place in whole]
             for column in columns
@@ -80,10 +87,7 @@ class Table:
 
     def parsed(self, column: str, cells: Sequence[Cell], read: Callable[[Cell], Found]) -> list[Found]:
         """Apply *read* to the *cells* of *column* that `complete` returned."""
-        try:
-            return [read(cell) for cell in cells]
-        except ValueError as exc:
-            raise BadInput(f"{self.path}, column {column}: {exc}") from exc
+        return [self.one(*row, column, read) for row in zip(self.kept, cells, strict=True)]
 
     def each(self, column: str, read: Callable[[Any], Cell]) -> list[Cell]:
         """Apply *read* to every cell of *column*."""
@@ -93,7 +97,7 @@ class Table:
             raise BadInput(f"{self.path}: no column {column}; there are {offered}")
         return [self.one(*row, column, read) for row in zip(self.records, cells, strict=True)]
 
-    def one(self, record: Record, content: Any, column: str, read: Callable[[Any], Cell]) -> Cell:
+    def one(self, record: Record, content: Cell, column: str, read: Callable[[Cell], Found]) -> Found:
         try:
             return read(content)
         except ValueError as exc:
@@ -106,12 +110,7 @@ class Table:
             self.unquoted += 1
         if empty(cell):
             return nan
-        if isinstance(cell, bool) or not isinstance(cell, int | float | str):
-            raise ValueError(f"{cell!r} is not a number")
-        try:
-            value = float(cell)
-        except (ValueError, OverflowError) as exc:
-            raise ValueError(f"{cell!r} is not a number") from exc
+        value = number(cell)
         if not isfinite(value) and not isnan(value):
             raise ValueError(f"{cell!r} is not finite")
         return value

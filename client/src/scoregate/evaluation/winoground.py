@@ -49,11 +49,18 @@ def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winogr
     return Winoground(shares[0], shares[1], shares[2], len(found), len(set(item)) - len(found))
 
 
-def sample_of(right: Mapping[str, tuple[bool, bool]]) -> Sample:
-    """Return the sample of the items of `choices`, whose figures are the three shares."""
-    text, images = (np.array([right[item][which] for item in sorted(right)]) for which in (0, 1))
+def sample_of(right: Mapping[str, tuple[bool, bool]], cluster: Mapping[str, str] | None = None) -> Sample:
+    """
+    Return the sample of the items of `choices`, whose figures are the three shares.
+
+    Args:
+        cluster: of each item; by default each is drawn by itself.
+    """
+    items = sorted(right)
+    names, units = coded([cluster[item] if cluster else item for item in items])
+    text, images = (np.array([right[item][which] for item in items]) for which in (0, 1))
     columns = {"text": text, "image": images, "group": text & images}
-    return means({name: (np.arange(len(right)), column) for name, column in columns.items()}, len(right))
+    return means({name: (units, column) for name, column in columns.items()}, len(names), shares=True)
 
 
 def choices(metric: Any, item: Names, caption: Names, image: Names) -> dict[str, tuple[bool, bool]]:

@@ -140,6 +140,8 @@ def test_a_metrics_file_for_each_generator_is_one_metric_and_lower_may_be_better
     )
     [row] = [row for row in found["means"] if row["skill"] == "all"]
     assert {"x": 1, "y": 3} == row["mean"]
+    marks = {row["judge"]: row.get("lower_is_better") for row in (*found["sxs"], *found["ordering"])}
+    assert (True, None, None) == (marks["d"], marks["sxs"], row.get("lower_is_better"))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,9 @@ def test_a_metrics_file_for_each_generator_is_one_metric_and_lower_may_be_better
         (scores("m", [1]), (), "no ratings to compare with: name a file by --answers or --votes"),
         (scores("wl", range(6)), ("--answers",), "prompts.csv: there is no prompt 5"),
         (scores("m", [1]), ("--answers",), "no column template, and none of wl, likert, dsg"),
-        ([*VOTES[:1], {**VOTES[0], "vote": 7}], ("--votes",), "'7' is no vote"),
+        ([*VOTES[:1], {**VOTES[0], "vote": 7}], ("--votes",), "row 2, column vote: '7' is no vote"),
+        ([*VOTES, VOTES[0]], ("--votes",), "column rater: 0 voted 2 times about x and y for 0"),
+        (PEOPLE, ("--lower-is-better", "mm", "--answers"), "mm: no such metric is printed; there are m"),
         (scores("wl", [1]), ("--metric", "n", "--answers"), "m.csv: no column n"),
         (scores("wl", [1]), ("--reliable", "0.2", "--answers"), "no column max_disagreement_less_0.2"),
     ],

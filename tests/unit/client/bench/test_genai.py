@@ -90,10 +90,86 @@ def test_scores_join_by_items_with_and_without_leading_zeros(bench, written, rel
 
 
 def test_a_cell_without_ratings_is_refused(refused, written):
-    """With its row."""
+    """With file, row and column."""
     rows = [{"item": 1, "model": "A", "human": ["good"], "m": 1}]
 
-    assert "row 1: ['good'] are no ratings" in refused("bench", "genai", written(rows))
+    said = refused("bench", "genai", written(rows, "t.jsonl"))
+
+    assert "t.jsonl, row 1, column human, item 1, model A: ['good'] are no ratings" in said
+
+
+LONG = [
+    {"item": item, "model": model, "rater": rater, "human": rating, "m": sum(ratings) / 3}
+    for item, models in RATINGS.items()
+    for model, ratings in models.items()
+    for rater, rating in enumerate(ratings)
+]
+
+
+def test_a_row_for_each_rating_is_one_picture_for_each_generator_and_item(bench, written, released, scores):
+    """The figures are those of the authors' file; a column of raters is no metric."""
+    found, of_file = bench("genai", written(LONG, "long.csv")), bench("genai", *released, "--scores", scores)
+
+    assert (6, 18, 0) == (found["pictures"], found["ratings"], found["out_of_scale"])
+    assert ["rater"] == found["left_out"]
+    assert of_file["metrics"] == found["metrics"]
+    assert of_file["best_of"] == found["best_of"]
+
+
+def test_a_picture_with_two_scores_is_refused(bench, refused, written):
+    """If the metric was named; else its column is left out, and the output says so."""
+    rows = [row | {"n": row["m"], "m": place} for place, row in enumerate(LONG)]
+    data = written(rows, "t.csv")
+
+    said = refused("bench", "genai", data, "--metric", "m")
+    assert "t.csv, column m: the rows of a picture have several" in said
+    found = bench("genai", data)
+    assert (["rater", "m"], ["n"]) == (found["left_out"], [row["metric"] for row in found["metrics"]])
+
+
+def test_two_images_of_one_item_and_generator_are_two_pictures(bench, written):
+    """A column `image` tells them apart."""
+    rows = [row | {"image": place, "m": place} for place, row in enumerate(LONG)]
+
+    assert (18, 18) == tuple(bench("genai", written(rows))[name] for name in ("pictures", "ratings"))
+
+
+def test_a_rating_outside_the_scale_is_counted_and_left_out(bench, written, released):
+    """As a 41 for a 4 in the authors' file."""
+    rows = [row | {"human": 41} if row["human"] == 4 else row for row in LONG]
+    data = written(rows, "t.csv")
+    found, without = bench("genai", data, "--scale", "1:5"), bench("genai", data)
+    of_people = {row["skill"]: row["mean"] for row in found["skills"] if row["metric"] == "human"}
+
+    assert (4, 14, 0) == (found["out_of_scale"], found["ratings"], without["out_of_scale"])
+    assert {"A": fmean([5, 3, 1]), "B": fmean([2, 5])} == pytest.approx(of_people["all"])
+
+
+def test_items_that_differ_in_zeros_only_stay_two(bench, written, tmp_path):
+    """In the user's own table 1 and 01 are two prompts, and scores and skills join them as they are."""
+    rows = [
+        {"item": item, "model": model, "human": place, "m": place}
+        for place, (item, model) in enumerate((item, model) for item in ("1", "01", "2") for model in "AB")
+    ]
+    scores = [{"item": row["item"], "model": row["model"], "n": -row["m"]} for row in rows]
+    skills = tmp_path / "skills.json"
+    skills.write_text(json.dumps({"scene": ["01"]}), "utf-8")
+    files = written(rows, "t.csv"), "--scores", written(scores, "s.csv"), "--skills", skills
+    found = bench("genai", *files)
+
+    assert (3, 6) == (found["prompts"], found["pictures"])
+    assert {1, -1} == {round(row["pearson"], 9) for row in found["metrics"]}
+    [scene] = [row for row in found["skills"] if (row["metric"], row["skill"]) == ("human", "scene")]
+    assert {"A": 2, "B": 3} == scene["mean"]
+
+
+def test_a_metric_with_its_sign_turned_is_marked(bench, released, scores):
+    """In each table whose figures depend on it."""
+    found = bench("genai", *released, "--scores", scores, "--lower-is-better", "m")
+    marks = [[row.get("lower_is_better") for row in found[name]] for name in ("metrics", "best_of")]
+
+    assert [[True], [True, None]] == marks
+    assert ["6 of 6 rows of scores.csv by id, model"] == found["joined"]
 
 
 def test_a_prompt_counts_in_each_of_its_skills(bench, released, scores):
@@ -145,8 +221,8 @@ def test_one_picture_of_each_prompt_gives_no_best_of_n():
     ("content", "line"),
     [
         ({"1": {"prompt": "x"}}, "prompt 1: there is no object `models`"),
-        ({"1": {"models": {"A": ["good"]}}}, "prompt 1, A: ['good'] are no ratings"),
-        ({"1": {"models": {"A": []}}}, "prompt 1, A: [] are no ratings"),
+        ({"1": {"models": {"A": ["good"]}}}, "item 1, model A: ['good'] are no ratings"),
+        ({"1": {"models": {"A": []}}}, "item 1, model A: [] are no ratings"),
         ({}, "there is no prompt"),
         ("{", "not JSON"),
     ],

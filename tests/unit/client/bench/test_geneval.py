@@ -87,8 +87,39 @@ def test_a_task_with_one_prompt_has_no_interval(bench, written):
     """Nor has the mean of the tasks then; few pictures are cautioned of."""
     [row] = bench("geneval", f"a={written(rows(True))}")["generators"]
 
-    assert {"images_correct": [1, 1], "prompts_correct": [1, 1]} == row["interval"]
+    wilson = pytest.approx([6 / (6 + 3.841459), 1])
+    assert {"images_correct": wilson, "prompts_correct": wilson} == row["interval"]
     assert "6 images, fewer than 30" == row["caution"]
+
+
+def test_failures_are_shares_of_the_pictures_that_have_a_verdict(bench, written):
+    """The same rows as those of the other figures; a right picture fails by nothing."""
+    no_cup = "expected cup>=1, found 0"
+    table = [
+        {"tag": "counting", "prompt": "two cups", "correct": correct, "reason": reason}
+        for correct, reason in ((0, no_cup), (1, ""), (1, no_cup), (None, no_cup), ("", no_cup))
+    ]
+    found = bench("geneval", f"a={written(table)}")
+
+    assert (3, 2) == tuple(found["generators"][0][name] for name in ("images", "dropped"))
+    assert [{"failure": "too few objects", "mean": {"a": pytest.approx(1 / 3)}}] == found["failures"]
+
+
+def test_prompts_of_a_cluster_are_drawn_together(bench, refused, written):
+    """Ten prompts of each task that are alike in pairs vary more than ten."""
+    rows = [
+        row | {"pair": int(row["prompt"].split()[1]) // 2} for row in pictures(lambda number: number // 2 % 2)
+    ]
+    file = written(rows)
+    narrow, wide = bench("geneval", f"a={file}"), bench("geneval", f"a={file}", "--cluster", "pair")
+    ends = [each["generators"][0]["interval"]["images_correct"] for each in (narrow, wide)]
+
+    assert ("prompt", "pair", 5) == (narrow["cluster"], wide["cluster"], wide["generators"][0]["clusters"])
+    assert ends[1][1] - ends[1][0] > 1.2 * (ends[0][1] - ends[0][0])
+    divided = written([row | {"pair": place} for place, row in enumerate(rows)], "t.jsonl")
+    assert "column pair: prompt single_object 0 has several" in refused(
+        "bench", "geneval", f"a={divided}", "--cluster", "pair"
+    )
 
 
 def test_a_result_of_batch_is_a_generators_verdicts(bench, written):

@@ -71,6 +71,8 @@ def test_a_share_has_its_interval_and_says_that_it_is_of_few_items(bench, writte
 
     assert {"all", "Object", "2 Main Preds"} == intervals.keys()
     assert {"text": [0, 1], "image": [0, 1], "group": [0, 1]} == intervals["all"]
+    wilson = pytest.approx([2 / (2 + 3.841459), 1])
+    assert wilson == intervals["Object"]["text"]
     assert 0 == found["seed"]
     assert not any("interval" in row for row in without["metrics"])
     assert {"3 items, fewer than 30", "2 items, fewer than 30", "1 item, fewer than 30"} == {
@@ -93,6 +95,29 @@ def test_metrics_are_compared_on_the_items_that_all_of_them_have(bench, written)
     }
     assert {("better", "worse")} == {(each["a"], each["b"]) for each in apart.values()}
     assert (1, True) == (apart["text"]["p"], apart["image"]["p"] < 0.01)
+
+
+def test_items_of_a_cluster_are_drawn_together(bench, written):
+    """By a column of the benchmark."""
+    items = [each for pair in range(10) for each in [[ALL_RIGHT, EQUAL][pair % 2]] * 4]
+    examples = written([{"id": number, "video": number // 4} for number in range(40)])
+    command = ("winoground", examples, "--scores", written(labelled(*items), "clip.jsonl"))
+    narrow, wide = bench(*command), bench(*command, "--cluster", "video")
+    ends = [each["metrics"][1]["interval"]["text"] for each in (narrow, wide)]
+
+    assert ("item", "video", 10) == (narrow["cluster"], wide["cluster"], wide["metrics"][1]["clusters"])
+    assert ends[1][1] - ends[1][0] > 1.5 * (ends[0][1] - ends[0][0])
+
+
+def test_a_metric_whose_sign_is_turned_is_marked_and_a_misspelt_one_refused(bench, refused, written):
+    """By the name of its column."""
+    files = (written(EXAMPLES), "--scores", written(labelled(ALL_RIGHT, TEXT_ONLY, EQUAL), "clip.jsonl"))
+    found = bench("winoground", *files, "--lower-is-better", "score")
+
+    assert {None, True} == {row.get("lower_is_better") for row in found["metrics"]}
+    assert 0 == found["metrics"][1]["text"]
+    said = refused("bench", "winoground", *files, "--lower-is-better", "socre")
+    assert "--lower-is-better socre: no such metric is printed; there are score" in said
 
 
 def test_metrics_that_share_no_item_are_not_compared(bench, written):

@@ -41,6 +41,32 @@ def test_dsgs_ratings_replace_those_of_tifa(bench, written, tmp_path):
     assert 0.9 < row["pearson"] < 1
 
 
+def test_a_rating_of_dsg_outside_the_scale_is_counted_and_left_out(bench, written):
+    """As a typing error; and so is a mean of TIFA's."""
+    rows = [{"image_path": f"c_{n}_mini_dalle.jpg", "human_avg": n, "m": n} for n in range(5)]
+    likert = [
+        {"t2i_model": "mini-dalle", "source_id": f"c_{n}", "answer": answer}
+        for n in range(5)
+        for answer in (n + 1, 33)
+    ]
+    command = ("tifa160", written(rows, "t.jsonl"), "--scale", "1:5")
+    of_dsg, of_tifa = bench(*command, "--likert", written(likert, "likert.csv")), bench(*command)
+
+    [row] = of_dsg["metrics"]
+    assert (5, 5, pytest.approx(1)) == (of_dsg["out_of_scale"], row["n"], row["pearson"])
+    assert (1, 4) == (of_tifa["out_of_scale"], of_tifa["metrics"][0]["n"])
+
+
+@pytest.mark.parametrize("key", [{"image_path": "a.jpg"}, {"text_id": "a", "generator": "x"}])
+def test_a_picture_of_tifa160_with_two_rows_is_refused(refused, written, key):
+    """It would count twice."""
+    rows = [{**key, "human_avg": n, "m": n} for n in range(2)]
+
+    assert f"column {', '.join(key)}: {', '.join(key.values())} has 2 rows" in refused(
+        "bench", "tifa160", written(rows)
+    )
+
+
 def test_seetrue_has_the_area_of_each_source(bench, written):
     """And their mean, which is not that of all rows."""
     rows = [
@@ -88,6 +114,21 @@ def test_a_source_with_one_label_is_told_beside_the_others(bench, written):
     known, one_class, unscored = (row.get("undefined") for row in found["sources"])
     assert (None, "m: all 2 labels are 1") == (known, one_class)
     assert unscored.startswith("m: ")
+
+
+@pytest.mark.parametrize("name", ["seetrue", "tifa160"])
+def test_a_constant_column_of_numbers_does_not_end_the_benchmark(bench, refused, written, name):
+    """Its row has the reason, unless it was named."""
+    rows = [
+        {"image_path": f"{n}.jpg", "human_avg": n, "label": n % 2, "source": "s", "m": n, "year": 2024}
+        for n in range(4)
+    ]
+    rows = [row if name == "tifa160" else {**row, "human_avg": None, "image_path": None} for row in rows]
+    data = written(rows)
+    found = {row["metric"]: row.get("undefined") for row in bench(name, data)["metrics"]}
+
+    assert (None, True) == (found["m"], "all 4 values are 2024" in found["year"])
+    assert "all 4 values are 2024" in refused("bench", name, data, "--metric", "year")
 
 
 def test_an_id_of_tifas_rows_is_no_metric(bench, written):

@@ -32,24 +32,34 @@ def test_the_released_scores_give_the_papers_table(bench):
 
 
 @pytest.mark.parametrize(
-    "scores",
+    ("scores", "more", "how"),
     [
-        SCORES[::-1],
-        [{"m": row["m"]} for row in SCORES],
-        [{"id": str(data["id"]), "m": row["m"]} for data, row in zip(ROWS, SCORES, strict=True)],
-        [
-            {"row": 7, "image": row["file_name"], "prompt": "", "scores": {"m": row["m"]}, "errors": {}}
-            for row in SCORES
-        ],
+        (SCORES[::-1], (), "file_name"),
+        ([{"m": row["m"]} for row in SCORES], ("--by-order",), "order"),
+        (
+            [{"id": str(data["id"]), "m": row["m"]} for data, row in zip(ROWS, SCORES, strict=True)],
+            ("--by-order",),
+            "order",
+        ),
+        (
+            [
+                {"row": 7, "image": row["file_name"], "prompt": "", "scores": {"m": row["m"]}, "errors": {}}
+                for row in SCORES
+            ],
+            (),
+            "image",
+        ),
     ],
     ids=["by key", "by place", "by place, with an equal column", "of batch"],
 )
-def test_scores_are_joined_by_key_or_by_place(bench, written, scores):
-    """The ranks of all are perfect, since every score falls."""
+def test_scores_are_joined_by_key_or_by_place(bench, written, scores, more, how):
+    """The ranks of all are perfect, since every score falls; and the output says how."""
     data, file = written(ROWS, "data.csv"), written(scores, "scores.jsonl")
 
-    [row] = bench("ts2", data, "--scores", file)["metrics"]
+    found = bench("ts2", data, "--scores", file, *more)
+    [row] = found["metrics"]
 
+    assert [f"8 of 8 rows of scores.jsonl by {how}"] == found["joined"]
     assert ("m", 1.0, 8) == (row["metric"], row["sep"]["all"], row["images"])
     assert {"all", "synth", "nat"} == set(row["rank"])
 
@@ -63,6 +73,7 @@ def test_a_metric_whose_lower_scores_are_better_is_turned(bench, written):
     turned, plain = bench("ts2", data, "--lower-is-better", "m")["metrics"]
 
     assert turned["rank"] == plain["rank"]
+    assert (True, None) == (turned["lower_is_better"], plain.get("lower_is_better"))
     assert turned["rank"]["all"] > 0
 
 
@@ -76,13 +87,9 @@ def test_a_picture_without_a_score_is_counted(bench, written):
 @pytest.mark.parametrize(
     ("scores", "line"),
     [
-        ([{"m": 1}], "1 rows for 8 of"),
+        ([{"m": row["m"]} for row in SCORES], "no column file_name or image to join by; --by-order"),
         ([*SCORES, SCORES[0]], "column file_name: a value is there twice"),
         ([{"file_name": "other.png", "m": 1}], "no value is one of"),
-        (
-            [{"m": place, "rank": "3"} for place in range(8)],
-            "row 1, column rank: '0' in the data, '3' in the",
-        ),
         ([{"file_name": row["file_name"], "m": "x"} for row in ROWS], "there is no column of scores"),
     ],
 )
@@ -91,6 +98,54 @@ def test_scores_that_do_not_fit_the_data_are_refused(refused, written, scores, l
     data, file = written(ROWS, "data.csv"), written(scores, "scores.jsonl")
 
     assert line in refused("bench", "ts2", data, "--scores", file)
+
+
+@pytest.mark.parametrize(
+    ("scores", "line"),
+    [
+        ([{"m": 1}], "1 rows for 8 of"),
+        (
+            [{"m": place, "rank": "3"} for place in range(8)],
+            "row 1, column rank: '0' in the data, '3' in the",
+        ),
+    ],
+)
+def test_rows_that_differ_are_not_joined_by_their_order(refused, written, scores, line):
+    """In their number, or in a column of both."""
+    files = written(ROWS, "data.csv"), "--scores", written(scores, "scores.jsonl")
+
+    assert line in refused("bench", "ts2", *files, "--by-order")
+
+
+@pytest.mark.parametrize(
+    "more", [("--lower-is-better", "mm"), ("--seconds", "mm=1"), ("--metric", "m", "--lower-is-better", "id")]
+)
+def test_an_option_about_a_metric_that_is_not_printed_is_refused(refused, written, more):
+    """A misspelt name would leave the sign, or the time, as it is."""
+    said = refused("bench", "ts2", written(ROWS, "data.csv"), "--scores", written(SCORES, "s.jsonl"), *more)
+
+    assert f"{more[-2]} {more[-1].partition('=')[0]}: no such metric is printed; there are m" in said
+
+
+def test_a_time_is_a_finite_number(written, capsys):
+    """Otherwise the table could not be JSON."""
+    with pytest.raises(SystemExit):
+        main(["bench", "ts2", written(ROWS, "data.csv"), "--seconds", "m=nan"])
+    assert "above 0" in capsys.readouterr().err
+
+
+def test_a_constant_column_of_numbers_is_a_row_with_its_reason(bench, refused, written):
+    """If nobody named it as a metric, and another column has figures."""
+    rows = [{**row, "m": score["m"], "year": 2024} for row, score in zip(ROWS, SCORES, strict=True)]
+    data = written(rows, "data.csv")
+    found = {row["metric"]: row for row in bench("ts2", data)["metrics"]}
+
+    assert ({"m", "year"}, 1.0) == (found.keys(), found["m"]["sep"]["all"])
+    assert {"metric": "year", "undefined": "column year: all 8 values are 2024"} == found["year"]
+    for more in (("--metric", "year"), ("--metric", "m", "--metric", "year")):
+        assert "column year: all 8 values are 2024" in refused("bench", "ts2", data, *more)
+    of_constants = written([{**row, "year": 2024} for row in ROWS], "constant.csv")
+    assert "column year: all 8 values are 2024" in refused("bench", "ts2", of_constants)
 
 
 def test_printed_walks_have_plain_means():

@@ -136,6 +136,7 @@ def test_text_says_the_threshold_in_full(written, capsys):
         ),
         ([{"score": "high"}], (), "row 1, column score: 'high' is not a number"),
         ([{"score": True}], (), "row 1, column score: True is not a number"),
+        ([{"score": "1_0"}], (), "row 1, column score: '1_0' is not a number"),
         ([{"a": 1, "b": 2}], (), "say which scores are meant with --metric; there are a, b"),
         ([{"scores": {"x": 1, "y": 2}}], (), "there are x, y"),
         ([{"score": 1}], ("-m", "other"), "no row has a score in other"),

@@ -23,36 +23,57 @@ def rows_of(seed, rows=24):
 
 
 def accuracy_of(pairs, metric, human):
-    """The best accuracy over all distances, and that at 0, of a list of pairs."""
-    apart = np.array([metric[a] - metric[b] for a, b in pairs])
-    order = np.array([np.sign(human[a] - human[b]) for a, b in pairs])
+    """The best accuracy over all distances, and that at 0, of a list of pairs with their groups."""
+    apart = np.array([metric[a] - metric[b] for a, b, _ in pairs])
+    order = np.array([np.sign(human[a] - human[b]) for a, b, _ in pairs])
+    _, groups, sizes = np.unique([str(each) for *_, each in pairs], return_inverse=True, return_counts=True)
 
     def at(epsilon):
         tied = abs(apart) <= epsilon + 1e-12
-        return float(np.where(tied, order == 0, np.sign(apart) * order > 0).mean())
+        right = np.where(tied, order == 0, np.sign(apart) * order > 0)
+        return float((right / sizes[groups]).sum() / len(sizes))
 
     return max(map(at, {0.0, *abs(apart)})), at(0.0)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_row_drawn_twice_is_no_pair_with_itself(seed):
-    """The figures are those of all pairs of drawn rows but these, with an epsilon of their own."""
-    metric, human, _ = rows_of(seed)
-    figures, random = pair_accuracies(metric, human), np.random.default_rng(seed)
+@pytest.mark.parametrize("grouped", ["no group", "a pool of groups", "groups"])
+@pytest.mark.parametrize("clustered", ["rows", "clusters"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_copies_of_a_cluster_are_not_compared_with_each_other(seed, clustered, grouped):
+    """The figures are those of all other pairs of drawn rows, with an epsilon of their own."""
+    metric, human, group = rows_of(seed)
+    group = None if grouped == "no group" else group
+    cluster = [str(row % 7 if clustered == "clusters" else row) for row in range(len(metric))]
+    average = "groups" if grouped == "groups" else "pairs"
+    sample = pair_accuracies(metric, human, group, cluster=cluster, average=average)
+    names, random = sorted(set(cluster)), np.random.default_rng(seed)
 
-    for _ in range(5):
-        rows = random.integers(len(metric), size=len(metric))
-        pairs = [(a, b) for place, a in enumerate(rows) for b in rows[:place] if a != b]
-        found = figures(np.bincount(rows, minlength=len(metric)))
+    for _ in range(3):
+        copies = random.integers(len(names), size=len(names))
+        rows = [
+            (row, copy, number)
+            for number, copy in enumerate(copies)
+            for row in range(len(metric))
+            if cluster[row] == names[copy]
+        ]
+        pairs = [
+            (a, b, group[a] if average == "groups" else "all")
+            for place, (a, copy_a, number_a) in enumerate(rows)
+            for b, copy_b, number_b in rows[:place]
+            if (number_a == number_b or copy_a != copy_b) and (group is None or group[a] == group[b])
+        ]
+        found = sample.figures(np.bincount(copies, minlength=len(names)))
         assert accuracy_of(pairs, metric, human) == pytest.approx([found[name] for name in FIGURES])
 
 
+@pytest.mark.parametrize("average", ["groups", "pairs"])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_group_drawn_twice_is_two_groups(seed):
+def test_a_group_drawn_twice_is_two_groups(seed, average):
     """The accuracies of both figures are those of a table with each copy under a name of its own."""
     metric, human, group = rows_of(seed)
     names = sorted(set(group))
-    calibrated, preferred = pair_accuracies(metric, human, group), preferences(metric, human, group).figures
+    calibrated = pair_accuracies(metric, human, group, average=average).figures
+    preferred = preferences(metric, human, group, average=average).figures
     random = np.random.default_rng(seed)
 
     for _ in range(5):
@@ -62,7 +83,7 @@ def test_a_group_drawn_twice_is_two_groups(seed):
         renamed = [str(number) for number, each in enumerate(of_copies) for _ in each]
         times = np.bincount(copies, minlength=len(names))
         table = metric[rows], human[rows], renamed
-        of_pairs, of_preference = pair_accuracy(*table), preference(*table)
+        of_pairs, of_preference = (each(*table, average=average) for each in (pair_accuracy, preference))
         assert [getattr(of_pairs, name) for name in FIGURES] == pytest.approx([*calibrated(times).values()])
         assert [getattr(of_preference, name) for name in OF_PREFERENCE] == pytest.approx(
             [*preferred(times).values()]
@@ -71,8 +92,9 @@ def test_a_group_drawn_twice_is_two_groups(seed):
 
 def test_a_drawing_without_pairs_has_no_accuracy():
     """One row drawn again and again, or groups of one row."""
-    assert {} == pair_accuracies([0.1, 0.2, 0.3], [1, 2, 3])(np.array([3, 0, 0]))
-    assert {} == pair_accuracies([0.1, 0.2, 0.3], [1, 2, 3], ["a", "a", "b"])(np.array([0, 2]))
+    assert {} == pair_accuracies([0.1, 0.2, 0.3], [1, 2, 3]).figures(np.array([3, 0, 0]))
+    of_rows = pair_accuracies([0.1, 0.2, 0.3], [1, 2, 3], ["a", "a", "b"])
+    assert {} == of_rows.figures(np.array([0, 2]))
     of_groups = preferences([0.1, 0.2, 0.3, 0.4, 0.5], [1, 2, 3, 4, 5], list("aabbc"))
     assert {} == of_groups.figures(np.array([0, 0, 3]))
 
@@ -83,8 +105,9 @@ def test_one_unit_has_no_interval():
     def no_figures(times):
         raise BadColumn("metric", "it is not called")
 
-    assert {} == drawn(Sample(1, no_figures), 10, 0)
-    assert ["both"] == list(drawn(means({"one": ([0, 0], [1, 2]), "both": ([0, 1], [1, 2])}, 2), 10, 0))
+    assert {} == drawn(Sample(1, no_figures), 10, 0).values
+    sample = means({"one": ([0, 0], [1, 2]), "both": ([0, 1], [1, 2])}, 2)
+    assert ["both"] == list(drawn(sample, 10, 0).values)
 
 
 def test_a_mean_of_a_drawing_counts_each_value_as_often_as_its_unit_is_drawn():
@@ -128,7 +151,7 @@ CALLS = {
 
 @pytest.mark.parametrize("figure", CALLS)
 def test_each_figure_has_its_interval_seed_and_caution(evaluate, table, figure):
-    """Without a further argument; `--bootstrap 0` switches the intervals off, but no caution."""
+    """Without a further argument; `--bootstrap 0` switches the intervals off, but no caution about rows."""
     arguments, names = CALLS[figure]
     command = (figure, "--scores", table, "--metric", "m", *arguments)
     found, without = evaluate(*command), evaluate(*command, "--bootstrap", 0)
@@ -136,8 +159,12 @@ def test_each_figure_has_its_interval_seed_and_caution(evaluate, table, figure):
     assert names == found["interval"].keys()
     assert all(low <= found[name] <= high for name, (low, high) in found["interval"].items())
     assert 0 == found["seed"]
-    assert not {"interval", "seed"} & without.keys()
-    assert "12 rows, fewer than 30" == found["caution"] == without["caution"]
+    assert not {"interval", "seed", "cluster", "clusters"} & without.keys()
+    name, count = ("item", 3) if figure == "winoground" else ("prompt", 4)
+    assert (name, count) == (found["cluster"], found["clusters"])
+    assert f"{count} {name}s, fewer than 30" == found["caution"]
+    of_rows = "12 rows, fewer than 30"
+    assert {"winoground": found["caution"]}.get(figure, of_rows) == without["caution"]
 
 
 @pytest.mark.parametrize("figure", CALLS)
@@ -148,14 +175,14 @@ def test_each_accuracy_is_compared_between_metrics(evaluate, table, figure):
 
     assert names == {each["figure"] for each in found["differences"]}
     assert all(each["interval"][0] <= each["difference"] for each in found["differences"])
-    assert "12 rows, fewer than 30" == found["caution"]
+    assert found["caution"].endswith("s, fewer than 30")
 
 
 def test_a_row_that_is_left_out_does_not_count_for_the_caution(evaluate, table):
     """40 rows of which 12 have a rating are 12."""
     table.write_text(table.read_text("utf-8") + '\n{"m": 0.5}' * 28, "utf-8")
 
-    found = evaluate("agreement", "--scores", table, "--metric", "m", "--human", "human")
+    found = evaluate("agreement", "--scores", table, "--metric", "m", "--human", "human", "--bootstrap", 0)
 
     assert "12 rows, fewer than 30" == found["caution"]
 

@@ -90,6 +90,34 @@ def test_the_command_compares_several_metrics_with_the_votes(written, evaluate):
     assert (2, 2, 4, 0) == tuple(result[name] for name in ("comparisons", "preferences", "votes", "unsure"))
 
 
+def test_a_rater_with_two_votes_about_two_pictures_is_refused(refused, written):
+    """Also if the second names the generators in the other order; otherwise both would count."""
+    [first, *rest] = votes("xx", "xy")
+    twice = [first, first | {"a": "y", "b": "x", "vote": -1}, *rest]
+    line = "column rater: 0 voted 2 times about x and y for 0"
+
+    assert line in refused("evaluate", "sxs", "--votes", written(twice), "--rater", "rater")
+
+
+def test_a_metric_whose_sign_is_turned_is_marked(written, evaluate):
+    """Of those that are compared with votes."""
+    pictures = [{"item": 0, "model": model, "m": ord(model)} for model in "xy"]
+    command = (
+        "sxs",
+        "--votes",
+        written(votes("xx"), "votes.csv"),
+        "--scores",
+        written(pictures),
+        "--metric",
+        "m",
+    )
+    plain, turned = evaluate(*command)["accuracy"], evaluate(*command, "--lower-is-better")["accuracy"]
+
+    assert [(0, None), (1, True)] == [
+        (row["accuracy"], row.get("lower_is_better")) for [row] in (plain, turned)
+    ]
+
+
 def test_metrics_have_intervals_and_are_compared_on_the_comparisons_of_both(written, evaluate):
     """The second is right in half of 40 comparisons, and lacks another one."""
     pictures = [
@@ -103,7 +131,7 @@ def test_metrics_have_intervals_and_are_compared_on_the_comparisons_of_both(writ
     found, without = evaluate(*command), evaluate(*command, "--bootstrap", 0)
     [m, n] = found["accuracy"]
 
-    assert ([1, 1], 0.5) == (m["interval"]["accuracy"], n["accuracy"])
+    assert ([41 / (41 + 3.841459), 1], 0.5) == (pytest.approx(m["interval"]["accuracy"]), n["accuracy"])
     assert 0.3 < n["interval"]["accuracy"][0] < 0.5 < n["interval"]["accuracy"][1] < 0.7
     assert [("m", "n", 0.5)] * 2 == [
         (each["a"], each["b"], each["difference"]) for each in found["differences"]
@@ -207,7 +235,7 @@ def test_templates_are_correlated_over_the_pictures_of_both(written, evaluate):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"answer": "maybe"}, "column answer: 'maybe' is no answer of wl"),
+        ({"answer": "maybe"}, "row 1, column answer: 'maybe' is no answer of wl"),
         ({"template": "sxs"}, "'sxs' is no template: wl, dsg, likert"),
         ({"unit": "1"}, "column unit: r answered 2 times: wl, i, x, 1"),
     ],
@@ -220,7 +248,7 @@ def test_answers_that_no_template_has_are_refused(refused, written, change, line
 @pytest.mark.parametrize(
     ("change", "more", "line"),
     [
-        ({"vote": 2}, (), "column vote: '2' is no vote"),
+        ({"vote": 2}, (), "row 1, column vote: '2' is no vote"),
         ({"b": "x"}, (), "column b: x is compared with itself"),
         ({}, ("--metric", "m"), "--metric needs --scores"),
     ],

@@ -175,12 +175,13 @@ def test_pairs_of_the_same_prompt_have_one_epsilon(
     evaluate, table, group, human, metric, pairs, at_0, accuracy, epsilon
 ):
     """That is the variant with --group."""
-    columns = ("--metric", metric, "--human", human, "--group", group)
-    found = evaluate("agreement", "--scores", table, *columns, "--bootstrap", 0)
+    columns = ("--metric", metric, "--human", human, "--group", group, "--bootstrap", 0)
 
-    assert pairs == found["pairs"]
-    assert (at_0, accuracy) == pytest.approx((found["accuracy_at_0"], found["accuracy"]), abs=6e-7)
-    assert epsilon == pytest.approx(found["epsilon"], rel=1e-5)
+    for average in ("groups", "pairs"):  # groups are of one size
+        found = evaluate("agreement", "--scores", table, *columns, "--average", average)
+        assert (average, pairs) == (found["average"], found["pairs"])
+        assert (at_0, accuracy) == pytest.approx((found["accuracy_at_0"], found["accuracy"]), abs=6e-7)
+        assert epsilon == pytest.approx(found["epsilon"], rel=1e-5)
 
 
 HUMAN = [

@@ -57,12 +57,25 @@ def test_rows_with_an_empty_cell_are_left_out_and_counted(written):
         (True, "True is not a number"),
         (float("inf"), "inf is not finite"),
         ([1], r"\[1\] is not a number"),
+        ("1_0", "'1_0' is not a number"),
+        ("\u0663", "'\u0663' is not a number"),
+        ("\uff11", "'\uff11' is not a number"),
+        (10**400, "10+ is not finite"),
     ],
 )
 def test_what_is_no_number_is_named_with_its_row_and_column(written, cell, said):
     """Nothing is guessed."""
     with pytest.raises(BadInput, match=rf"row 2, column a: {said}"):
         read(written([{"a": 1}, {"a": cell}])).numbers("a")
+
+
+def test_a_cell_after_rows_that_were_left_out_is_named_with_its_own_row(written):
+    """The row counts in the file."""
+    table = read(written([{"a": None}, {"a": "1"}, {"a": "x"}]))
+    (cells,) = table.complete(table.texts("a"))
+
+    with pytest.raises(BadInput, match=r"row 3, column a: .*'x'"):
+        table.parsed("a", cells, int)
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are(written):

@@ -1,6 +1,7 @@
 """Pairwise accuracy: every count as counted by hand, whatever the values."""
 
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -26,32 +27,36 @@ def kind(metric, human, *, tied):
     return "concordant" if (metric > 0) == (human > 0) else "discordant"
 
 
-def by_hand(metric, human, groups):
-    """The best epsilon, smallest first, with the five counts, from every pair and every candidate."""
+def by_hand(metric, human, groups, average="pairs"):
+    """The best epsilon, smallest first, with its accuracy and counts, from every pair and every candidate."""
     pairs = [
-        (metric[a] - metric[b], human[a] - human[b])
+        (groups[a], metric[a] - metric[b], human[a] - human[b])
         for a, b in combinations(range(len(metric)), 2)
         if groups[a] == groups[b]
     ]
+    sizes = Counter(group for group, _, _ in pairs)
     found = []
-    for epsilon in sorted({0, *(abs(m) for m, _ in pairs)}):
-        kinds = Counter(kind(m, h, tied=abs(m) <= epsilon) for m, h in pairs)
-        counts = [kinds[each] for each in KINDS]
-        found.append((counts[0] + counts[4], epsilon, counts))
-    best = max(right for right, _, _ in found)
+    for epsilon in sorted({0, *(abs(m) for _, m, _ in pairs)}):
+        kinds = [(group, kind(m, h, tied=abs(m) <= epsilon)) for group, m, h in pairs]
+        right = Counter(group for group, each in kinds if each in (KINDS[0], KINDS[4]))
+        of_groups = sum(Fraction(right[group], size) for group, size in sizes.items()) / len(sizes)
+        accuracy = of_groups if average == "groups" else Fraction(right.total(), len(pairs))
+        numbers = Counter(each for _, each in kinds)
+        found.append((accuracy, epsilon, [numbers[each] for each in KINDS]))
+    best = max(accuracy for accuracy, _, _ in found)
     return next(each for each in found if each[0] == best), found[0][0], len(pairs)
 
 
-@given(ROWS)
-def test_it_is_what_counting_every_pair_at_every_epsilon_gives(rows):
+@given(ROWS, st.sampled_from(["groups", "pairs"]))
+def test_it_is_what_counting_every_pair_at_every_epsilon_gives(rows, average):
     """With groups, and with ties of all kinds; values in tenths, whose differences are no exact floats."""
     metric, human, groups = (list(column) for column in zip(*rows, strict=True))
     try:
-        found = pair_accuracy(np.array(metric) / 10, human, list(map(str, groups)))
+        found = pair_accuracy(np.array(metric) / 10, human, list(map(str, groups)), average=average)
     except BadColumn:
         assert min(len({*metric}), len({*human})) == 1 or len({*groups}) == len(groups)
         return
-    (right, epsilon, counts), at_0, pairs = by_hand(metric, human, groups)
+    (right, epsilon, counts), at_0, pairs = by_hand(metric, human, groups, average)
 
     assert counts == [
         found.concordant,
@@ -60,7 +65,8 @@ def test_it_is_what_counting_every_pair_at_every_epsilon_gives(rows):
         found.ties_metric,
         found.ties_both,
     ]
-    assert (right / pairs, at_0 / pairs, pairs) == (found.accuracy, found.accuracy_at_0, found.pairs)
+    assert (average, pairs) == (found.average, found.pairs)
+    assert (right, at_0) == pytest.approx((found.accuracy, found.accuracy_at_0), abs=1e-12)
     assert epsilon / 10 == pytest.approx(found.epsilon)
 
 
@@ -71,9 +77,20 @@ def test_values_that_are_no_short_decimals_are_compared_as_they_are(rows):
     if np.ptp(metric) == 0 or np.ptp(human) == 0 or ties.exact(metric)[1] != 1:
         return
     found = pair_accuracy(metric, human)
-    (right, _, _), at_0, pairs = by_hand(metric, human, [0] * len(metric))
+    (right, _, _), at_0, _ = by_hand(metric, human, [0] * len(metric))
 
-    assert (right / pairs, at_0 / pairs) == (found.accuracy, found.accuracy_at_0)
+    assert (right, at_0) == pytest.approx((found.accuracy, found.accuracy_at_0), abs=1e-12)
+
+
+def test_the_mean_over_groups_is_that_of_the_papers_code():
+    """Deutsch, Foster and Freitag 2023: one epsilon, and a group without a pair is in no mean."""
+    metric, human = [1, 2, 3, 4, 2, 1, 5], [1, 2, 3, 4, 1, 2, 1]
+    groups = ["a", "a", "a", "a", "b", "b", "c"]
+    of_groups, of_pairs = (pair_accuracy(metric, human, groups, average=each) for each in ("groups", "pairs"))
+
+    assert (pytest.approx(0.5), "groups") == (of_groups.accuracy, of_groups.average)
+    assert (pytest.approx(6 / 7), "pairs") == (of_pairs.accuracy, of_pairs.average)
+    assert of_groups == pair_accuracy(metric, human, groups)
 
 
 def test_blocks_and_bins_do_not_change_the_result(monkeypatch):
@@ -96,9 +113,9 @@ def test_memory_does_not_grow_with_the_pairs():
     human = random.integers(1, 6, 3200).astype(float)
     metric = human + random.normal(0, 1, 3200)
     order = np.argsort(metric)
-    rows = metric[order], human[order], np.zeros(3200, np.intp)
+    rows = metric[order], human[order], np.zeros(3200, np.intp), np.ones(3200)
 
-    sizes = [len(distances) for distances, _ in ties.pairs(rows)]
+    sizes = [len(distances) for distances, _, _ in ties.pairs(rows)]
     assert 3200 * 3199 // 2 == sum(sizes)
     assert max(sizes) < ties.BLOCK + 3200
 

@@ -22,6 +22,17 @@ def test_a_metric_is_right_where_it_prefers_what_people_prefer():
     assert (1, 5, 1) == (found.ties_human, found.groups, found.single)
 
 
+def test_the_accuracy_is_of_all_pairs_or_the_mean_over_groups():
+    """A group without a preference is in no mean."""
+    columns = [0.1, 0.2, 0.3, 0.9, 0.1, 0.5], [1, 2, 3, 1, 2, 2], ["a", "a", "a", "b", "b", "c"]
+    of_pairs, of_groups = preference(*columns), preference(*columns, average="groups")
+
+    assert (3 / 4, "pairs") == (of_pairs.accuracy, of_pairs.average)
+    assert (1 / 2, "groups") == (pytest.approx(of_groups.accuracy), of_groups.average)
+    tied = preference([1, 1, 2], [1, 2, 2], ["a", "a", "b"], average="groups")
+    assert (0, 0.5) == (tied.accuracy, tied.accuracy_ties_half)
+
+
 @pytest.mark.parametrize(
     ("metric", "human", "group", "role"),
     [

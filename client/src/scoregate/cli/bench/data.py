@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +20,15 @@ Key = Mapping[str, str]  # columns of the data, each with that of the scores tha
 OF_LINES = {*FIELDS, *OBJECTS, *LISTS}  # of a line of `scoregate batch`, and no metric
 
 
-def add_data(parser: argparse.ArgumentParser, what: str) -> None:
-    """Declare the user's copy of the data, and the scores."""
+def add_data(parser: argparse.ArgumentParser, what: str, *, by_key: bool = False) -> None:
+    """Declare the user's copy of the data, and the scores, which may be joined *by_key* only."""
     parser.add_argument("data", type=Path, metavar="DATA", help=what)
     add = parser.add_argument
     what = "scores that DATA lacks: a result of `scoregate batch` or a table; may be given several times"
     add("--scores", type=Path, action="append", default=[], metavar="FILE", help=what)
+    if not by_key:
+        what = "join the rows of --scores with those of DATA by their order, without a key"
+        add("--by-order", action="store_true", help=what)
     add_metrics(parser)
 
 
@@ -46,7 +49,7 @@ def table_of(arguments: argparse.Namespace, *keys: Key) -> "Table":
 def with_scores(table: "Table", arguments: argparse.Namespace, *keys: Key) -> "Table":
     """Return *table* joined with each file of scores by `joined`."""
     for path in arguments.scores:
-        table = joined(table, read(path), keys)
+        table = joined(table, read(path), keys, by_order=arguments.by_order)
     return table
 
 
@@ -94,16 +97,16 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def joined(data: "Table", scores: "Table", keys: Sequence[Key]) -> "Table":
+def joined(data: "Table", scores: "Table", keys: Sequence[Key], *, by_order: bool = False) -> "Table":
     """
-    Return the rows of *data* with the cells of *scores*, by the first key that both have, else by place.
+    Return the rows of *data* with the cells of *scores*, by the first key that both have, or by their order.
 
     Raises:
-        BadInput: without a key the tables have different lengths, a key is there twice, or none is in both.
+        BadInput: no key is in both, a value of it is there twice, or the orders have different lengths.
     """
     from scoregate.evaluation import BadInput
 
-    for key in keys:
+    for key in () if by_order else keys:
         if has(data, key) and has(scores, key.values()):
             theirs = values(scores, key.values())
             found = dict(zip(theirs, scores.records, strict=True))
@@ -113,15 +116,28 @@ def joined(data: "Table", scores: "Table", keys: Sequence[Key]) -> "Table":
             if not found.keys() & set(names := values(data, key)):
                 raise BadInput(f"{place}: no value is one of {data.path}, column {', '.join(key)}")
             pairs = zip(data.records, map(found.get, names), strict=True)
-            return replace(data, records=[merged(a, b, {*key.values()}) if b else a for a, b in pairs])
-    if len(scores.records) != len(data.records):
+            rows = [merged(a, b, {*key.values()}) if b else a for a, b in pairs]
+            used = len(found.keys() & {*names})
+            return replace(
+                data, records=rows, joined=(*data.joined, how_joined(scores, used, ", ".join(key.values())))
+            )
+    if not by_order:
         known = " or ".join(" and ".join(key.values()) for key in keys)
-        raise BadInput(
-            f"{scores.path}: {len(scores.records)} rows for {len(data.records)} of {data.path}, "
-            f"and no column {known} to join them by"
-        )
-    every = zip(data.records, scores.records, strict=True)
-    return replace(data, records=[merged(a, b) for a, b in every])
+        raise BadInput(f"{scores.path}: no column {known} to join by; --by-order joins rows by their order")
+    if len(scores.records) != len(data.records):
+        raise BadInput(f"{scores.path}: {len(scores.records)} rows for {len(data.records)} of {data.path}")
+    rows = [merged(a, b) for a, b in zip(data.records, scores.records, strict=True)]
+    return replace(data, records=rows, joined=(*data.joined, how_joined(scores, len(rows), "order")))
+
+
+def how_joined(scores: "Table", used: int, how: str) -> str:
+    """Return how a table was joined, for the output."""
+    return f"{used} of {len(scores.records)} rows of {scores.path.name} by {how}"
+
+
+def joins(table: "Table") -> dict[str, list[str]]:
+    """Return how the rows of other files were joined; nothing without such files."""
+    return {"joined": [*table.joined]} if table.joined else {}
 
 
 def has(table: "Table", names: Iterable[str]) -> bool:
@@ -153,8 +169,23 @@ def metrics_of(arguments: argparse.Namespace, table: "Table", own: set[str]) -> 
     Return the metrics that were named, else all columns of numbers that are not the benchmark's *own*.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is none, or `--lower-is-better` names another one.
     """
+    found = metrics_in(arguments, table, own)
+    only("--lower-is-better", arguments.lower_is_better, found)
+    return found
+
+
+def only(option: str, names: Iterable[str], metrics: Sequence[str]) -> None:
+    """Raise `BadInput` if an option names something that is none of *metrics*, such as a misspelt one."""
+    from scoregate.evaluation import BadInput
+
+    if unknown := [name for name in names if name not in metrics]:
+        raise BadInput(f"{option} {unknown[0]}: no such metric is printed; there are {', '.join(metrics)}")
+
+
+def metrics_in(arguments: argparse.Namespace, table: "Table", own: set[str]) -> list[str]:
+    """Return the same, without a check of `--lower-is-better`."""
     from scoregate.evaluation import BadInput
 
     if arguments.metric:
@@ -176,14 +207,17 @@ def metrics_of_files(arguments: argparse.Namespace, own: set[str]) -> "Iterator[
     from scoregate.evaluation import BadInput
     from scoregate.evaluation.tables import held
 
-    missing = set(arguments.metric or ())
-    for table in map(read, arguments.scores):
-        for metric in metrics_of(arguments, table, own):
-            if not arguments.metric or any(held(record.values, metric) for record in table.records):
-                missing.discard(metric)
-                yield table, metric
-    if missing:
+    found: list[tuple[Table, str]] = [
+        (table, metric)
+        for table in map(read, arguments.scores)
+        for metric in metrics_in(arguments, table, own)
+        if not arguments.metric or any(held(record.values, metric) for record in table.records)
+    ]
+    names = [metric for _, metric in found]
+    if missing := {*(arguments.metric or ())} - {*names}:
         raise BadInput(f"{', '.join(map(str, arguments.scores))}: no column {min(missing)}")
+    only("--lower-is-better", arguments.lower_is_better, list(dict.fromkeys(names)))
+    yield from found
 
 
 def is_numeric(table: "Table", name: str) -> bool:
@@ -199,6 +233,47 @@ def is_numeric(table: "Table", name: str) -> bool:
 def worth(arguments: argparse.Namespace, table: "Table", metric: str) -> "Floats":
     """Return the scores of *metric*, negated if lower ones are better; NaN where missing."""
     return table.worth(metric, lower=metric in arguments.lower_is_better)
+
+
+def mark(table: "Table") -> dict[str, bool]:
+    """Return the mark of a row whose scores `worth` has negated."""
+    return {"lower_is_better": True} if table.turned else {}
+
+
+def of_each(
+    arguments: argparse.Namespace,
+    path: Path,
+    metrics: Iterable[str],
+    figures: Callable[[str], dict[str, Any]],
+    **roles: str,
+) -> list[dict[str, Any]]:
+    """
+    Return a row for each metric.
+
+    One that was not named may be a column of numbers without figures, such as a constant one: then its row
+    has the reason.
+
+    Raises:
+        BadInput: a metric that was named has none, or all are undefined.
+    """
+    from scoregate.evaluation import BadInput
+
+    faults: list[BadInput] = []
+
+    def row(metric: str) -> dict[str, Any]:
+        try:
+            with columns(path, metric=metric, **roles):
+                return {"metric": metric, **figures(metric)}
+        except BadInput as exc:
+            if arguments.metric:
+                raise
+            faults.append(exc)
+            return {"metric": metric, "undefined": str(exc).removeprefix(f"{path}, ")}
+
+    rows = list(map(row, metrics))
+    if len(faults) == len(rows):
+        raise faults[0]
+    return rows
 
 
 @contextmanager

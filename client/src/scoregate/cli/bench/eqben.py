@@ -24,7 +24,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     sources = [Path(name).parts[0] for name in table.names("image0")]
     of_items = {str(place): tags(source) for place, source in enumerate(sources)}
     contents = [contents_of(record.values, "caption", "image") for record in table.records]
-    return pair_tables(arguments, of_items, dict(zip(of_items, contents, strict=True)))
+    return pair_tables(arguments, table, [*of_items], of_items, dict(zip(of_items, contents, strict=True)))
 
 
 def tags(source: str) -> list[str]:

@@ -26,7 +26,7 @@ SYNTHETIC = "Gecko(S)"  # its prompts have skills
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data(parser, "prompts.csv: prompt_id, prompt_type, dataset_id")
+    add_data(parser, "prompts.csv: prompt_id, prompt_type, dataset_id", by_key=True)
     add = parser.add_argument
     what = "raters' answers, as of `evaluate templates`; or the pictures' scores in columns wl, likert, dsg"
     add("--answers", type=Path, metavar="FILE", help=what)
@@ -43,7 +43,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     tags = tags_of(arguments.data, arguments.reliable)
     people = dict(people_of(arguments.answers)) if arguments.answers else {}
     votes = votes_of(arguments.votes) if arguments.votes else {}
-    metrics, shown = scored(arguments)
+    metrics, shown, turned = scored(arguments)
     if not (people or votes):
         raise BadInput("no ratings to compare with: name a file by --answers or --votes")
     judges = people | metrics
@@ -56,6 +56,9 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
         "ordering": orderings(metrics, people, votes, tags, arguments.alpha),
         "means": [row for name, each in (people | shown).items() for row in means_of(name, each, tags)],
     }
+    for row in (*found["metrics"], *found["sxs"], *found["ordering"]):
+        if row.get("metric", row.get("judge")) in turned:
+            row["lower_is_better"] = True
     return {"prompts": sum(map(bool, tags.values()))} | {name: rows for name, rows in found.items() if rows}
 
 
@@ -111,25 +114,32 @@ def votes_of(path: Path) -> "Majorities":
     from scoregate.evaluation.sxs import majorities
 
     table = read(path)
-    names = {name: name for name in ("a", "b", "vote")} | {"item": item_column(table), "rater": None}
+    names = {name: name for name in ("a", "b", "vote")} | {"item": item_column(table), "cluster": None}
+    names["rater"] = "rater" if "rater" in table.records[0].values else None
     with columns(path):
         return majorities(votes_in(argparse.Namespace(**names), table)[0])
 
 
-def scored(arguments: argparse.Namespace) -> tuple[dict[str, Scores], dict[str, Scores]]:
-    """Return the scores of each metric, of all files, with higher ones better; and as they stand there."""
+def scored(arguments: argparse.Namespace) -> tuple[dict[str, Scores], dict[str, Scores], set[str]]:
+    """
+    Return the scores of each metric, of all files, with higher ones better; and as they stand there.
+
+    The third are the metrics that differ in this.
+    """
     places: dict[str, list[tuple[str, str]]] = defaultdict(list)
     higher: dict[str, list[float]] = defaultdict(list)
     stands: dict[str, list[float]] = defaultdict(list)
+    turned = set[str]()
     for table, metric in metrics_of_files(arguments, OWN):
         places[metric] += pictures(table)
         higher[metric] += worth(arguments, table, metric).tolist()
+        turned |= {metric} if table.turned else set()
         stands[metric] += table.numbers(metric).tolist()
 
     def by_picture(values: Mapping[str, list[float]]) -> dict[str, Scores]:
         return {name: means(places[name], values[name]) for name in places}
 
-    return by_picture(higher), by_picture(stands)
+    return by_picture(higher), by_picture(stands), turned
 
 
 def means_of(name: str, scores: Scores, tags: Tags) -> list[dict[str, Any]]:

@@ -12,18 +12,22 @@ from scoregate.cli.bench.data import (
     add_data,
     columns,
     joined,
+    joins,
     json_of,
+    mark,
     metrics_of,
+    of_each,
     of_rows,
     read,
     worth,
 )
 from scoregate.cli.cells import opened
+from scoregate.cli.evaluate.outcome import add_scale, scale_of
 from scoregate.cli.evaluate.slices import values
-from scoregate.cli.records import kind
+from scoregate.cli.records import Record, kind
 
 if TYPE_CHECKING:
-    from scoregate.evaluation import Table
+    from scoregate.evaluation import Scale, Table
 
 HELP = "GenAI-Bench: agreement of metrics with ratings, generators by skill, best of N"
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})
@@ -39,37 +43,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data(parser, "genai_image.json; or a table with item, model, human and skills")
     what = "genai_skills.json: the prompts of each skill"
     parser.add_argument("--skills", type=Path, metavar="FILE", help=what)
+    add_scale(parser)
 
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the agreement of metrics, generators by skill, and the rating of the best of N."""
-    table = with_numbers(rated(arguments.data))
+    from scoregate.evaluation import BadInput
+
+    table, facts = pictures(rated(arguments.data), scale_of(arguments))
+    table = without_zeros(table)
     for path in arguments.scores:
-        table = joined(table, with_numbers(read(path)), KEYS)
+        table = joined(table, without_zeros(read(path)), KEYS, by_order=arguments.by_order)
+    if differing := [name for name in arguments.metric or () if name in facts.get("left_out", ())]:
+        raise BadInput(f"{table.path}, column {differing[0]}: the rows of a picture have several values")
     metrics = metrics_of(arguments, table, OWN)
-    scores = {metric: worth(arguments, table, metric) for metric in metrics}
     human, models, items = table.numbers("human"), table.names("model"), table.names("item")
     tags = skills_of(arguments.skills, table)
-    found: dict[str, Any] = {"metrics": [], "skills": [], "best_of": []}
-    for metric in metrics:
-        with columns(table.path, metric=metric, group="item"):
-            score, rating, of_items = table.complete(scores[metric], human, [*items])
-            found["metrics"].append(agreement(metric, score, rating) | {"dropped": table.dropped})
-            found["best_of"].append(best(metric, score, rating, of_items))
+    best_of: list[dict[str, Any]] = []
+
+    def figures(metric: str) -> dict[str, Any]:
+        score, rating, of_items = table.complete(worth(arguments, table, metric), human, [*items])
+        row = agreement(score, rating) | {"dropped": table.dropped, **mark(table)}
+        best_of.append(best(metric, score, rating, of_items) | mark(table))
+        return row
+
+    found = of_each(arguments, table.path, metrics, figures, group="item")
     with columns(table.path, group="item"):
         _, rating, of_items = table.complete(human, human, [*items])
-        found["best_of"].append(best("human", rating, rating, of_items))
-    for name, column in {"human": human, **{metric: table.numbers(metric) for metric in metrics}}.items():
-        found["skills"] += by_skill(name, column, models, tags)
-    return {"prompts": len(set(items)), "generators": len(set(models)), **found}
+        best_of.append(best("human", rating, rating, of_items))
+    judges = {"human": human, **{metric: table.numbers(metric) for metric in metrics}}
+    skills = [row for name, column in judges.items() for row in by_skill(name, column, models, tags)]
+    return (
+        {"prompts": len(set(items)), "generators": len(set(models)), **facts, **joins(table)}
+        | {"metrics": found}
+        | {"skills": skills, "best_of": best_of}
+    )
 
 
 def rated(path: Path) -> "Table":
-    """Return a row for each picture: the prompt's item, the generator, people's mean rating, and scores."""
+    """Return a row for each picture or rating: the prompt's item, the generator, people's ratings, scores."""
     from scoregate.evaluation import BadInput
 
     if kind(path) != ".json":
-        return with_means(read(path))
+        return read(path)
     content = json_of(path)
     entries = content.items() if isinstance(content, Mapping) else enumerate(content)
     rows = []
@@ -78,10 +94,7 @@ def rated(path: Path) -> "Table":
         if not isinstance(models, Mapping):
             raise BadInput(f"{path}, prompt {name}: there is no object `models` with its generators")
         for model, cell in models.items():
-            try:
-                scores = dict(cell) if isinstance(cell, Mapping) else {"human": mean(cell)}
-            except (TypeError, ValueError) as exc:
-                raise BadInput(f"{path}, prompt {name}, {model}: {cell!r} are no ratings") from exc
+            scores = dict(cell) if isinstance(cell, Mapping) else {"human": cell}
             scores = {key: value for key, value in scores.items() if not key.endswith("_rank")}
             item = str(entry.get("id", name))
             rows.append({"item": item, "prompt": entry.get("prompt"), "model": model, **scores})
@@ -90,35 +103,78 @@ def rated(path: Path) -> "Table":
     return of_rows(path, rows)
 
 
-def with_means(table: "Table") -> "Table":
-    """Return *table* with one rating for each row, the mean where a cell has several.  Raises `BadInput`."""
+def pictures(table: "Table", scale: "Scale | None") -> "tuple[Table, dict[str, Any]]":
+    """
+    Return a row for each picture, with the mean of its ratings inside the scale, and facts about the ratings.
+
+    A picture is an item and a generator, and an image if there is such a column.  It may have a row for each
+    rating, or several ratings in a cell.  Other cells that its rows do not share, such as a rater, are left
+    out, and the facts name their columns.
+    """
+    from scoregate.evaluation.tables import cell, text
+
+    keys = zip(
+        table.names("item"),
+        table.names("model"),
+        [text(cell(record.values, "image")) for record in table.records],
+        strict=True,
+    )
+    of_key: dict[Any, list[Record]] = defaultdict(list)
+    for key, record in zip(keys, table.records, strict=True):
+        of_key[key].append(record)
+    records, left_out, outside, count = [], dict[str, None](), 0, 0
+    for key, rows in of_key.items():
+        ratings = [rating for record in rows for rating in ratings_of(table, key, record)]
+        inside = [each for each in ratings if scale is None or scale.low <= each <= scale.high]
+        outside, count = outside + len(ratings) - len(inside), count + len(inside)
+        names = [name for row in rows[1:] for name in {**rows[0].values, **row.values}]
+        left_out |= {name: None for name in names if len({text(row.values.get(name)) for row in rows}) > 1}
+        mean = fmean(inside) if inside else None
+        records.append(Record(rows[0].number, {**rows[0].values, "human": mean}))
+    left_out.pop("human", None)
+    for place, each in enumerate(records):
+        shared = {name: value for name, value in each.values.items() if name not in left_out}
+        records[place] = replace(each, values=shared)
+    facts: dict[str, Any] = {"pictures": len(records), "ratings": count, "out_of_scale": outside}
+    return replace(table, records=records), facts | ({"left_out": [*left_out]} if left_out else {})
+
+
+def ratings_of(table: "Table", key: Sequence[str], record: Record) -> list[float]:
+    """Return the ratings in a row: a number, a list of them, in CSV as JSON, or none.  Raises `BadInput`."""
     from scoregate.evaluation import BadInput
 
-    records = []
-    for record in table.records:
-        cell = opened(record.values.get("human"))
-        try:
-            more = {"human": mean(cell)} if isinstance(cell, list) and cell else {}
-        except (TypeError, ValueError) as exc:
-            raise BadInput(f"{table.path}, row {record.number}: {cell!r} are no ratings") from exc
-        records.append(replace(record, values={**record.values, **more}))
-    return replace(table, records=records)
+    cell = opened(record.values.get("human"))
+    several = isinstance(cell, list)
+    try:
+        found = [table.number(each) for each in (cell if several else [cell])]
+    except ValueError:
+        found = []
+    if not found or (several and any(each != each for each in found)):
+        place = f"{table.path}, row {record.number}, column human, item {key[0]}, model {key[1]}"
+        raise BadInput(f"{place}: {cell!r} are no ratings")
+    return [each for each in found if each == each]
 
 
-def with_numbers(table: "Table") -> "Table":
-    """Return *table* with items without leading zeros, as the files of scores and skills may have them."""
+def without_zeros(table: "Table") -> "Table":
+    """
+    Return *table* with items without leading zeros, as the files of scores and skills may have them.
+
+    Items that would then be one, such as 1 and 01, stay as they are.
+    """
     from scoregate.evaluation.tables import text
 
-    records = []
-    for record in table.records:
-        items = {name: item for name in ITEMS if (item := text(record.values.get(name))) is not None}
-        more = {name: numbered(item) for name, item in items.items()}
-        records.append(replace(record, values={**record.values, **more}))
+    records = table.records
+    for name in ITEMS:
+        items = {item for record in records if (item := text(record.values.get(name))) is not None}
+        if len({*map(numbered, items)}) < len(items):
+            continue
+        records = [
+            replace(record, values={**record.values, name: numbered(item)})
+            if (item := text(record.values.get(name))) is not None
+            else record
+            for record in records
+        ]
     return replace(table, records=records)
-
-
-def mean(ratings: Any) -> float:
-    return fmean(map(float, ratings if isinstance(ratings, list) else [ratings]))
 
 
 def skills_of(path: Path | None, table: "Table") -> list[list[str]]:
@@ -134,11 +190,13 @@ def skills_of(path: Path | None, table: "Table") -> list[list[str]]:
         content = json_of(path)
         if not (isinstance(content, Mapping) and all(isinstance(each, list) for each in content.values())):
             raise BadInput(f"{path}: not an object with a list of prompts for each skill")
+        items = table.names("item")
+        of_prompt = numbered if all(item == numbered(item) for item in items) else str
         listed: dict[str, list[str]] = defaultdict(list)
         for skill, prompts in content.items():
             for prompt in prompts:
-                listed[numbered(prompt)].append(skill)
-        found = [listed.get(numbered(item), []) for item in table.names("item")]
+                listed[of_prompt(prompt)].append(skill)
+        found = [listed.get(item, []) for item in items]
     elif "skills" in table.records[0].values:
         found = table.each("skills", values)
     if not any(skill in GROUPS for each in found for skill in each):
@@ -158,13 +216,13 @@ def grouped(skills: Sequence[str]) -> list[str]:
     return ["basic"] if any(skill in BASIC for skill in skills) else []
 
 
-def agreement(metric: str, score: Any, human: Any) -> dict[str, Any]:
-    """Return a metric's row: its correlations with people's ratings, and the pairwise accuracy."""
+def agreement(score: Any, human: Any) -> dict[str, Any]:
+    """Return a metric's figures: its correlations with people's ratings, and the pairwise accuracy."""
     from scoregate.evaluation import correlation, pair_accuracy
 
     of_all, pairs = correlation(score, human), pair_accuracy(score, human)
     figures = {"pearson": of_all.pearson, "spearman": of_all.spearman, "kendall": of_all.kendall}
-    return {"metric": metric, "n": of_all.n, **figures, "accuracy": pairs.accuracy, "epsilon": pairs.epsilon}
+    return {"n": of_all.n, **figures, "accuracy": pairs.accuracy, "epsilon": pairs.epsilon}
 
 
 def best(metric: str, score: Any, human: Any, items: Sequence[str]) -> dict[str, Any]:

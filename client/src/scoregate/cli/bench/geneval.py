@@ -4,6 +4,7 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,18 +57,35 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     if len(dict(arguments.generators)) < len(arguments.generators):
         raise UsageFault("two generators have one name")
     found = {name: table_of(path) for name, path in arguments.generators}
-    rows = {name: verdicts(table) for name, table in found.items()}
-    of_prompts = {name: by_prompt(*each) for name, each in rows.items()}
-    content: dict[str, Any] = {"seed": arguments.seed} if arguments.bootstrap else {}
+    rows = {name: verdicts(table, reasons(table)) for name, table in found.items()}
+    of_prompts = {name: by_prompt(*each[:3]) for name, each in rows.items()}
+    sample = partial(sample_of, cluster=clusters(arguments, found))
+    drawn_by = {"seed": arguments.seed, "cluster": arguments.cluster or "prompt"}
+    content: dict[str, Any] = drawn_by if arguments.bootstrap else {}
     content["generators"] = [
         summary(name, table, rows[name])
-        | interval_of(arguments, sample_of(of_prompts[name]))
+        | interval_of(arguments, sample(of_prompts[name]))
         | caution(len(rows[name][0]), "image")
         for name, table in found.items()
     ]
-    content["failures"] = failures(found)
+    content["failures"] = failures(rows)
     content |= {"agreement": agreement(arguments, found)} if arguments.human else {}
-    return content | compared(arguments, of_prompts, sample_of, "prompt")
+    return content | compared(arguments, of_prompts, sample, "prompt")
+
+
+def clusters(arguments: argparse.Namespace, tables: "dict[str, Table]") -> dict[tuple[str, str], str] | None:
+    """Return what `--cluster` names for each task and prompt.  Raises `BadInput` if it divides one."""
+    from scoregate.evaluation import BadInput
+
+    found: dict[tuple[str, str], str] = {}
+    for table in tables.values() if arguments.cluster else ():
+        tags, prompts, _, cells = verdicts(table, table.texts(arguments.cluster))
+        for place, cell in zip(zip(tags, prompts, strict=True), cells, strict=True):
+            if found.setdefault(place, cell) != cell:
+                raise BadInput(
+                    f"{table.path}, column {arguments.cluster}: prompt {place[1]} has several of its values"
+                )
+    return found or None
 
 
 def table_of(path: Path) -> "Table":
@@ -98,22 +116,26 @@ def summary(name: str, table: "Table", rows: Sequence[Any]) -> dict[str, Any]:
     from scoregate.evaluation import geneval
 
     with columns(table.path):
-        found = geneval(*rows)
+        found = geneval(*rows[:3])
     row = {"generator": name, "mean": found.tasks, "overall": found.overall}
     row |= {"images_correct": found.images_correct, "prompts_correct": found.prompts_correct}
     return row | {"images": found.images, "prompts": found.prompts, "dropped": table.dropped}
 
 
-def failures(tables: "dict[str, Table]") -> list[dict[str, Any]]:
-    """Return a row for each kind, with the generators' shares of pictures that fail by it."""
+def failures(generators: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return a row for each kind, with the shares of pictures that fail by it, from verdicts and reasons."""
     shares: dict[str, dict[str, float]] = {kind: {} for kind in (*KINDS, "other")}
-    for name, table in tables.items():
+    for name, (_, _, correct, why) in generators.items():
         counts: Counter[str] = Counter()
-        for record in table.records:
-            counts.update({kind_of(line) for line in reason(record.values).splitlines()})
+        for verdict, lines in zip(correct, why, strict=True):
+            counts.update({kind_of(line) for line in lines.splitlines() if not verdict})
         for kind, of_kind in shares.items():
-            of_kind[name] = counts[kind] / len(table.records)
+            of_kind[name] = counts[kind] / len(correct)
     return [{"failure": kind, "mean": each} for kind, each in shares.items() if any(each.values())]
+
+
+def reasons(table: "Table") -> list[str]:
+    return [reason(record.values) for record in table.records]
 
 
 def reason(values: Mapping[str, Any]) -> str:

@@ -2,17 +2,19 @@
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path, PurePath
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.bench.data import add_metrics, columns, metrics_of_files, worth
+from scoregate.cli.bench.data import add_metrics, columns, mark, metrics_of_files, worth
 from scoregate.cli.evaluate.intervals import add_bootstrap, caution, compared, interval_of
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Table
+    from scoregate.evaluation.bootstrap import Sample
 
 Tags = Mapping[str, Sequence[str]]  # by item
 Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
@@ -39,12 +41,15 @@ def contents_of(values: Mapping[str, Any], caption: str, picture: str) -> dict[s
     return {name: cell for name, cell in cells.items() if isinstance(cell, str)}
 
 
-def pair_tables(arguments: argparse.Namespace, tags: Tags, contents: Contents) -> dict[str, Any]:
+def pair_tables(
+    arguments: argparse.Namespace, data: "Table", items: Sequence[str], tags: Tags, contents: Contents
+) -> dict[str, Any]:
     """
     Return a row for each metric and tag, and the differences of metrics on the items that all of them have.
 
     Args:
-        tags, contents: of all items of the benchmark.
+        data, items: the benchmark, and the item of each of its rows.
+        tags, contents: of all items.
 
     Raises:
         BadInput: two files have a metric of the same name, or as `metrics_of_files` and `right_choices`.
@@ -53,6 +58,7 @@ def pair_tables(arguments: argparse.Namespace, tags: Tags, contents: Contents) -
     from scoregate.evaluation.winoground import CHANCE, sample_of
 
     found: dict[str, Right] = {}
+    turned: dict[str, dict[str, bool]] = {}
     for table, metric in metrics_of_files(arguments, OWN):
         name = table.path.name.partition(".")[0] if metric == UNNAMED else metric
         if name in found:
@@ -61,12 +67,20 @@ def pair_tables(arguments: argparse.Namespace, tags: Tags, contents: Contents) -
             places = placed(table)
             check(table, places, contents)
             found[name] = right_choices(worth(arguments, table, metric), places, tags)
-    rows = [row for name, right in found.items() for row in by_tag(arguments, name, right, tags)]
+        turned[name] = mark(table)
+    of_items = data.names(arguments.cluster) if arguments.cluster else items
+    sample = partial(sample_of, cluster=dict(zip(items, of_items, strict=True)))
+    rows = [
+        row | turned[name]
+        for name, right in found.items()
+        for row in by_tag(arguments, name, right, tags, sample)
+    ]
+    drawn_by = {"seed": arguments.seed, "cluster": arguments.cluster or "item"}
     return (
         {"items": len(tags)}
-        | ({"seed": arguments.seed} if arguments.bootstrap else {})
+        | (drawn_by if arguments.bootstrap else {})
         | {"metrics": [{"metric": "chance", "tag": "all", **CHANCE}, *rows]}
-        | compared(arguments, found, sample_of, "item")
+        | compared(arguments, found, sample, "item")
     )
 
 
@@ -129,10 +143,14 @@ def right_choices(scores: Any, places: Places, tags: Tags) -> Right:
     return choices(*map(list, zip(*rows, strict=True)))
 
 
-def by_tag(arguments: argparse.Namespace, metric: str, right: Right, tags: Tags) -> list[dict[str, Any]]:
+def by_tag(
+    arguments: argparse.Namespace,
+    metric: str,
+    right: Right,
+    tags: Tags,
+    sample_of: "Callable[[Right], Sample]",
+) -> list[dict[str, Any]]:
     """Return the shares of right choices over all items, and over those of each tag, with intervals."""
-    from scoregate.evaluation.winoground import sample_of
-
     names = dict.fromkeys(tag for each in tags.values() for tag in each)
     of_tag = {"all": list(right)} | {tag: [item for item in right if tag in tags[item]] for tag in names}
     return [

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.bench.data import add_data, columns, metrics_of, table_of, worth
+from scoregate.cli.bench.data import add_data, columns, joins, mark, metrics_of, of_each, table_of, worth
 
 if TYPE_CHECKING:
     from scoregate.evaluation import BadColumn
@@ -28,28 +28,29 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
 
     table = table_of(arguments, *KEYS)
     labels, sources = table.labels("label"), table.names("source")
-    found, rows, undefined = [], Counter(sources), dict[str, list[str]]()
-    for metric in metrics_of(arguments, table, OWN):
+    rows, undefined = Counter(sources), dict[str, list[str]]()
+
+    def figures(metric: str) -> dict[str, Any]:
         score, label, source = table.complete(worth(arguments, table, metric), labels, [*sources])
         of_source, faults = by_source(score, label, source, rows)
         for name, fault in faults.items():
-            undefined.setdefault(name, []).append(f"{metric}: {fault.why}")
             if not of_source:
                 with columns(table.path, metric=f"{metric}, source {name}", label=f"label, source {name}"):
                     raise fault
-        with columns(table.path, metric=metric):
-            pooled = auroc(score, label).auroc
-        found.append(
-            {"metric": metric, "mean": {name: of_source.get(name) for name in rows}}
-            | {"of sources": fmean(of_source.values()), "all": pooled}
-            | {"n": len(score), "dropped": table.dropped}
+            undefined.setdefault(name, []).append(f"{metric}: {fault.why}")
+        return (
+            {"mean": {name: of_source.get(name) for name in rows}}
+            | {"of sources": fmean(of_source.values()), "all": auroc(score, label).auroc}
+            | {"n": len(score), "dropped": table.dropped, **mark(table)}
         )
+
+    found = of_each(arguments, table.path, metrics_of(arguments, table, OWN), figures)
     described = [
         {"source": name, "rows": count}
         | ({"undefined": "; ".join(undefined[name])} if name in undefined else {})
         for name, count in rows.items()
     ]
-    return {"metrics": found, "sources": described}
+    return {**joins(table), "metrics": found, "sources": described}
 
 
 def by_source(

@@ -1,18 +1,30 @@
 """`scoregate bench tifa160`: 800 pictures of 160 prompts with ratings of TIFA (Hu et al. 2023) or DSG."""
 
 import argparse
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.bench.data import add_data, columns, metrics_of, read, table_of, worth
+from scoregate.cli.bench.data import (
+    add_data,
+    joins,
+    mark,
+    metrics_of,
+    of_each,
+    read,
+    table_of,
+    values,
+    worth,
+)
 from scoregate.cli.bench.genai import agreement
+from scoregate.cli.evaluate.outcome import add_scale, scale_of
 from scoregate.cli.records import Record
 
 if TYPE_CHECKING:
-    from scoregate.evaluation import Table
+    from scoregate.evaluation import Scale, Table
+    from scoregate.evaluation.arrays import Floats
 
 HELP = "TIFA160: agreement of metrics with people's ratings"
 OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
@@ -28,6 +40,7 @@ GENERATORS = {  # in the ratings of DSG, and in the names of TIFA's pictures
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_data(parser, "human_annotations_with_scores.json, or tifa160.json: image_path, human_avg")
+    add_scale(parser)
     what = "tifa160-likert-anns.csv: DSG's ratings in place of human_avg"
     parser.add_argument("--likert", type=Path, metavar="FILE", help=what)
 
@@ -35,24 +48,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the agreement of each metric with people's ratings."""
     table = table_of(arguments, {"image_path": "image_path"}, {"image_path": "image"})
+    once(table)
     if arguments.likert:
-        table = with_likert(table, arguments.likert)
-    human = table.numbers("human_avg")
-    found = []
-    for metric in metrics_of(arguments, table, OWN):
-        with columns(table.path, metric=metric, human="human_avg"):
-            row = agreement(metric, *table.complete(worth(arguments, table, metric), human))
-        found.append(row | {"dropped": table.dropped})
-    return {"metrics": found}
+        table, outside = with_likert(table, arguments.likert, scale_of(arguments))
+        human = table.numbers("human_avg")
+    else:
+        human, outside = on_scale(table.numbers("human_avg"), scale_of(arguments))
+
+    def figures(metric: str) -> dict[str, Any]:
+        row = agreement(*table.complete(worth(arguments, table, metric), human))
+        return row | {"dropped": table.dropped, **mark(table)}
+
+    metrics = metrics_of(arguments, table, OWN)
+    rows = of_each(arguments, table.path, metrics, figures, human="human_avg")
+    return {"out_of_scale": outside, **joins(table), "metrics": rows}
 
 
-def with_likert(table: "Table", path: Path) -> "Table":
-    """Return *table* with DSG's mean rating of each picture as `human_avg`.  Raises `BadInput`."""
+def once(table: "Table") -> None:
+    """Raise `BadInput` if two rows are about one picture."""
+    from scoregate.evaluation import BadInput
+
+    held = table.records[0].values
+    for key in (("image_path",), ("text_id", "generator")):
+        if all(name in held for name in key):
+            picture, count = Counter(values(table, key)).most_common(1)[0]
+            if count > 1:
+                raise BadInput(
+                    f"{table.path}, column {', '.join(key)}: {', '.join(picture)} has {count} rows"
+                )
+
+
+def on_scale(ratings: "Floats", scale: "Scale | None") -> "tuple[Floats, int]":
+    """Return the ratings with NaN for those outside the scale, and the number of these."""
+    import numpy as np
+
+    outside = (
+        np.zeros(len(ratings), bool) if scale is None else (ratings < scale.low) | (ratings > scale.high)
+    )
+    return np.where(outside, np.nan, ratings), int(outside.sum())
+
+
+def with_likert(table: "Table", path: Path, scale: "Scale | None") -> "tuple[Table, int]":
+    """
+    Return *table* with DSG's mean rating of each picture as `human_avg`, and the number outside the scale.
+
+    Raises:
+        BadInput: no rating is about a picture of *table*, or a cell cannot be read.
+    """
     from scoregate.evaluation import BadInput
 
     ratings, found = read(path), defaultdict(list)
     keys = zip(ratings.names("source_id"), ratings.names("t2i_model"), strict=True)
-    for (item, model), rating in zip(keys, ratings.numbers("answer"), strict=True):
+    answers, outside = on_scale(ratings.numbers("answer"), scale)
+    for (item, model), rating in zip(keys, answers, strict=True):
         if rating == rating:
             found[f"{item}_{GENERATORS.get(model, model)}"].append(float(rating))
     names = [Path(name).stem for name in table.names("image_path")]
@@ -60,6 +108,5 @@ def with_likert(table: "Table", path: Path) -> "Table":
         raise BadInput(f"{path}: no rating is about a picture of {table.path}")
     rows = zip(table.records, names, strict=True)
     means = [(each, fmean(found[name]) if name in found else None) for each, name in rows]
-    return replace(
-        table, records=[Record(each.number, {**each.values, "human_avg": mean}) for each, mean in means]
-    )
+    records = [Record(each.number, {**each.values, "human_avg": mean}) for each, mean in means]
+    return replace(table, records=records), outside

@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from scoregate.cli.bench.data import add_data, columns, metrics_of, table_of, worth
+from scoregate.cli.arguments import seconds as positive
+from scoregate.cli.bench.data import add_data, joins, mark, metrics_of, of_each, only, table_of, worth
 from scoregate.cli.evaluate.ts2 import add_version
 
 HELP = "T2IscoreScore: rank, separation and delta of metrics, by subset"
@@ -29,18 +30,20 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     skip = arguments.skip_graph or (SKIPPED if arguments.version == "released" else ())
     skip = [name for name in skip if arguments.skip_graph or name in graphs]
     times = dict(arguments.seconds)
-    rows = []
-    for metric in metrics_of(arguments, table, OWN):
-        with columns(table.path, metric=metric, graph="id", node="rank"):
-            found = ts2(worth(arguments, table, metric), graphs, nodes, arguments.version, skip)
+    metrics = metrics_of(arguments, table, OWN)
+    only("--seconds", times, metrics)
+
+    def figures(metric: str) -> dict[str, Any]:
+        found = ts2(worth(arguments, table, metric), graphs, nodes, arguments.version, skip)
         parts = {"all": vars(found)} | found.partitions
-        rows.append(
-            {"metric": metric}
-            | {figure: {part: values[figure] for part, values in parts.items()} for figure in FIGURES}
+        return (
+            {figure: {part: values[figure] for part, values in parts.items()} for figure in FIGURES}
             | {"std": found.std, "graphs": found.graphs, "images": found.images, "dropped": found.dropped}
-            | {"seconds": times.get(metric)}
+            | {"seconds": times.get(metric), **mark(table)}
         )
-    return {"version": arguments.version, "skipped": [*skip], "metrics": rows}
+
+    rows = of_each(arguments, table.path, metrics, figures, graph="id", node="rank")
+    return {"version": arguments.version, "skipped": [*skip], **joins(table), "metrics": rows}
 
 
 def seconds(text: str) -> tuple[str, float]:
@@ -48,4 +51,4 @@ def seconds(text: str) -> tuple[str, float]:
     name, equals, value = text.rpartition("=")
     if not (equals and name):
         raise argparse.ArgumentTypeError("of the form METRIC=SECONDS")
-    return name, float(value)
+    return name, positive(value)

@@ -37,4 +37,4 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
         tags[item] += names or ["No Tag"]
     rows = zip(table.names("id"), table.records, strict=True)
     contents = {item: contents_of(record.values, "caption_", "image_") for item, record in rows}
-    return pair_tables(arguments, tags, contents)
+    return pair_tables(arguments, table, table.names("id"), tags, contents)

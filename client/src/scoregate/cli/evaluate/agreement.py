@@ -3,7 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.evaluate.intervals import add_bootstrap, drawings
+from scoregate.cli.evaluate.intervals import (
+    Cluster,
+    add_bootstrap,
+    cluster_of,
+    drawings,
+    rows,
+)
 from scoregate.cli.evaluate.outcome import (
     Outcome,
     add_columns,
@@ -26,34 +32,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_columns(parser, {"metric": "the scores", "human": "people's ratings"})
     add_bootstrap(parser)
     parser.add_argument("--group", metavar="COLUMN", help="compare only pairs within it, such as the prompt")
+    what = "accuracy with --group: the mean over groups, as in the paper (default), or of all their pairs"
+    parser.add_argument("--average", choices=["groups", "pairs"], default="groups", help=what)
 
 
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the figures of correlation and of pairs."""
-    import numpy as np
-
     from scoregate.evaluation import correlation, pair_accuracy
-    from scoregate.evaluation.arrays import Codes, coded
-    from scoregate.evaluation.bootstrap import Sample
+    from scoregate.evaluation.bootstrap import together
+    from scoregate.evaluation.correlation import sample_of
     from scoregate.evaluation.drawn_pairs import MOST, pair_accuracies
 
     columns = [table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)]
     group = [table.texts(arguments.group)] if arguments.group else []
-    metric, human, *groups = table.complete(*columns, *group)
+    cluster = cluster_of(arguments, table, "row", rows(table))
+    if cluster.name == "row" and arguments.group:
+        cluster = Cluster(arguments.group, group[0])
+    metric, human, drawn_by, *groups = table.complete(*columns, [*cluster.cells], *group)
     grouped = groups[0] if groups else None
-    of_pairs = pair_accuracy(metric, human, grouped)
+    of_pairs = pair_accuracy(metric, human, grouped, average=arguments.average)
 
-    units = np.arange(len(metric)) if grouped is None else coded(grouped)[1]
     few = of_pairs.pairs <= MOST
-    accuracies = pair_accuracies(metric, human, grouped) if arguments.bootstrap and few else None
-
-    def figures(times: Codes) -> dict[str, float]:
-        rows = np.repeat(np.arange(len(metric)), times[units])
-        found = correlation(metric[rows], human[rows])
-        of_rows = {"pearson": found.pearson, "spearman": found.spearman, "kendall": found.kendall}
-        return of_rows | (accuracies(times) if accuracies else {})
-
-    drawn = drawings(arguments, Sample(int(units.max()) + 1, figures))
+    sample = sample_of(metric, human, drawn_by)
+    if arguments.bootstrap and few:
+        pairs = pair_accuracies(metric, human, grouped, cluster=drawn_by, average=arguments.average)
+        sample = together(sample, pairs)
+    drawn = drawings(arguments, sample)
 
     def draw(axes: Any) -> None:
         axes.scatter(metric, human, s=8, alpha=0.4)
@@ -61,7 +65,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         axes.set_ylabel(label(arguments.human))
         axes.set_title(f"pairwise accuracy {of_pairs.accuracy:.4f}")
 
-    found = outcome(table, draw, correlation(metric, human), of_pairs, drawn=drawn)
+    found = outcome(table, draw, correlation(metric, human), of_pairs, drawn=drawn, cluster=cluster.name)
     if drawn and not few:
         found.content["no_interval"] = f"of accuracy: {of_pairs.pairs:,} pairs, more than {MOST:,}"
     return found

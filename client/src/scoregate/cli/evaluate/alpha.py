@@ -3,7 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.evaluate.outcome import Outcome, add_ratings, count, outcome, ratings_of, scale_of
+from scoregate.cli.evaluate.intervals import add_bootstrap, cluster_of
+from scoregate.cli.evaluate.outcome import Outcome, add_ratings, outcome, ratings_of, scale_of
 
 if TYPE_CHECKING:
     from scoregate.evaluation import Table
@@ -14,9 +15,7 @@ HELP = "raters against each other: Krippendorff's alpha, and the share of extrem
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_ratings(parser)
-    add = parser.add_argument
-    add("--bootstrap", type=count, default=0, metavar="N", help="95 %% intervals from N drawings of units")
-    add("--seed", type=count, default=0, help="of the drawings (default 0)")
+    add_bootstrap(parser, 0)
 
 
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
@@ -24,9 +23,16 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     from scoregate.evaluation import alpha
     from scoregate.evaluation.alpha import LEVELS
 
-    unit, rater, rating = ratings_of(arguments, table)
+    cluster = cluster_of(arguments, table, "unit", table.texts(arguments.unit))
+    unit, rater, rating, together = ratings_of(arguments, table, [*cluster.cells])
     found = alpha(
-        unit, rater, rating, scale=scale_of(arguments), bootstrap=arguments.bootstrap, seed=arguments.seed
+        unit,
+        rater,
+        rating,
+        scale=scale_of(arguments),
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+        cluster=together,
     )
 
     def draw(axes: Any) -> None:
@@ -37,4 +43,5 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         axes.set_ylabel("Krippendorff's alpha")
         axes.set_title(f"{found.units} units, {found.raters} raters")
 
-    return outcome(table, draw, found)
+    drawn = {"cluster": cluster.name if arguments.bootstrap else None}
+    return outcome(table, draw, found, drawn)

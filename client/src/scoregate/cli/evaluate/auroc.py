@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.evaluate.intervals import add_bootstrap, drawings
+from scoregate.cli.evaluate.intervals import add_bootstrap, cluster_of, drawings, rows
 from scoregate.cli.evaluate.outcome import (
     Outcome,
     add_columns,
@@ -36,23 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return the area."""
-    import numpy as np
-
     from scoregate.evaluation import auroc
-    from scoregate.evaluation.arrays import Codes
-    from scoregate.evaluation.auroc import roc
-    from scoregate.evaluation.bootstrap import Sample
+    from scoregate.evaluation.auroc import roc, sample_of
 
-    metric, truth = table.complete(
-        table.worth(arguments.metric, lower=arguments.lower_is_better), table.labels(arguments.label)
+    cluster = cluster_of(arguments, table, "row", rows(table))
+    metric, truth, together = table.complete(
+        table.worth(arguments.metric, lower=arguments.lower_is_better),
+        table.labels(arguments.label),
+        [*cluster.cells],
     )
     found = auroc(metric, truth)
-
-    def area(times: Codes) -> dict[str, float]:
-        rows = np.repeat(np.arange(len(metric)), times)
-        return {"auroc": auroc(metric[rows], truth[rows]).auroc}
-
-    drawn = drawings(arguments, Sample(len(metric), area))
+    drawn = drawings(arguments, sample_of(metric, truth, together))
 
     def draw(axes: Any) -> None:
         axes.plot(*roc(metric, truth))
@@ -61,4 +55,4 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         axes.set_ylabel("true-accept rate")
         axes.set_title(f"{label(arguments.metric)}, area {found.auroc:.4f}")
 
-    return outcome(table, draw, found, drawn=drawn)
+    return outcome(table, draw, found, drawn=drawn, cluster=cluster.name)

@@ -26,7 +26,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     """Return mean and band for each number of raters."""
     from scoregate.evaluation import convergence
 
-    more = [arguments.model] if arguments.model else []
+    more = [table.texts(arguments.model)] if arguments.model else []
     unit, rater, rating, *model = ratings_of(arguments, table, *more)
     found = convergence(
         unit,

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.evaluate.intervals import add_bootstrap, drawings
+from scoregate.cli.evaluate.intervals import add_bootstrap, cluster_of, drawings
 from scoregate.cli.evaluate.outcome import Outcome, add_table, outcome
 
 if TYPE_CHECKING:
+    from scoregate.cli.evaluate.intervals import Cells
     from scoregate.evaluation import Table
 
 HELP = "GenEval's verdicts: the share of correct pictures by task, and the kappa with people's verdicts"
@@ -36,9 +37,13 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     if human is None and any(held(record.values, "human") for record in table.records):
         human = "human"
     columns: list[Any] = [table.texts("tag"), table.texts("prompt"), table.labels(arguments.correct)]
-    tag, prompt, correct, *people = table.complete(*columns, *([table.labels(human)] if human else []))
+    cluster = cluster_of(arguments, table, "prompt", prompts(*columns[:2]))
+    tag, prompt, correct, together, *people = table.complete(
+        *columns, [*cluster.cells], *([table.labels(human)] if human else [])
+    )
     found = geneval(tag, prompt, correct, people[0] if people else None)
-    drawn = drawings(arguments, sample_of(by_prompt(tag, prompt, correct)))
+    of_prompt = dict(zip(zip(tag, prompt, strict=True), together, strict=True))
+    drawn = drawings(arguments, sample_of(by_prompt(tag, prompt, correct), of_prompt))
 
     def draw(axes: Any) -> None:
         axes.barh(
@@ -48,7 +53,12 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         axes.set_xlim(0, 1)
         axes.set_xlabel("correct pictures")
 
-    return outcome(table, draw, found, drawn=drawn)
+    return outcome(table, draw, found, drawn=drawn, cluster=cluster.name)
+
+
+def prompts(tags: "Cells", texts: "Cells") -> "Cells":
+    """Return the unit of each row, the prompt of a task."""
+    return [tag and text and f"{tag}: {text}" for tag, text in zip(tags, texts, strict=True)]
 
 
 def once(table: "Table") -> None:

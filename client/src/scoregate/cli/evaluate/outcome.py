@@ -7,6 +7,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scoregate.cli.records import number
+
 if TYPE_CHECKING:
     from scoregate.evaluation import Scale, Table
     from scoregate.evaluation.bootstrap import Drawn
@@ -14,26 +16,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A figure: its JSON content, a function that draws it on Matplotlib's axes, and its bootstrap."""
+    """
+    A figure.
+
+    Attributes:
+        content: of its JSON.
+        draw: draws it on Matplotlib's axes.
+        size: how many things it is of, and the word for one; None for rows.
+    """
 
     content: dict[str, Any]
     draw: Callable[[Any], None]
     drawn: "Drawn | None" = None
+    size: tuple[int, str] | None = None
 
 
 def outcome(
-    table: "Table", draw: Callable[[Any], None], *figures: Any, drawn: "Drawn | None" = None
+    table: "Table",
+    draw: Callable[[Any], None],
+    *figures: Any,
+    drawn: "Drawn | None" = None,
+    cluster: str = "row",
+    size: tuple[int, str] | None = None,
 ) -> Outcome:
-    """Merge dataclasses into one object, with the numbers of dropped rows."""
+    """
+    Merge dataclasses and objects into one, with the numbers of dropped rows and of what was drawn.
+
+    Args:
+        cluster: what was drawn.
+    """
     content: dict[str, Any] = {}
     for each in figures:
-        content |= asdict(each)
+        content |= each if isinstance(each, dict) else asdict(each)
+    more: dict[str, Any] = {"unquoted": table.unquoted, "dropped": content.get("dropped", table.dropped)}
     if drawn:
         from scoregate.evaluation.bootstrap import interval
 
-        content |= {"interval": interval(drawn)}
-    content |= {"unquoted": table.unquoted, "dropped": content.get("dropped", table.dropped)}
-    return Outcome(content | ({"lower_is_better": True} if table.turned else {}), draw, drawn)
+        more |= {"cluster": cluster, "clusters": drawn.sample.units}
+        content |= {"interval": interval(drawn)} if drawn.values else {}
+        if cluster != "row":
+            size = drawn.sample.units, cluster if cluster in ("item", "prompt") else "cluster"
+    return Outcome(content | more | ({"lower_is_better": True} if table.turned else {}), draw, drawn, size)
 
 
 def add_lower(parser: argparse.ArgumentParser) -> None:
@@ -69,18 +92,17 @@ def add_ratings(parser: argparse.ArgumentParser) -> None:
     add_scale(parser)
 
 
-def ratings_of(arguments: argparse.Namespace, table: "Table", *more: str) -> list[Any]:
+def ratings_of(arguments: argparse.Namespace, table: "Table", *more: list[str | None]) -> list[Any]:
     """Return the columns unit, rater, rating and *more* of its complete rows."""
     texts = table.texts(arguments.unit), table.texts(arguments.rater)
-    others = map(table.texts, more)
-    return table.complete(*texts, table.numbers(arguments.rating), *others)
+    return table.complete(*texts, table.numbers(arguments.rating), *more)
 
 
 def scale(text: str) -> tuple[float, float]:
     """Return two numbers, the lower one first."""
     low, colon, high = text.partition(":")
     try:
-        ends = float(low), float(high)
+        ends = number(low), number(high)
     except ValueError:
         ends = 0.0, 0.0
     if not (colon and isfinite(ends[0]) and isfinite(ends[1]) and ends[0] < ends[1]):

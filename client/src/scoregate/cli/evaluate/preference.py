@@ -3,7 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.evaluate.intervals import add_bootstrap, drawings
+from scoregate.cli.evaluate.intervals import (
+    Cluster,
+    add_bootstrap,
+    cluster_of,
+    drawings,
+    rows,
+)
 from scoregate.cli.evaluate.outcome import (
     Outcome,
     add_columns,
@@ -30,6 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     }
     add_columns(parser, columns)
     add_bootstrap(parser)
+    what = "accuracy of all pairs (default), or the mean over groups"
+    parser.add_argument("--average", choices=["pairs", "groups"], default="pairs", help=what)
 
 
 def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
@@ -38,13 +46,18 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     from scoregate.evaluation.drawn_pairs import preferences
 
     numbers = table.worth(arguments.metric, lower=arguments.lower_is_better), table.numbers(arguments.human)
-    metric, human, group = table.complete(*numbers, table.texts(arguments.group))
-    found = preference(metric, human, group)
-    drawn = drawings(arguments, preferences(metric, human, group))
+    groups = table.texts(arguments.group)
+    cluster = cluster_of(arguments, table, "row", rows(table))
+    if cluster.name == "row":
+        cluster = Cluster(arguments.group, groups)
+    metric, human, group, together = table.complete(*numbers, groups, [*cluster.cells])
+    found = preference(metric, human, group, average=arguments.average)
+    sample = preferences(metric, human, group, cluster=together, average=arguments.average)
+    drawn = drawings(arguments, sample)
 
     def draw(axes: Any) -> None:
         axes.bar(["correct", "tied", "wrong"], [found.correct, found.ties_metric, found.wrong])
         axes.set_ylabel("pairs")
         axes.set_title(f"{label(arguments.metric)}, accuracy {found.accuracy:.4f}")
 
-    return outcome(table, draw, found, drawn=drawn)
+    return outcome(table, draw, found, drawn=drawn, cluster=cluster.name)

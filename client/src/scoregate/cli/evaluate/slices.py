@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") 
     whole = of_metrics(evaluated, arguments, table)
     if getattr(arguments, "bootstrap", 0):
         whole.content["seed"] = arguments.seed
-    whole.content.update(caution(used(len(table.records), whole.content)))
+    whole.content.update(few(len(table.records), whole))
     if arguments.by is None:
         return whole
     from scoregate.evaluation import BadInput
@@ -31,10 +31,10 @@ def sliced(evaluated: Evaluated, arguments: argparse.Namespace, table: "Table") 
     for value in sorted({value for each in tags for value in each}):
         records = [row for row, each in zip(table.records, tags, strict=True) if value in each]
         try:
-            content = of_metrics(evaluated, arguments, replace(table, records=records)).content
+            part = of_metrics(evaluated, arguments, replace(table, records=records))
         except BadInput as exc:  # for example, all ratings are the same
-            content = {"error": str(exc)}
-        by[value] = {"rows": len(records)} | content | caution(used(len(records), content))
+            part = Outcome({"error": str(exc)}, whole.draw)
+        by[value] = {"rows": len(records)} | part.content | few(len(records), part)
     more = {"by": by, "untagged": sum(not each for each in tags)}
     return Outcome({"rows": len(table.records)} | whole.content | more, whole.draw)
 
@@ -55,24 +55,30 @@ def of_metrics(evaluated: Evaluated, arguments: argparse.Namespace, table: "Tabl
         for row, cells in zip(table.records, zip(*columns, strict=True), strict=True)
         if not any(cell != cell for cell in cells)
     ]
+    whole = {row.number for row in records}
+    others = [row for row in table.records if row.number not in whole]
     found = {
-        metric: evaluated(with_metric(arguments, metric), replace(table, records=records, turned=False))
+        metric: evaluated(
+            with_metric(arguments, metric), replace(table, records=records, incomplete=others, turned=False)
+        )
         for metric in metrics
     }
-    apart = differences({name: (each.content, each.drawn or {}) for name, each in found.items()})
+    apart = differences({name: (each.content, each.drawn) for name, each in found.items() if each.drawn})
     content: dict[str, Any] = {"metrics": {name: each.content for name, each in found.items()}}
     content |= {"differences": list(map(asdict, apart)), "incomplete": len(table.records) - len(records)}
-    return Outcome(content, found[metrics[0]].draw)
+    return Outcome(content, found[metrics[0]].draw, size=found[metrics[0]].size)
 
 
 def with_metric(arguments: argparse.Namespace, metric: str) -> argparse.Namespace:
     return argparse.Namespace(**vars(arguments) | {"metric": metric})
 
 
-def used(rows: int, content: Mapping[str, Any]) -> int:
-    """Return how many of the *rows* are in the figures."""
+def few(rows: int, found: Outcome) -> dict[str, str]:
+    """Return the caution about figures of few things, by default those of the *rows* that are in them."""
+    content = found.content
     figures = next(iter(content.get("metrics", {"": content}).values()))
-    return int(rows - content.get("incomplete", 0) - figures.get("dropped", 0))
+    used = int(rows - content.get("incomplete", 0) - figures.get("dropped", 0))
+    return caution(*(found.size or (used, "row")))
 
 
 def values(cell: Any) -> list[str]:

@@ -1,11 +1,20 @@
 """`scoregate evaluate sxs`: which generator do raters prefer side by side, and does a metric agree?"""
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.evaluate.intervals import add_bootstrap, caution, compared, interval_of
+from scoregate.cli.evaluate.intervals import (
+    Cluster,
+    add_bootstrap,
+    caution,
+    cluster_of,
+    compared,
+    interval_of,
+)
 from scoregate.cli.evaluate.outcome import Outcome, add_table, share
 
 if TYPE_CHECKING:
@@ -37,7 +46,7 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     from scoregate.evaluation.alpha import levels
     from scoregate.evaluation.sxs import majorities, side_by_side
 
-    votes, rater = votes_of(arguments, table)
+    votes, rater, cluster = votes_of(arguments, table)
     found = majorities(votes)
     pairs = side_by_side(found, arguments.alpha)
     content: dict[str, Any] = {
@@ -51,7 +60,10 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         units = ["\0".join(place) for place, _ in votes]
         content["alpha"] = levels(units, rater, [vote for _, vote in votes])
     if arguments.judged:
-        content |= accuracies(arguments, found)
+        of_item = {item: cell for ((item, _, _), _), cell in zip(votes, cluster.cells, strict=True)}
+        content |= accuracies(arguments, found, of_item)
+        drawn_by = {"cluster": cluster.name, "clusters": len({*of_item.values()})}
+        content |= drawn_by if arguments.bootstrap else {}
     content["dropped"] = table.dropped
 
     def draw(axes: Any) -> None:
@@ -67,33 +79,52 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     return Outcome(content, draw)
 
 
-def votes_of(arguments: argparse.Namespace, table: "Table") -> "tuple[list[Vote], list[str]]":
-    """Return the votes of the complete rows, and the rater of each if there is a column of raters."""
-    from scoregate.evaluation.sxs import in_order, voted
+def votes_of(arguments: argparse.Namespace, table: "Table") -> "tuple[list[Vote], list[str], Cluster]":
+    """
+    Return the votes of the complete rows, the rater of each if there is a column of raters, and the cluster.
+
+    Raises:
+        BadColumn: a rater voted twice about the same two pictures, or as `in_order`.
+    """
+    from scoregate.evaluation.sxs import in_order, once, voted
 
     names = (arguments.item, arguments.a, arguments.b, arguments.rater)
     texts = [table.texts(name) for name in (arguments.vote, *names) if name]
-    answers, item, a, b, *rater = table.complete(*texts)
-    return in_order(item, a, b, table.parsed(arguments.vote, answers, voted)), rater[0] if rater else []
+    cluster = cluster_of(arguments, table, "item", texts[1])
+    answers, item, a, b, *rater, together = table.complete(*texts, [*cluster.cells])
+    votes = in_order(item, a, b, table.parsed(arguments.vote, answers, voted))
+    if rater:
+        once(votes, rater[0])
+    return votes, rater[0] if rater else [], Cluster(cluster.name, together)
 
 
-def accuracies(arguments: argparse.Namespace, votes: "Majorities") -> dict[str, Any]:
+def accuracies(
+    arguments: argparse.Namespace, votes: "Majorities", of_item: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the accuracy of each metric, and the differences of metrics."""
-    from scoregate.evaluation.sxs import choices, points, sample_of
+    from scoregate.evaluation.sxs import choices, points
+    from scoregate.evaluation.sxs import sample_of as of_points
 
-    scores = judged(arguments)
+    sample_of = partial(of_points, cluster=of_item)
+    scores, turned = judged(arguments)
     given = {metric: points(votes, of_metric) for metric, of_metric in scores.items()}
     rows = [
         {"metric": metric, **asdict(choices(votes, of_metric))}
         | interval_of(arguments, sample_of(given[metric]))
         | caution(len(given[metric]), "comparison")
+        | ({"lower_is_better": True} if metric in turned else {})
         for metric, of_metric in scores.items()
     ]
     return {"accuracy": rows} | compared(arguments, given, sample_of, "comparison")
 
 
-def judged(arguments: argparse.Namespace) -> dict[str, dict[tuple[str, str], float]]:
-    """Return the scores of each metric by item and generator, the mean of several.  Raises `BadInput`."""
+def judged(arguments: argparse.Namespace) -> tuple[dict[str, dict[tuple[str, str], float]], set[str]]:
+    """
+    Return the scores of each metric by item and generator, the mean of several; and the negated metrics.
+
+    Raises:
+        BadInput: there is no file of scores, or it lacks a column.
+    """
     from scoregate.evaluation import BadInput, read
 
     if not arguments.scores:
@@ -101,10 +132,11 @@ def judged(arguments: argparse.Namespace) -> dict[str, dict[tuple[str, str], flo
     scores = read(arguments.scores)
     places = zip(scores.texts(arguments.item), scores.texts(arguments.model), strict=True)
     keys = list(places)
-    return {
-        metric: means(keys, scores.worth(metric, lower=arguments.lower_is_better))
-        for metric in dict.fromkeys(arguments.judged)
-    }
+    found, turned = {}, set[str]()
+    for metric in dict.fromkeys(arguments.judged):
+        found[metric] = means(keys, scores.worth(metric, lower=arguments.lower_is_better))
+        turned |= {metric} if scores.turned else set()
+    return found, turned
 
 
 def means(keys: Any, values: Any) -> dict[tuple[str, str], float]:

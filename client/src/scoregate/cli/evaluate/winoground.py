@@ -1,9 +1,10 @@
 """`scoregate evaluate winoground`: which of two captions belongs to which of two pictures?"""
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.evaluate.intervals import add_bootstrap, drawings
+from scoregate.cli.evaluate.intervals import add_bootstrap, cluster_of, drawings
 from scoregate.cli.evaluate.outcome import Outcome, add_columns, add_lower, add_table, label, outcome
 
 if TYPE_CHECKING:
@@ -30,11 +31,15 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
     from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 
     texts = [table.texts(column) for column in (arguments.item, arguments.caption, arguments.image)]
-    metric, item, caption, image = table.complete(
-        table.worth(arguments.metric, lower=arguments.lower_is_better), *texts
-    )
+    scores = table.worth(arguments.metric, lower=arguments.lower_is_better)
+    cluster = cluster_of(arguments, table, "item", texts[0])
+    left_out = replace(table, records=[*table.incomplete])
+    every = {*texts[0], *(left_out.texts(arguments.item) if left_out.records else ())} - {None}
+    metric, item, caption, image, together = table.complete(scores, *texts, [*cluster.cells])
     found = winoground(metric, item, caption, image)
-    drawn = drawings(arguments, sample_of(choices(metric, item, caption, image)))
+    found = replace(found, incomplete=len(every) - found.items)
+    of_item = dict(zip(item, together, strict=True))
+    drawn = drawings(arguments, sample_of(choices(metric, item, caption, image), of_item))
 
     def draw(axes: Any) -> None:
         axes.bar(list(CHANCE), [getattr(found, name) for name in CHANCE])
@@ -47,4 +52,5 @@ def evaluated(arguments: argparse.Namespace, table: "Table") -> Outcome:
         axes.set_title(f"{label(arguments.metric)}, {found.items} items")
         axes.legend()
 
-    return outcome(table, draw, found, drawn=drawn)
+    size = found.items, "item"
+    return outcome(table, draw, found, drawn=drawn, cluster=cluster.name, size=size)
