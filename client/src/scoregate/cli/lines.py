@@ -113,6 +113,11 @@ def unreadable(plan: Plan, row: Row, why: str) -> Line:
     return line(plan, row, None, {}, dict.fromkeys(plan.metrics, error))
 
 
+def is_unreadable(line: Line) -> bool:
+    """Return True for the line of a row that was not sent."""
+    return not line["scores"] and all(error["code"] == UNREADABLE for error in line["errors"].values())
+
+
 def key(line: Line) -> Key:
     """Return the key of the line's row, as `Row.key`."""
     return line["image"], line["prompt"], dumped_options(line.get("own_options", {}))
