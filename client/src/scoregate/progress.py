@@ -25,7 +25,7 @@ class Progress(tqdm):  # type: ignore[misc,type-arg,unused-ignore]
     def __init__(self, total: int | None, *, leave: bool = True, file: TextIO | None = None) -> None:
         file = file or sys.stderr
         every_s = TERMINAL_S if file.isatty() else LOG_S
-        delay_s = 0.0 if leave else every_s
+        delay_s = 0.0 if leave or file.isatty() else every_s
         self.failed = 0
         super().__init__(
             total=total, leave=leave, file=file, mininterval=every_s, miniters=1, delay=delay_s, smoothing=0

@@ -36,6 +36,13 @@ def test_a_terminal_shows_a_bar_with_the_rate_and_the_time_left(progress):
     assert shown.endswith("\r")
 
 
+def test_a_terminal_shows_the_bar_before_the_first_item():
+    """The first request may take a minute."""
+    terminal = Terminal()
+    with Progress(10, file=terminal, leave=False):
+        assert "| 0/10 [00:00<?" in terminal.getvalue()
+
+
 def test_a_log_gets_a_line_only_now_and_then(progress):
     """And no control characters."""
     shown = progress(io.StringIO(), [1, 31, 32, 33], leave=False)

@@ -27,7 +27,7 @@ def samples(folder: Path) -> Iterator[tuple[Path, Path | None]]:
     """Yield each prompt's folder with each of its pictures, which have numbers as names; None without any."""
     for each in numbered(folder):
         files = (each / SAMPLES).iterdir() if (each / SAMPLES).is_dir() else ()
-        found = sorted(file for file in files if PICTURE.fullmatch(file.name))
+        found: list[Path | None] = [*sorted(file for file in files if PICTURE.fullmatch(file.name))]
         yield from ((each, file) for file in found or [None])
 
 

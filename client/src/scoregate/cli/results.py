@@ -106,7 +106,7 @@ class Results:
 
     @property
     def left_over(self) -> list[int]:
-        """The offsets of lines that were sent and have no row in this run; they are kept, after all others."""
+        """The offsets of lines that were sent and have no row in this run; they stay, after all others."""
         others = set(self.held.values()) - set(self.order.values())
         return sorted(start for start in others if not is_unreadable(self.line(start)))
 
