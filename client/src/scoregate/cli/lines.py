@@ -31,7 +31,7 @@ class Plan:
         lower: the metrics whose lower scores are better.
         any_models: reuse lines of other models.
         strict: do not reuse lines with warnings.
-        orient: how pictures are rotated; None leaves it to the service.
+        orient: how pictures are rotated; None: as the service is set.
         max_bytes: of a file that the service takes; None if it does not say.
     """
 
