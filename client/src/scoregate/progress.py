@@ -14,7 +14,7 @@ TERMINAL_S, LOG_S = 0.2, 30.0  # between two updates; a log keeps each line
 
 
 def columns(file: TextIO) -> int | None:
-    """Return 80 for a terminal without a width, as in some containers; None leaves the width to tqdm."""
+    """Return 80 for a terminal without a width, as in some containers, else None: tqdm finds the width."""
     try:
         return None if os.get_terminal_size(file.fileno()).columns else WIDTH
     except (OSError, ValueError):  # no terminal, or a file without a descriptor

@@ -47,6 +47,17 @@ def test_an_argument_of_one_value_that_is_given_twice_is_refused(command, servic
     assert err.splitlines()[-1].endswith(f"argument {named}: is given twice, and takes one value")
 
 
+@pytest.mark.parametrize("name", ["score", "rank"])
+def test_options_have_no_letter_that_is_another_commands_output(command, service, name):
+    """`-o` is where `batch` and `report` write."""
+    status, _, err = command(service, name, "p.png", "-p", "x", "-o", "vqascore.output=logit")
+
+    assert 2 == status
+    assert "unrecognized arguments: -o" in err
+    assert 0 == command(service, name, "p.png", "-p", "x", "--option", "vqascore.output=logit")[0]
+    assert {"vqascore": {"output": "logit"}} == service.sent[0]["options"]
+
+
 def test_the_next_call_in_the_same_process_may_have_the_argument(command, service):
     """A parser counts within one call."""
     for _ in range(2):
