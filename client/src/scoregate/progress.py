@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
 from tqdm import tqdm
 
+WIDTH = 80
 TERMINAL_S, LOG_S = 0.2, 30.0  # between two updates; a log keeps each line
+
+
+def columns(file: TextIO) -> int | None:
+    """Return 80 for a terminal without a width, as in some containers, else None: tqdm finds the width."""
+    try:
+        return None if os.get_terminal_size(file.fileno()).columns else WIDTH
+    except (OSError, ValueError):  # no terminal, or a file without a descriptor
+        return None
 
 
 class Progress(tqdm):  # type: ignore[misc,type-arg,unused-ignore]
@@ -25,10 +35,17 @@ class Progress(tqdm):  # type: ignore[misc,type-arg,unused-ignore]
     def __init__(self, total: int | None, *, leave: bool = True, file: TextIO | None = None) -> None:
         file = file or sys.stderr
         every_s = TERMINAL_S if file.isatty() else LOG_S
-        delay_s = 0.0 if leave else every_s
+        delay_s = 0.0 if leave or file.isatty() else every_s
         self.failed = 0
         super().__init__(
-            total=total, leave=leave, file=file, mininterval=every_s, miniters=1, delay=delay_s, smoothing=0
+            total=total,
+            leave=leave,
+            file=file,
+            ncols=columns(file),
+            mininterval=every_s,
+            miniters=1,
+            delay=delay_s,
+            smoothing=0,
         )
 
     def step(self, *, failed: bool = False, resumed: bool = False) -> None:

@@ -95,8 +95,24 @@ function rankedRow({ index, score, accepted, decided_by: by, error, details = {}
   );
 }
 
-function warnings({ warnings: said = [] }) {
-  return said.length > 0 && el("ul", { class: "card warnings", "aria-label": "Warnings" }, said.map((line) => el("li", {}, line)));
+/** The warnings, each once: with its pictures, which count from 1 as the cards do, and its metrics. */
+function warnings({ warnings: said = [], warning_codes: codes = [] }) {
+  const lines = new Map();
+  said.forEach((line, place) => {
+    const { item, metric } = codes[place] ?? {};
+    const subject = item === undefined ? "" : `item ${item}${metric ? `, ${metric}` : ""}: `;
+    const text = line.startsWith(subject) ? line.slice(subject.length) : line;
+    const about = lines.get(text) ?? { pictures: new Set(), metrics: new Set() };
+    if (item !== undefined) about.pictures.add(item + 1);
+    if (metric) about.metrics.add(metric);
+    lines.set(text, about);
+  });
+  const entries = [...lines].map(([text, { pictures, metrics }]) => {
+    const numbers = [...pictures].join(", ");
+    const named = [numbers && `Picture${pictures.size > 1 ? "s" : ""} ${numbers}`, ...metrics].filter(Boolean);
+    return el("li", {}, named.length > 0 ? `${named.join(", ")}: ${text}` : text);
+  });
+  return entries.length > 0 && el("ul", { class: "card warnings", "aria-label": "Warnings" }, entries);
 }
 
 /** Timings, models, the request's id, and the answer as it came. */

@@ -53,3 +53,18 @@ def test_a_photo_is_shown_lying_as_it_is_stored_and_upright_once_that_is_asked_f
     page.locator("#go").click()
     expect(page.locator(".warnings")).not_to_contain_text("EXIF")
     assert [False, False] == [lies(page, TILE), lies(page, SHOWN)]
+
+
+def test_a_warning_is_one_line_with_its_pictures_from_1_and_its_metrics(page, service, photo):
+    """The service counts items from 0, and warns for each metric."""
+    enter(page, service)
+    pick(page, "vqascore", "clipscore")
+    other = photo.with_name("other.png")
+    other.write_bytes(photo.read_bytes())
+    fill(page, [photo, other], "a red square above a blue square")
+    score(page)
+
+    assert 2 <= sum("EXIF" in text for text in answer(page)["warnings"])
+    lines = [line for line in page.locator(".warnings li").all_inner_texts() if "EXIF" in line]
+    assert 1 == len(lines)
+    assert lines[0].startswith(("Pictures 1, 2: ", "Pictures 1, 2, vqascore, clipscore: "))

@@ -1,6 +1,7 @@
 """The progress of a long run."""
 
 import io
+import os
 
 import pytest
 
@@ -34,6 +35,22 @@ def test_a_terminal_shows_a_bar_with_the_rate_and_the_time_left(progress):
 
     assert "| 4/10 [00:04<00:08,  1.33s/it, 1 with errors]" in shown
     assert shown.endswith("\r")
+
+
+def test_a_terminal_shows_the_bar_before_the_first_item():
+    """The first request may take a minute."""
+    terminal = Terminal()
+    with Progress(10, file=terminal, leave=False):
+        assert "| 0/10 [00:00<?" in terminal.getvalue()
+
+
+def test_a_terminal_without_a_width_shows_the_bar(monkeypatch):
+    """A pseudo-terminal has no columns until somebody sets them."""
+    ours, theirs = os.openpty()
+    monkeypatch.setattr("tqdm.std.time", lambda: 0.0)
+    with os.fdopen(theirs, "w") as file, os.fdopen(ours, "rb", buffering=0) as shown:
+        Progress(10, file=file, leave=False).close()
+        assert b"| 0/10 [00:00<?" in shown.read(400)
 
 
 def test_a_log_gets_a_line_only_now_and_then(progress):

@@ -11,12 +11,41 @@ from scoregate.cli.exits import UsageFault
 from scoregate.cli.text import shown
 
 METRIC = "vqascore"
+ORIENT = ("as_stored", "exif")
 TIMEOUT_S = 60.0
 VERSION = version("scoregate-client")
 
 
+class Once(argparse.Action):
+    """Store a value.  An argument that is given twice is an error, where argparse takes the last value."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if isinstance(parser, Parser):
+            if self.dest in parser.given:
+                raise argparse.ArgumentError(self, "is given twice, and takes one value")
+            parser.given.add(self.dest)
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser whose messages cannot steer a terminal."""
+    """A parser whose messages cannot steer a terminal, and that takes no single value twice."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.register("action", None, Once)
+        self.register("action", "store", Once)
+        self.given: set[str] = set()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, with no argument given yet."""
+        self.given.clear()
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         super().error(shown(message))
@@ -48,7 +77,7 @@ def add_service(parser: argparse.ArgumentParser) -> None:
     add("--version", action="version", version=f"scoregate {VERSION}")
 
 
-def add_metrics(parser: argparse.ArgumentParser, *short: str) -> None:
+def add_metrics(parser: argparse.ArgumentParser) -> None:
     """Declare several metrics, and their options."""
     parser.add_argument(
         "-m",
@@ -58,13 +87,12 @@ def add_metrics(parser: argparse.ArgumentParser, *short: str) -> None:
         metavar="METRIC",
         help=f"may be given several times (default {METRIC})",
     )
-    add_options(parser, *short)
+    add_options(parser)
 
 
-def add_options(parser: argparse.ArgumentParser, *short: str) -> None:
-    """Declare options of metrics; *short* are further names of the first form."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare options of metrics, and the rotation of pictures."""
     parser.add_argument(
-        *short,
         "--option",
         action="append",
         default=[],
@@ -77,6 +105,11 @@ def add_options(parser: argparse.ArgumentParser, *short: str) -> None:
         default={},
         metavar="JSON",
         help="options of metrics as JSON, by metric",
+    )
+    parser.add_argument(
+        "--orient",
+        choices=ORIENT,
+        help="rotate pictures as their EXIF data says, or not (default: as the service is set)",
     )
     parser.add_argument(
         "--strict", action="store_true", help="a score that the service warns about is an error"

@@ -3,6 +3,8 @@
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from scoregate.cli import sheet
@@ -10,10 +12,12 @@ from scoregate.cli.arguments import add_metrics, connected, metrics_of, whole
 from scoregate.cli.datasets import Dataset, captions_alone
 from scoregate.cli.exits import NO_SCORE, OK, UsageFault
 from scoregate.cli.expansion import sweep_of
+from scoregate.cli.generated import is_generated
 from scoregate.cli.lines import ANY_MODELS, UNREADABLE
 from scoregate.cli.manifest import Manifest
 from scoregate.cli.planning import plan_of, with_options
 from scoregate.cli.results import KINDS, Results
+from scoregate.cli.rows import prompt_fault
 from scoregate.cli.scoring import score
 from scoregate.cli.text import shown
 from scoregate.cli.warned import kinds_of
@@ -52,6 +56,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     )
     add("--image-column", metavar="NAME", help="default image; file_name in a folder's metadata")
     add("--prompt-column", metavar="NAME", default="prompt", help="default %(default)s")
+    add("-p", "--prompt", help="of all pictures of a folder, in place of captions")
     add("--frames-column", metavar="NAME", help="lists of frames or views, in place of one picture")
     add(
         "--option-column",
@@ -86,22 +91,44 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
     dataset = dataset_of(arguments)
     check(dataset, arguments.out, arguments.html)
+    with scored(arguments, dataset, arguments.out) as (results, dataset, asked):
+        complete = tell(results, asked, arguments.out)
+        if arguments.html:
+            sheet.write(arguments.html, dataset, results, arguments.html_pictures)
+    return OK if complete else NO_SCORE
+
+
+@contextmanager
+def scored(
+    arguments: argparse.Namespace, dataset: Dataset, file: Path
+) -> Iterator[tuple[Results, Dataset, int]]:
+    """
+    Score the rows without results; yield the results in *file*, the data set, and the number of scored rows.
+
+    Ctrl-C prints how many rows are kept.
+    """
     with connected(arguments, TIMEOUT_S) as client:
         served = client.models()
         plan, dataset = plan_of(arguments, served), with_options(dataset, served, client)
-        with Results(arguments.out, plan) as results:
-            with Manifest(arguments, results, served) as run:
-                asked = score(client, dataset, results, arguments.concurrency, run.answered)
-            complete = tell(results, asked, arguments.out)
-            if arguments.html:
-                sheet.write(arguments.html, dataset, results, arguments.html_pictures)
-    return OK if complete else NO_SCORE
+        with Results(file, plan) as results:
+            try:
+                with Manifest(arguments, results, served) as run:
+                    asked = score(client, dataset, results, arguments.concurrency, run.answered)
+            except KeyboardInterrupt:
+                kept = len(results.order) + len(results.left_over)
+                where = f"{kept} rows are kept in {file}, and the same command goes on from there"
+                why = where if kept else "no row was scored yet"
+                print(shown(f"scoregate: interrupted: {why}"), file=sys.stderr)
+                raise
+            yield results, dataset, asked
 
 
 def dataset_of(arguments: argparse.Namespace) -> Dataset:
     """Return the data set that was named.  Raises `UsageFault`."""
     if arguments.matrix and arguments.frames_column:
         raise UsageFault("--matrix and --frames-column: give one of them")
+    if arguments.prompt is not None:
+        check_prompt(arguments.dataset, arguments.prompt)
     metrics, renamed = metrics_of(arguments), dict[str, str]()
     for text in arguments.option_column:
         name, _, column = text.partition("=")
@@ -123,7 +150,16 @@ def dataset_of(arguments: argparse.Namespace) -> Dataset:
         arguments.matrix,
         sweeps,
         metrics,
+        prompt=arguments.prompt,
     )
+
+
+def check_prompt(folder: Path, prompt: str) -> None:
+    """Raise `UsageFault` if *folder* has prompts of its own, or the service would reject this one."""
+    if Dataset(folder).table is not None or is_generated(folder):
+        raise UsageFault(f"--prompt is for a folder of pictures alone: {folder} has prompts of its own")
+    if fault := prompt_fault(prompt):
+        raise UsageFault(f"--prompt {fault}")
 
 
 def check(dataset: Dataset, out: Path, page: Path | None) -> None:
@@ -138,7 +174,7 @@ def check(dataset: Dataset, out: Path, page: Path | None) -> None:
             raise UsageFault(f"{path}: there is no folder {path.parent}")
     if page and page.resolve() == out.resolve():
         raise UsageFault(f"{page}: the page would overwrite the results")
-    if table is None and (alone := captions_alone(dataset.path)):
+    if table is None and dataset.prompt is None and (alone := captions_alone(dataset.path)):
         named = ", ".join(alone[:5]) + ", …" * (len(alone) > 5)
         print(
             shown(f"text files without a picture of the same name: {len(alone)} ({named})"), file=sys.stderr
@@ -174,7 +210,7 @@ def tell(results: Results, asked: int, out: Path) -> bool:
     if len(unread) > REASONS:
         print(f"and {len(unread) - REASONS} more rows, see {UNREADABLE} in the results", file=sys.stderr)
     for kind in kinds_of(results.lines()):
-        print(shown(f"warning: {kind}"), file=sys.stderr)
+        print(shown(f"warning: {kind}" + f" (first: {kind.image})" * bool(kind.image)), file=sys.stderr)
     print(f"{text}\n{shown(out)}", file=sys.stderr)
     if results.left_over:
         print(f"{len(results.left_over)} lines are of no row of the data set; they are kept", file=sys.stderr)

@@ -34,6 +34,7 @@ class Dataset:
         metrics: those whose options are read from the columns.
         asking: those of them whose question set the column `question_set` pins.
         texts: options that are texts, by `METRIC.OPTION`, though a cell of CSV may be `2024`.
+        prompt: of all pictures of a folder, in place of captions.
 
     Raises:
         UsageFault: nothing can be read from *path*, or none of its first rows has the columns.
@@ -50,6 +51,7 @@ class Dataset:
     metrics: Sequence[str] = ()
     asking: Sequence[str] = ()
     texts: Collection[str] = ()
+    prompt: str | None = None
 
     def __iter__(self) -> Iterator[Row]:
         rows = self.below(self.path) if self.table is None else self.listed(self.table)
@@ -86,7 +88,7 @@ class Dataset:
         """Return the rows of a folder without a table."""
         if is_generated(folder):
             return generated(folder, self.metrics, self.any_path)
-        return captioned(folder, self.any_path)
+        return captioned(folder, self.any_path, self.prompt)
 
     def listed(self, table: Path) -> Iterator[Row]:
         """Yield the rows of a table."""
@@ -179,15 +181,15 @@ def numbered(rows: Iterable[Row]) -> Iterator[Row]:
     return (replace(row, number=number) for number, row in enumerate(rows, 1))
 
 
-def captioned(folder: Path, any_path: bool) -> Iterator[Row]:
-    """Yield the pictures and videos below *folder*; the prompt is the text file of the same name."""
+def captioned(folder: Path, any_path: bool, of_all: str | None = None) -> Iterator[Row]:
+    """Yield the pictures and videos below *folder*; the prompt is *of_all*, or each one's text file."""
     files = sorted(pictures(folder))
     if not files:
         raise UsageFault(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
     for number, file in enumerate(files, 1):
         name = file.relative_to(folder).as_posix()
         try:
-            prompt = caption_of(file, folder, any_path)
+            prompt = caption_of(file, folder, any_path) if of_all is None else of_all
         except (OSError, ValueError) as exc:
             why = exc.strerror if isinstance(exc, OSError) else exc
             yield Row(number, name, fault=f"row {number}, {name}: its caption {file.stem}.txt: {why}")

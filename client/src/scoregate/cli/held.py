@@ -56,6 +56,7 @@ def plan_of(file: Path) -> Plan:
         first.get("models", {}),
         first.get("options", {}),
         lower=first.get("lower_is_better", ()),
+        orient=first.get("orient"),
     )
 
 

@@ -31,6 +31,8 @@ class Plan:
         lower: the metrics whose lower scores are better.
         any_models: reuse lines of other models.
         strict: do not reuse lines with warnings.
+        orient: how pictures are rotated; None: as the service is set.
+        max_bytes: of a file that the service takes; None if it does not say.
     """
 
     metrics: Sequence[str]
@@ -41,11 +43,15 @@ class Plan:
     lower: Sequence[str] = ()
     any_models: bool = False
     strict: bool = False
+    orient: str | None = None
+    max_bytes: int | None = None
 
     def check(self, line: Line, place: str) -> None:
         """Raise `UsageFault` if *line*, at *place*, is of another plan: its scores are not comparable."""
-        found = {"metrics": sorted({*line["scores"], *line["errors"]}), "options": line.get("options", {})}
-        wanted = {"metrics": sorted(self.metrics), "options": dict(self.options)}
+        found: Line = {"metrics": sorted({*line["scores"], *line["errors"]})}
+        wanted: Line = {"metrics": sorted(self.metrics)}
+        found["options"], wanted["options"] = line.get("options", {}), dict(self.options)
+        found["orient"], wanted["orient"] = line.get("orient"), self.orient
         if line["scores"] and not self.any_models:
             found["models"], wanted["models"] = line.get("models", {}), dict(self.models)
         for what in found:
@@ -94,6 +100,7 @@ def line(
         "details": dict(details or {}),
         "warnings": list(warnings),
         "lower_is_better": list(plan.lower),
+        "orient": plan.orient,
     }
     return content | {name: value for name, value in more.items() if value}
 
@@ -111,6 +118,11 @@ def unreadable(plan: Plan, row: Row, why: str) -> Line:
     """Return the line of a row that was not sent: the same error under every metric."""
     error = {"code": UNREADABLE, "detail": why}
     return line(plan, row, None, {}, dict.fromkeys(plan.metrics, error))
+
+
+def is_unreadable(line: Line) -> bool:
+    """Return True for the line of a row that was not sent."""
+    return not line["scores"] and all(error["code"] == UNREADABLE for error in line["errors"].values())
 
 
 def key(line: Line) -> Key:
@@ -164,6 +176,7 @@ def is_line(content: Any) -> bool:
         )
         and all(map(is_column, content.get("columns", {}).values()))
         and all(isinstance(name, str) for name in content.get("lower_is_better", []))
+        and isinstance(content.get("orient"), str | None)
         and all(map(is_warning, content.get("warnings", [])))
     )
 

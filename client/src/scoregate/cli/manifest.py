@@ -21,7 +21,16 @@ from scoregate.cli.lines import Plan
 from scoregate.cli.results import Results
 
 FORM = 1
-NAMES = ("image_column", "prompt_column", "frames_column", "option_column", "matrix", "any_path")
+NAMES = (
+    "image_column",
+    "prompt_column",
+    "frames_column",
+    "option_column",
+    "matrix",
+    "any_path",
+    "prompt",
+    "orient",
+)
 BLOCK = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # of `GET /models`
 OF_A_MODEL = ("recipe", "dtype", "device", "hardware")

@@ -10,7 +10,16 @@ from scoregate.cli.lines import Line, checked
 from scoregate.cli.records import arrow, records
 
 # Objects and lists whose shape differs from row to row.
-TEXTS = ("models", "options", "own_options", "question_sets", "details", "warnings", "lower_is_better")
+TEXTS = (
+    "models",
+    "options",
+    "own_options",
+    "question_sets",
+    "details",
+    "warnings",
+    "lower_is_better",
+    "orient",
+)
 ROWS = 1000  # that are written together
 LARGEST = 2**63
 

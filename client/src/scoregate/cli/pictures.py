@@ -14,15 +14,34 @@ FETCH_S = 60.0
 MAX_BYTES = 64 * 2**20  # of a URL; the default limit of a request
 
 
-def read_pictures(names: Iterable[str]) -> list[tuple[str, bytes]]:
+def read_pictures(names: Iterable[str]) -> tuple[list[tuple[str, bytes]], list[str]]:
     """
-    Return the pictures with their names; a folder has those of all its files, in order.
+    Return the pictures with their names, and a line about each that cannot be read.
+
+    A folder has the pictures of all its files, in order.
 
     Raises:
-        OSError: a file cannot be read.
-        UsageFault: a name leads to no picture.
+        OSError: a file that was named does not exist.
+        UsageFault: a name leads to no picture, or none can be read.
     """
-    return [(name, sendable(name)) for given in names for name in found(given)]
+    every = [(name, tried(name, name == given)) for given in names for name in found(given)]
+    read = [(name, data) for name, (data, why) in every if not why]
+    faults = [why for _, (_, why) in every if why]
+    if not read:
+        raise UsageFault(faults[0])
+    return read, faults
+
+
+def tried(name: str, given: bool) -> tuple[bytes, str]:
+    """Return a picture's bytes, or a line that says why it cannot be read; a *given* name must exist."""
+    try:
+        return sendable(name), ""
+    except UsageFault as exc:
+        return b"", str(exc)
+    except OSError as exc:
+        if given and isinstance(exc, FileNotFoundError):
+            raise
+        return b"", f"{name}: {exc.strerror or exc}"
 
 
 def found(name: str) -> Iterator[str]:
@@ -38,7 +57,9 @@ def found(name: str) -> Iterator[str]:
 
 
 def sendable(name: str) -> bytes:
-    """Return the bytes of one picture, in a format of the service.  Raises as `read_pictures`."""
+    """Return the bytes of one picture, in a format of the service.  Raises `OSError` or `UsageFault`."""
+    if not is_url(name) and Path(name).exists() and not Path(name).is_file():
+        raise UsageFault(f"{name}: is no file")  # a device or a pipe may never end
     data = fetched(name) if is_url(name) else Path(name).read_bytes()
     if not data:
         raise UsageFault(f"{name}: the file is empty")

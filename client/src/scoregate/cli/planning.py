@@ -34,6 +34,8 @@ def plan_of(arguments: argparse.Namespace, served: Mapping[str, Any]) -> Plan:
         [name for name in metrics if lower_is_better(known[name])],
         arguments.any_models,
         arguments.strict,
+        arguments.orient,
+        served.get("limits", {}).get("max_image_bytes"),
     )
 
 

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="raise",
         help="pictures without a score end the call, or come last as accepted or not (default %(default)s)",
     )
-    add_options(parser, "-o")
+    add_options(parser)
     parser.add_argument("--json", action="store_true", help="print the service's answer, unchanged")
 
 
@@ -50,7 +50,9 @@ def cascade(text: str) -> dict[str, Any]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some picture has no score."""
-    pictures = read_pictures(arguments.images)
+    pictures, faults = read_pictures(arguments.images)
+    if faults and arguments.on_error == "raise":
+        raise NoResult(f"{'; '.join(faults)}; --on-error pass or block ranks the others")
     names = [name for name, _ in pictures]
     with connected(arguments) as client:
         try:
@@ -62,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
                 threshold=arguments.threshold,
                 cascade=arguments.cascade,
                 on_error=arguments.on_error,
+                orient=arguments.orient,
                 options=options_of(arguments),
             )
         except scoregate.ScoregateError as exc:
@@ -72,8 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(ranking.raw))
     else:
         print(as_text(ranking, names))
-        warn(ranking)
-    return NO_SCORE if any(ranked.error for ranked in ranking) else OK
+        warn(ranking, names)
+    for fault in faults:
+        print(shown(fault), file=sys.stderr)
+    return NO_SCORE if faults or any(ranked.error for ranked in ranking) else OK
 
 
 def complaints(error: scoregate.ScoregateError, names: list[str]) -> list[str]:

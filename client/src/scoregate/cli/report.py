@@ -7,17 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scoregate.cli import batch
-from scoregate.cli.arguments import add_metrics, connected, finite, whole
+from scoregate.cli.arguments import add_metrics, finite, whole
 from scoregate.cli.datasets import Dataset
 from scoregate.cli.evaluate.outcome import scale, share
 from scoregate.cli.exits import NO_SCORE, OK, UsageFault
 from scoregate.cli.facts import facts
 from scoregate.cli.held import held
 from scoregate.cli.lines import ANY_MODELS
-from scoregate.cli.manifest import Manifest, runs_of
-from scoregate.cli.planning import plan_of, with_options
+from scoregate.cli.manifest import runs_of
 from scoregate.cli.results import Results
-from scoregate.cli.scoring import score
 from scoregate.cli.text import shown
 
 HELP = (
@@ -87,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     file = arguments.results or arguments.out.with_suffix(".results.jsonl")
     batch.check(dataset, file, arguments.out)
     known = facts(dataset, drawing.columns_of(arguments), arguments.scale)
-    with (offline if arguments.offline else online)(arguments, dataset, file) as (results, asked):
+    with (offline if arguments.offline else batch.scored)(arguments, dataset, file) as (results, _, asked):
         complete = batch.tell(results, asked, file)
         page = drawing.drawn(arguments, dataset, results, known, runs_of(file))
         arguments.out.write_text(page, "utf-8", errors="backslashreplace")
@@ -96,19 +94,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def online(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Iterator[tuple[Results, int]]:
-    """Score the rows without results, and yield the results in *file*."""
-    with connected(arguments, batch.TIMEOUT_S) as client:
-        served = client.models()
-        plan, dataset = plan_of(arguments, served), with_options(dataset, served, client)
-        with Results(file, plan) as results:
-            with Manifest(arguments, results, served) as run:
-                asked = score(client, dataset, results, arguments.concurrency, run.answered)
-            yield results, asked
-
-
-@contextmanager
-def offline(arguments: argparse.Namespace, dataset: Dataset, file: Path) -> Iterator[tuple[Results, int]]:
+def offline(
+    arguments: argparse.Namespace, dataset: Dataset, file: Path
+) -> Iterator[tuple[Results, Dataset, int]]:
     """Yield the results in *file* as they are."""
     with held(dataset, file, arguments.metrics, any_models=arguments.any_models) as results:
-        yield results, 0
+        yield results, dataset, 0

@@ -142,6 +142,8 @@ def arguments_of(
         matrix=said.get("matrix", False),
         sweep=[f"{name}={folder / file}" for name, _, file in map(manifest.parted, said.get("sweep", []))],
         any_path=said.get("any_path", False),
+        prompt=said.get("prompt"),
+        orient=said.get("orient"),
         metrics=content["metrics"],
         options=content["options"],
         option=[],

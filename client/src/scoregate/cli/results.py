@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from scoregate.cli.exits import UsageFault
-from scoregate.cli.lines import Key, Line, Plan, dumped, finite, key, loaded
+from scoregate.cli.lines import Key, Line, Plan, dumped, finite, is_unreadable, key, loaded
 from scoregate.cli.parquet import read_lines, write_lines
 from scoregate.cli.rows import Row
 
@@ -106,8 +106,9 @@ class Results:
 
     @property
     def left_over(self) -> list[int]:
-        """The offsets of lines without a row in this run; they are kept, after all others."""
-        return sorted(set(self.held.values()) - set(self.order.values()))
+        """The offsets of lines that were sent and have no row in this run; they stay, after all others."""
+        others = set(self.held.values()) - set(self.order.values())
+        return sorted(start for start in others if not is_unreadable(self.line(start)))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

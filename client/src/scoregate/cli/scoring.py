@@ -2,12 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Protocol
 
 import scoregate
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.kept import keep_sets
-from scoregate.cli.lines import ANY_MODELS, line, unreadable
+from scoregate.cli.lines import ANY_MODELS, Plan, line, unreadable
 from scoregate.cli.results import Results
 from scoregate.cli.rows import Row, digest
 from scoregate.cli.signatures import kind_of
@@ -76,7 +77,7 @@ def unscored(
             why = f"row {row.number}, {row.image}: {exc.strerror or exc}"
         except ValueError as exc:
             why = f"row {row.number}, {row.image}: {exc}"
-        if not why and (other := no_picture(files, related)):
+        if not why and (other := no_picture(files, related) or too_large(files, related, results.plan)):
             why = f"row {row.number}, {row.image}: {other}"
         if why or row.prompt is None:
             results.add(row, unreadable(results.plan, row, why))
@@ -96,6 +97,7 @@ def unscored(
             options=row.options,
             references=references,
             source=next(iter(source), None),
+            orient=results.plan.orient,
         )
 
 
@@ -107,6 +109,14 @@ def no_picture(files: Sequence[bytes], related: Mapping[str, list[bytes]]) -> st
         return "the file is no picture by its first bytes"
     wrong = [column for column, files in related.items() if not all(map(kind_of, files))]
     return f"column {wrong[0]}: a file is no picture by its first bytes" if wrong else ""
+
+
+def too_large(files: Sequence[bytes], related: Mapping[str, list[bytes]], plan: Plan) -> str:
+    """Return why a row's files are not sent: the service would reject the whole request."""
+    largest = max(map(len, [*files, *chain.from_iterable(related.values())]))
+    if plan.max_bytes is None or largest <= plan.max_bytes:
+        return ""
+    return f"a file has {largest} bytes, and the service takes {plan.max_bytes}"
 
 
 def keep(results: Results, row: Row, sha256: str, answer: scoregate.Result) -> None:

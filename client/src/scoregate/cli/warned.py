@@ -1,7 +1,7 @@
 """Warnings for people: one line for each kind."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import scoregate
@@ -9,29 +9,48 @@ from scoregate.cli.lines import Line
 from scoregate.cli.text import shown
 from scoregate.notices import DEMO, Notice
 
+NAMED = 3  # pictures that a warning is about and names
 DEMO_ID = "scoregate-demo-"  # how the ids of shipped demo models begin
 
 
 @dataclass
 class Kind:
-    """Warnings of one kind: the number of rows, and the first text."""
+    """Warnings of one kind: the number of rows, the first text, and the picture that it is about, if any."""
 
     text: str
     code: str
+    image: str | None = None
     rows: int = 0
 
     def __str__(self) -> str:
         return f"{self.rows} row{'s' * (self.rows > 1)}: {self.text}"
 
 
-def warn(answer: scoregate.Report | scoregate.Ranking) -> None:
-    """Print the service's warnings to stderr; what it says of several pictures is one line."""
-    found: dict[str, list[Notice]] = {}
+def warn(answer: scoregate.Report | scoregate.Ranking, names: Sequence[str]) -> None:
+    """
+    Print the service's warnings to stderr, each text once with the pictures and the metrics that it is about.
+
+    Args:
+        names: of the request's items or pictures.
+    """
+    metrics: dict[tuple[str, int | None], list[str]] = {}
     for notice in with_demo(answer.warnings, answer.models):
-        found.setdefault(notice.of_item(), []).append(notice)
-    for text, (notice, *more) in found.items():
-        line = f"{1 + len(more)} pictures: {text}" if more else notice
-        print(shown(f"warning: {line}"), file=sys.stderr)
+        of_item = metrics.setdefault((notice.of_item().detail, notice.item), [])
+        of_item += [notice.metric] if notice.metric else []
+    about: dict[tuple[str, str], list[str]] = {}
+    for (text, item), of_item in metrics.items():
+        named = about.setdefault((text, ", ".join(dict.fromkeys(of_item))), [])
+        named += [names[item]] if item is not None and item < len(names) else []
+    for (text, of_text), named in about.items():
+        place = ", ".join(filter(None, [pictures(named), of_text]))
+        print(shown(f"warning: {place}: {text}" if place else f"warning: {text}"), file=sys.stderr)
+
+
+def pictures(names: Sequence[str]) -> str:
+    """Return *names* for a sentence: the number and the first ones if there are several."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{len(names)} pictures ({', '.join(names[:NAMED])}{', …' * (len(names) > NAMED)})"
 
 
 def kinds_of(lines: Iterable[Line]) -> list[Kind]:
@@ -39,7 +58,8 @@ def kinds_of(lines: Iterable[Line]) -> list[Kind]:
     found: dict[str, Kind] = {}
     for line in lines:
         for kind, notice in {notice.kind: notice for notice in notices_of(line)}.items():
-            found.setdefault(kind, Kind(str(notice), notice.code)).rows += 1
+            image = None if notice.code == DEMO else line["image"]
+            found.setdefault(kind, Kind(str(notice), notice.code, image)).rows += 1
     return sorted(found.values(), key=lambda kind: (kind.code != DEMO, -kind.rows))
 
 

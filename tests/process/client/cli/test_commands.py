@@ -28,7 +28,7 @@ def test_scores_stand_in_a_table(scoregate, pictures):
 def test_json_is_what_the_service_answers(scoregate, service, pictures):
     """Field by field, but for the id and the times of the request."""
     done = scoregate(
-        "score", "pictures/red.png", *PROMPT, "--explain", "--json", "-o", "vqascore.output=logit"
+        "score", "pictures/red.png", *PROMPT, "--explain", "--json", "--option", "vqascore.output=logit"
     )
     request = {
         "items": [{"prompt": PROMPT[1], "image": {"part": "one"}}],
@@ -141,11 +141,15 @@ def test_health_is_ready_with_its_models(scoregate):
             ("score", "pictures/red.png", *PROMPT, "-m", "none"),
             "unknown_metric: /metrics/0: there is no such",
         ),
-        (("score", "pictures/red.png", *PROMPT, "-o", "output=1"), "it has the form METRIC.OPTION=VALUE"),
-        (("score", "pictures/red.png", *PROMPT, "-o", "vqascore.output=5"), "/options/vqascore/output"),
+        (
+            ("score", "pictures/red.png", *PROMPT, "--option", "output=1"),
+            "it has the form METRIC.OPTION=VALUE",
+        ),
+        (("score", "pictures/red.png", *PROMPT, "--option", "vqascore.output=5"), "/options/vqascore/output"),
         (("score", "pictures/red.png", *PROMPT, "--options", "[]"), "an object of objects"),
         (("score", "pictures/red.png", *PROMPT, "--timeout", "0"), "a number of seconds above 0"),
         (("score", "pictures/red.png", *PROMPT, "--base-url", "here"), "must begin with http"),
+        (("score", "pictures/red.png", *PROMPT, "-o", "vqascore.output=logit"), "unrecognized arguments: -o"),
         (("rank", "pictures/red.png", *PROMPT, "--cascade", "clipscore"), "it has the form METRIC:KEEP"),
         (("rank", "pictures/red.png", *PROMPT, "--threshold", "nan"), "a finite number"),
         (("questions", "x", "--style", "none"), "style"),

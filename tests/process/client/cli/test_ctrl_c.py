@@ -33,9 +33,13 @@ class Silent(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize(
-    "command", [("score", "pictures/red.png", "-p", "x"), ("batch", "pictures", "-o", "out.jsonl")]
+    ("command", "said"),
+    [
+        (("score", "pictures/red.png", "-p", "x"), b""),
+        (("batch", "pictures", "-o", "out.jsonl"), b"scoregate: interrupted: no row was scored yet\n"),
+    ],
 )
-def test_ctrl_c_ends_quietly_with_130(pictures, tmp_path, command):
+def test_ctrl_c_ends_with_130_and_what_is_kept(pictures, tmp_path, command, said):
     """While the service has the request and does not answer."""
     Silent.asked.clear()
     Silent.over.clear()
@@ -54,5 +58,5 @@ def test_ctrl_c_ends_quietly_with_130(pictures, tmp_path, command):
             server.shutdown()
 
     assert 130 == process.returncode
-    assert (b"", b"") == (out, err)
+    assert (b"", said) == (out, err)
     assert not (tmp_path / "out.jsonl").exists()  # nothing was scored

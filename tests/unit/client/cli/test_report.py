@@ -18,7 +18,9 @@ def offline(tmp_path, run):
     def offline(lines, *arguments, dataset="rows.jsonl", results="scores.jsonl"):
         if lines is not None:
             (tmp_path / results).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-        call = ["report", dataset, "-o", "page.html", "--results", results, "--offline", *arguments]
+        page = () if "-o" in arguments else ("-o", "page.html")
+        held = () if "--results" in arguments else ("--results", results)
+        call = ["report", dataset, *page, *held, "--offline", *arguments]
         done, page = run(*call), tmp_path / "page.html"
         return done.returncode, done.stderr, page.read_text("utf-8") if page.exists() else ""
 

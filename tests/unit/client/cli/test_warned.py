@@ -35,7 +35,7 @@ def test_lines_have_the_warnings_about_their_row(command, warning, tmp_path):
     assert [{"code": "prompt_truncated", "metric": "vqascore", "text": TEXT}] == lines(
         tmp_path / "out.jsonl"
     )[0]["warnings"]
-    assert f"warning: 3 rows: {TEXT}\n" in said
+    assert f"warning: 3 rows: {TEXT} (first: p.png)\n" in said
 
 
 UNKNOWN = "words that vqa never learnt: ein, käse"
@@ -50,7 +50,7 @@ def test_a_warning_about_an_item_is_on_its_row_under_all_metrics(command, tmp_pa
 
     assert [1, 17, 33] == [*found]
     assert [{"code": "unknown_words", "metric": None, "text": UNKNOWN}] == found[1]
-    assert f"warning: 3 rows: {UNKNOWN}\n" in said
+    assert f"warning: 3 rows: {UNKNOWN} (first: p.png)\n" in said
     assert 0 == command(silent, "batch", "rows.jsonl", *OUT, "--strict")[0]
     assert 3 == sum(len(asked["items"]) for asked in silent.sent)
 
@@ -61,7 +61,7 @@ def test_a_warning_about_a_request_is_on_all_of_its_rows(command, tmp_path):
     _, _, said = command(Service("clip@1", metrics=METRICS, **more), "batch", "rows.jsonl", *OUT)
 
     assert all("warnings" in each for each in lines(tmp_path / "out.jsonl"))
-    assert f"warning: {ROWS} rows: vqa is tired\n" in said
+    assert f"warning: {ROWS} rows: vqa is tired (first: p.png)\n" in said
 
 
 def test_they_are_in_the_columns_of_parquet_and_in_the_next_run(command, warning, tmp_path):
@@ -71,7 +71,7 @@ def test_they_are_in_the_columns_of_parquet_and_in_the_next_run(command, warning
         _, _, said = command(service, "batch", "rows.jsonl", "-o", "out.parquet")
 
     assert [] == service.sent
-    assert f"warning: 3 rows: {TEXT}\n" in said
+    assert f"warning: 3 rows: {TEXT} (first: p.png)\n" in said
 
 
 def test_the_pages_show_them_escaped(command, warning, tmp_path):
@@ -90,22 +90,38 @@ def test_the_pages_show_them_escaped(command, warning, tmp_path):
 @pytest.mark.parametrize(
     "arguments", [("score", "p.png", "-p", "x"), ("rank", "p.png", "p.png", "-p", "x")], ids=["score", "rank"]
 )
-def test_score_and_rank_say_them_on_stderr(command, warning, arguments):
+def test_score_and_rank_say_them_on_stderr_with_the_file(command, warning, arguments):
     """In one line each, without what would steer a terminal; JSON has them as the service sent them."""
     status, _, said = command(warning(), *arguments)
     _, out, _ = command(warning(), *arguments, "--json")
 
-    assert (0, "warning: item 0, vqascore: the <b>question</b> was cut\n") == (status, said)
+    assert (0, "warning: p.png, vqascore: the <b>question</b> was cut\n") == (status, said)
     assert WARNINGS["warnings"] == json.loads(out)["warnings"]
 
 
-def test_the_same_warning_about_several_pictures_is_one_line(command):
-    """With their number."""
-    texts = [f"item {place}: {UNKNOWN}" for place in range(2)]
-    codes = [{"code": "unknown_words", "item": place} for place in range(2)]
+@pytest.mark.parametrize("about", [None, ["vqascore"], ["vqascore", "clipscore"]])
+def test_the_same_warning_about_several_pictures_and_metrics_is_one_line(command, tmp_path, about):
+    """With the files and the metrics, and not for each metric."""
+    each = [(place, name) for place in range(2) for name in about or [None]]
+    texts = [f"item {place}{f', {name}' if name else ''}: {UNKNOWN}" for place, name in each]
+    codes = [
+        {"code": "unknown_words", "item": place} | ({"metric": name} if name else {}) for place, name in each
+    ]
     service = Service("clip@1", metrics=METRICS, warnings=texts, warning_codes=codes)
+    (tmp_path / "q.png").write_bytes((tmp_path / "p.png").read_bytes())
+    named = "".join(f", {name}" for name in about or ())
+    expected = f"warning: 2 pictures (p.png, q.png){named}: {UNKNOWN}\n"
 
-    assert f"warning: 2 pictures: {UNKNOWN}\n" == command(service, "score", "p.png", "p.png", "-p", "x")[2]
+    assert expected == command(service, "score", "p.png", "q.png", "-p", "x")[2]
+
+
+def test_a_warning_of_a_matrix_names_the_picture_and_the_prompt(command):
+    """Since it may be about the prompt."""
+    codes = [{"code": "unknown_words", "item": 1}]
+    service = Service("clip@1", metrics=METRICS, warnings=[f"item 1: {UNKNOWN}"], warning_codes=codes)
+
+    said = command(service, "score", "p.png", "-p", "a dog", "-p", "ein Käse")[2]
+    assert f'warning: p.png, "ein Käse": {UNKNOWN}\n' == said
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`scoregate replay`: published figures, computed from published answers by the folds that `/score` calls."""
 
+import gzip
 import json
 
 import pytest
@@ -32,18 +33,36 @@ def replay(capsys):
     ],
 )
 def test_mplugs_answers_to_dsg_agree_with_people_as_published(replay, dependencies, expected):
-    """The authors print .463/.380 and .464/.378; item tifa160_134, without answers, counts 0."""
+    """The authors print .463/.380 and .464/.378; item tifa160_134, without questions, counts 0."""
     figures = replay(*DSG, "--dependencies", dependencies)
 
-    assert ["spearman", "kendall", "n", "mean"] == list(figures)
-    assert expected == pytest.approx(tuple(figures.values()), abs=1e-6)
+    assert ["spearman", "kendall", "n", "mean", "missing"] == list(figures)
+    assert (*expected, 0) == pytest.approx(tuple(figures.values()), abs=1e-6)
 
 
 def test_mplugs_answers_to_vq2_agree_with_people_as_published(replay):
     """The authors print .212/.164."""
     figures = replay("vq2", "--answers", TIFA160 / "mplug_vq2a.csv.gz", *LIKERT)
 
-    assert (0.212317, 0.163889, 800, 0.68502) == pytest.approx(tuple(figures.values()), abs=1e-6)
+    assert (0.212317, 0.163889, 800, 0.68502, 0) == pytest.approx(tuple(figures.values()), abs=1e-6)
+
+
+def test_rated_pictures_without_answers_are_left_out_and_counted(replay, tmp_path):
+    """The published correlation is that of the other generators' pictures, and no 0 stands for a score."""
+    rows = gzip.decompress((TIFA160 / "mplug_dsg.csv.gz").read_bytes()).decode().splitlines(keepends=True)
+    kept = [row for row in rows if not row.startswith("mini-dalle,")]
+    (tmp_path / "answers.csv").write_text("".join(kept), "utf-8")
+    people = gzip.decompress((TIFA160 / "likert.csv.gz").read_bytes()).decode().splitlines(keepends=True)
+    rated = [row for row in people if not row.startswith("mini-dalle,")]
+    (tmp_path / "rated.csv").write_text("".join(rated), "utf-8")
+
+    found = replay("dsg", "--answers", tmp_path / "answers.csv", *LIKERT)
+    alone = replay("dsg", "--answers", tmp_path / "answers.csv", "--likert", tmp_path / "rated.csv")
+
+    assert (640, 160) == (found.pop("n"), found.pop("missing"))
+    assert (640, 0) == (alone.pop("n"), alone.pop("missing"))
+    assert alone == pytest.approx(found)
+    assert 0.45 < found["spearman"] < 0.46
 
 
 def asked(kind, expected, answer, **more):
@@ -122,7 +141,9 @@ def test_a_file_without_verdicts_is_refused(refused, tmp_path, text, line):
 
 
 HEADER = "t2i_model,item_id,question_id,dependency_id,answer\n"
-RATED = "t2i_model,item_id,answer\nx,a,1\nx,b,5\nx,b,4\n"
+COLUMNS = "t2i_model,item_id,answer"
+RATED = f"{COLUMNS}\nx,a,1\nx,b,5\nx,b,4\n"
+WHOLE = HEADER + "x,a,1,0,yes\nx,b,1,0,no\n"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +153,14 @@ RATED = "t2i_model,item_id,answer\nx,a,1\nx,b,5\nx,b,4\n"
         (HEADER + "x,a,1\n", RATED, "line 2 has too few fields"),
         (HEADER + "y,a,1,0,yes\n", RATED, "no rated picture has answers"),
         (HEADER + "x,a,1,0,yes\nx,b,1,0,yes\n", RATED, "all 2 values are 1"),
-        (HEADER + "x,a,1,0,yes\nx,b,1,0,no\n", "t2i_model,item_id,answer\nx,a,good\n", "good"),
+        (HEADER + "x,a,1,0,yes\nx,a,1,0,no\n", RATED, "line 3: question_id '1' of x/a is there twice"),
+        (HEADER + "x,a,01,0,yes\n", RATED, "x/a: question_id '01' is not a number"),
+        (HEADER + "x,a,2,1,yes\n", RATED, "x/a: question 2 depends on 1, which has no answer"),
+        (f"qg_model,{HEADER}tifa,x,a,1,0,yes\n", RATED, "line 2, column qg_model: 'tifa', and not 'dsg'"),
+        (WHOLE, f"{COLUMNS}\nx,a,good\n", "line 2, column answer: 'good' is not a number"),
+        (WHOLE, f"{COLUMNS}\nx,a,nan\n", "line 2, column answer: 'nan' is not a number"),
+        (WHOLE, f"{COLUMNS}\nx,a,\n", "line 2, column answer: '' is not a number"),
+        (WHOLE, f"worker_id,{COLUMNS}\n7,x,a,1\n7,x,a,5\n", "line 3: worker_id '7' of x/a is there twice"),
     ],
 )
 def test_files_that_give_no_number_are_refused(refused, tmp_path, answers, ratings, line):
@@ -144,6 +172,64 @@ def test_files_that_give_no_number_are_refused(refused, tmp_path, answers, ratin
         "replay", "dsg", "--answers", tmp_path / "answers.csv", "--likert", tmp_path / "ratings.csv"
     )
     assert line in said
+
+
+@pytest.mark.parametrize(
+    ("answers", "line"),
+    [
+        (HEADER + "x,a,1,0,yes\nx,b,1,0,no\n", "these are answers to DSG's questions"),
+        (f"question,{COLUMNS}\nq,x,a,yes\nq,x,a,no\n", "line 3: question 'q' of x/a is there twice"),
+        (f"qg_model,{COLUMNS}\ndsg,x,a,yes\n", "line 2, column qg_model: 'dsg', and not 'vq2a'"),
+    ],
+)
+def test_vq2_refuses_other_answers_than_one_to_each_of_its_questions(refused, tmp_path, answers, line):
+    """A file of DSG's answers would give a number that is none of VQ²."""
+    (tmp_path / "answers.csv").write_text(answers, "utf-8")
+    (tmp_path / "ratings.csv").write_text(RATED, "utf-8")
+
+    files = ("--answers", tmp_path / "answers.csv", "--likert", tmp_path / "ratings.csv")
+    assert line in refused("replay", "vq2", *files)
+
+
+def test_a_picture_or_question_that_an_evaluation_has_twice_is_refused(refused, tmp_path):
+    """A parser keeps the last one, and the mean would lack the other."""
+    entry = json.dumps(asked("animal", "yes", "yes"))
+    file = tmp_path / "result.json"
+    for text, key in (
+        (f'{{"one": {{"q": {entry}, "q": {entry}}}, "two": {{"q": {entry}}}}}', "'q'"),
+        (f'{{"one": {{"q": {entry}}}, "one": {{"q": {entry}}}, "two": {{"q": {entry}}}}}', "'one'"),
+    ):
+        file.write_text(f'{{"question_details": {text}}}', "utf-8")
+        assert f"the key {key} is there twice" in refused("replay", "tifa", "--answers", file)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "line"),
+    [
+        (
+            "Question: Big?\nVerdict: yes\nQuestion: Big?\nVerdict: no",
+            "'big?' has two verdicts: yes and no",
+        ),
+        ({"Big?": "yes", "big?": "no"}, "'big?' has two verdicts: yes and no"),
+        ({"is there another?": "yes"}, "no question of the rubric has a verdict"),
+    ],
+)
+def test_gecko_refuses_two_verdicts_on_a_question_and_a_picture_without_any(
+    refused, tmp_path, verdicts, line
+):
+    """Neither the last verdict nor 0 stands for the picture's score."""
+    file = tmp_path / "answers.jsonl"
+    picture = {"qas": [{"question": "Big?", "answer": "yes"}], "rubric_results": verdicts}
+    file.write_text(json.dumps(picture), "utf-8")
+
+    assert f"line 1: rubric_results: {line}" in refused("replay", "gecko", "--answers", file)
+
+
+def test_geneval_refuses_a_file_without_cases(refused, tmp_path):
+    """An empty answer with status 0 would be taken for one."""
+    (tmp_path / "cases.jsonl").touch()
+
+    assert "there is no case" in refused("replay", "geneval", "--cases", tmp_path / "cases.jsonl")
 
 
 def test_an_evaluation_without_answers_names_the_field(refused, tmp_path):

@@ -148,6 +148,13 @@ def values(table: "Table", names: Iterable[str]) -> list[tuple[str, ...]]:
     return list(zip(*map(table.names, names), strict=True))
 
 
+def first_of(table: "Table", *names: str) -> str:
+    """Return the first of these columns that *table* has, else the first: releases name it differently."""
+    from scoregate.evaluation.tables import held
+
+    return next((name for name in names if any(held(each.values, name) for each in table.records)), names[0])
+
+
 def merged(data: Record, scores: Record, key: Collection[str] = ()) -> Record:
     """Return a row with the cells of both.  Raises `BadInput` if they differ in a column that both have."""
     from scoregate.evaluation import BadInput

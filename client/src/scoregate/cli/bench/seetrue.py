@@ -6,7 +6,17 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from scoregate.cli.bench.data import add_data, columns, joins, mark, metrics_of, of_each, table_of, worth
+from scoregate.cli.bench.data import (
+    add_data,
+    columns,
+    first_of,
+    joins,
+    mark,
+    metrics_of,
+    of_each,
+    table_of,
+    worth,
+)
 
 if TYPE_CHECKING:
     from scoregate.evaluation import BadColumn
@@ -14,12 +24,13 @@ if TYPE_CHECKING:
 
 HELP = "SeeTRUE: AUROC of metrics by source"
 KEYS = ({"image": "image", "text": "text"}, {"image": "image", "text": "prompt"})
-OWN = {"image", "text", "label", "source"}
+SOURCES = ("dataset_source", "source")  # the authors' column, and a user's
+OWN = {"image", "text", "label", "original_dataset_id", *SOURCES}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data(parser, "SeeTRUE.csv: image, text, label, source")
+    add_data(parser, "SeeTRUE.csv: image, text, label, dataset_source (or source)")
 
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -27,7 +38,7 @@ def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     from scoregate.evaluation import auroc
 
     table = table_of(arguments, *KEYS)
-    labels, sources = table.labels("label"), table.names("source")
+    labels, sources = table.labels("label"), table.names(first_of(table, *SOURCES))
     rows, undefined = Counter(sources), dict[str, list[str]]()
 
     def figures(metric: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scoregate.cli.bench.data import (
     add_data,
+    first_of,
     joins,
     mark,
     metrics_of,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 HELP = "TIFA160: agreement of metrics with people's ratings"
 OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
+MODELS = ("t2i_model", "model_type")  # in the ratings of DSG, and in the copy of t2v_metrics
 GENERATORS = {  # in the ratings of DSG, and in the names of TIFA's pictures
     "mini-dalle": "mini_dalle",
     "sd1dot1": "stable_diffusion_v1_1",
@@ -39,19 +41,28 @@ GENERATORS = {  # in the ratings of DSG, and in the names of TIFA's pictures
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data(parser, "human_annotations_with_scores.json, or tifa160.json: image_path, human_avg")
+    add_data(
+        parser, "human_annotations_with_scores.json: image_path, human_avg; or tifa160.json, with --likert"
+    )
     add_scale(parser)
-    what = "tifa160-likert-anns.csv: DSG's ratings in place of human_avg"
+    what = (
+        "DSG's ratings in place of human_avg: tifa160-likert-anns.csv, or dsg_tifa160_anns.csv of t2v_metrics"
+    )
     parser.add_argument("--likert", type=Path, metavar="FILE", help=what)
 
 
 def tables(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the agreement of each metric with people's ratings."""
+    from scoregate.evaluation import BadInput
+    from scoregate.evaluation.tables import held
+
     table = table_of(arguments, {"image_path": "image_path"}, {"image_path": "image"})
     once(table)
     if arguments.likert:
         table, outside = with_likert(table, arguments.likert, scale_of(arguments))
         human = table.numbers("human_avg")
+    elif not any(held(record.values, "human_avg") for record in table.records):
+        raise BadInput(f"{table.path}: no column human_avg; name a file of ratings by --likert")
     else:
         human, outside = on_scale(table.numbers("human_avg"), scale_of(arguments))
 
@@ -98,7 +109,7 @@ def with_likert(table: "Table", path: Path, scale: "Scale | None") -> "tuple[Tab
     from scoregate.evaluation import BadInput
 
     ratings, found = read(path), defaultdict(list)
-    keys = zip(ratings.names("source_id"), ratings.names("t2i_model"), strict=True)
+    keys = zip(ratings.names("source_id"), ratings.names(first_of(ratings, *MODELS)), strict=True)
     answers, outside = on_scale(ratings.numbers("answer"), scale)
     for (item, model), rating in zip(keys, answers, strict=True):
         if rating == rating:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from scoregate.evaluation.replay.faults import first_fault
+from scoregate.evaluation.replay.faults import first_fault, parsed
 from service.core.errors import NoTask, UnknownClass
 from service.core.text_files import MAX_LINE, lines
 from service.metrics.geneval import GenEvalOptions
@@ -52,7 +52,8 @@ def figures(arguments: Namespace) -> Sequence[Mapping[str, Any]]:
     Return `{"correct", "reason"}` for each case.
 
     Raises:
-        ValueError: an option is invalid, or a case; the message has the option, or the line and the field.
+        ValueError: there is no case; an option or a case is invalid, and the message has the option, or the
+            line and the field.
     """
     options, found = options_of(arguments), []
     for number, line in lines(arguments.cases):
@@ -60,11 +61,11 @@ def figures(arguments: Namespace) -> Sequence[Mapping[str, Any]]:
         if len(line) > MAX_LINE:
             raise ValueError(f"{place} has more than {MAX_LINE} bytes")
         try:
-            found.append(judged(Case.model_validate_json(line), options))
-        except ValidationError as exc:
-            raise ValueError(f"{place}: {first_fault(exc)}") from exc
+            found.append(judged(parsed(Case, line, place), options))
         except (NoTask, UnknownClass) as exc:
             raise ValueError(f"{place}: {exc.detail}") from exc
+    if not found:
+        raise ValueError(f"{arguments.cases}: there is no case")
     return found
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from scoregate.evaluation.replay.faults import first_fault
+from scoregate.evaluation.replay.faults import parsed
 from service.core.text_files import opened
 from service.metrics.tifa import fold
 from service.questions.sets import Question
@@ -64,13 +64,10 @@ def figures(arguments: Namespace) -> dict[str, Any]:
 
 
 def evaluation(path: Path) -> Evaluation:
-    """Read the file.  Raises `ValueError` if it has another shape, or fewer than two pictures."""
+    """Read the file.  Raises `ValueError` for another shape, a key twice, or fewer than two pictures."""
     with opened(path) as file:
         content = file.read()
-    try:
-        found = TypeAdapter(Evaluation).validate_json(content)
-    except ValidationError as exc:
-        raise ValueError(f"{path}: {first_fault(exc)}") from exc
+    found = parsed(Evaluation, content, str(path))
     if len(found.question_details) < 2 or not all(found.question_details.values()):
         raise ValueError(f"{path}: there must be questions about two pictures or more")
     return found
