@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,15 +36,25 @@ CURL = ". For curl with JSON use --json, or add -H 'Content-Type: application/js
 
 
 async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Parts]:
+    """Read and check the body, and return it with its file parts.  Raises as `read_as`."""
+    return await read_as(request, wire, limits, lambda content: content)
+
+
+async def read_as(
+    request: Request, wire: type[B], limits: Server, convert: Callable[[B], T]
+) -> tuple[T, Parts]:
     """
-    Read and check the body, and return it with its file parts.
+    Read and check the body, and return what *convert* makes of it, with its file parts.
+
+    Args:
+        convert: called on the thread that parses a large body, so that its work delays nobody.
 
     Raises:
         UnsupportedMediaType: declared as neither JSON nor multipart, or compressed.
         Malformed: not JSON, or broken multipart.
         TooLarge: more values than any valid request holds.
         CallerGone: the caller disconnected before the end of the body.
-        Invalid: the JSON is not the wire type; every wrong place is named.
+        Invalid: the JSON is not the wire type, and every wrong place is named; or *convert* raises it.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     parts: dict[str, bytes] = {}
@@ -57,7 +66,8 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
         sent, parts = form.read()
         if sent is None:
             others = [name for name in parts if name not in form.images]
-            return checked(content_of(form.fields(), form.images, others, wire), wire), parts
+            content = content_of(form.fields(), form.images, others, wire)
+            return convert(checked(content, wire)), parts
         body = sent
     elif kind in ("", "application/json") or kind.endswith("+json"):
         body = await whole(request)
@@ -65,7 +75,7 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
         raise UnsupportedMediaType(
             f"{kind[:80]}; {UnsupportedMediaType.detail}{CURL if kind == FORM else ''}"
         )
-    return await parsed(request, partial(parse, wire=wire), body), parts
+    return await parsed(request, lambda raw: convert(parse(raw, wire)), body), parts
 
 
 async def chunks(request: Request) -> AsyncIterator[bytes]:
