@@ -47,7 +47,7 @@ async def read_as(
     Read and check the body, and return what *convert* makes of it, with its file parts.
 
     Args:
-        convert: called on the thread that parses a large body, so that its work delays nobody.
+        convert: called on the thread that parses a large body, so that it delays no other request.
 
     Raises:
         UnsupportedMediaType: declared as neither JSON nor multipart, or compressed.
