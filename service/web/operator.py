@@ -27,7 +27,7 @@ def operator_app(service: Service, bodies: Bodies) -> ASGIApp:
             check_origin(Headers(scope=scope), service.settings.server.operator_hosts)
         await models(scope, receive, send)
 
-    edge = Edge(own, service=service, keys=KeyFile(None), bodies=bodies)
+    edge = Edge(own, service, KeyFile(None), bodies)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         changes = scope.get("path", "").startswith("/models/")

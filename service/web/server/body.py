@@ -1,6 +1,7 @@
 """A request's body to a checked wire type: JSON, or a form that holds JSON or plain fields."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
@@ -136,8 +137,10 @@ def load(body: Raw) -> Any:
 
     pydantic's parser refuses NaN, deep nesting and lone surrogates, and does not copy refused content.  A
     body with a lone surrogate is parsed again by the standard library, so that validation can name the
-    field.
+    field.  A byte order mark, as Windows tools write it, is skipped.
     """
+    if body.startswith(BOM_UTF8):
+        body = body[len(BOM_UTF8) :]
     if len(body) > MAX_VALUES and holds_too_many(body):
         raise TooLarge(f"the JSON holds more than {MAX_VALUES} values")
     try:

@@ -27,6 +27,7 @@ from service.web.dialects.entries import Picture, text
 from service.web.dialects.failures import raise_most_telling
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import dialects_of, read_as
+from service.web.problems import errors_in
 from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
@@ -36,9 +37,9 @@ NO_TOKENS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}  # n
 
 
 @router.post("/v1/chat/completions")
+@errors_in(failed_nested)
 async def completions(request: Request) -> Response:
     """Return the judgement as an assistant's message."""
-    request.state.error_format = failed_nested
     wire, picture, task = await read_as(request, ChatRequest, judged)
     logprobs = None
     if isinstance(task, Rubric):

@@ -20,6 +20,7 @@ from service.web.dialects.decisions.sglang import SglangRequest
 from service.web.dialects.decisions.systemone import SystemOneRequest
 from service.web.dialects.entries import ADDRESS, Picture
 from service.web.dialects.wire import read_as
+from service.web.problems import errors_in
 from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
@@ -48,17 +49,24 @@ class DecisionsRequest(
     """The body of `POST /v1/decisions`."""
 
 
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error as OpenAI has it, and SGLang's fields."""
+    status, headers, said = parts_of(error)
+    nested = {**said, "code": error.code}
+    return json_response({"error": nested, "object": "error", **said, "code": status}, status, headers)
+
+
 @router.post("/v1/decisions")
+@errors_in(failed)
 async def decisions(request: Request) -> Response:
     """Answer questions in OpenAI's or SGLang's form."""
-    request.state.error_format = failed
     return await answered(request, *await read_as(request, DecisionsRequest, lambda wire: asked(wire.root)))
 
 
 @router.post("/v1/systemone")
+@errors_in(failed_nested)
 async def systemone(request: Request) -> Response:
     """Answer questions in the form of vLLM's structured decisions."""
-    request.state.error_format = failed_nested
     return await answered(request, *await read_as(request, SystemOneRequest, asked))
 
 
@@ -84,10 +92,3 @@ def picture_of(wire: AnyRequest) -> Picture:
         raise Invalid(f"{place}: the request has {len(found)} pictures; questions are about exactly one")
     [(_, address)] = found
     return Url(address) if ADDRESS.match(address) else Base64(address)
-
-
-def failed(error: ScoregateError, request_id: str) -> Response:
-    """Build the response to an error as OpenAI has it, and SGLang's fields."""
-    status, headers, said = parts_of(error, request_id)
-    nested = {**said, "code": error.code}
-    return json_response({"error": nested, "object": "error", **said, "code": status}, status, headers)
