@@ -26,6 +26,7 @@ from service.web.app import App, create_app
 from service.web.auth.keys import Keys
 from service.web.dialects.ports import ports
 from service.web.operator import operator_app
+from service.web.problems import ErrorFormat
 from service.web.server.protocol import Protocol
 from service.wiring.bootstrap import Service
 
@@ -91,7 +92,10 @@ def serve_on(
     app = create_app(service)
     dialects = ports(service, app.state.dialects, app.state.bodies)
     share = most_connections() // (1 + len(dialects))
-    private = {each.setting: Private(config(each.app, service, share)) for each in dialects}
+    private = {
+        each.setting: Private(config(each.app, service, share, error_format=each.error_format))
+        for each in dialects
+    }
     drained = functools.partial(drain, service, app, list(private.values()))
     public = Server(config(app, service, share), drained, functools.partial(on_ready, service))
     if settings.server.metrics_port is not None:  # it answers while the others drain
@@ -140,12 +144,21 @@ def drain(service: Service, app: App, trainers: Iterable["Server"] = ()) -> None
 
 
 def config(
-    app: ASGIApp, service: Service, max_connections: int, *, makes_room: bool = False
+    app: ASGIApp,
+    service: Service,
+    max_connections: int,
+    *,
+    makes_room: bool = False,
+    error_format: ErrorFormat | None = None,
 ) -> uvicorn.Config:
     """Configure uvicorn for *app*, without a lifespan: several apps share the service's."""
     server = service.settings.server
     protocol = functools.partial(
-        Protocol, service=service, max_connections=max_connections, makes_room=makes_room
+        Protocol,
+        service=service,
+        max_connections=max_connections,
+        makes_room=makes_room,
+        error_format=error_format,
     )
     return uvicorn.Config(
         app,

@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route, Router
+from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.observability.build import commit
@@ -18,6 +18,7 @@ from service.web.dialects.registry import routers
 from service.web.dialects.scoring import Dialects
 from service.web.edge import Edge
 from service.web.headers import Cors
+from service.web.problems import ERROR_FORMAT, ErrorFormat
 from service.web.routes import (
     document,
     health,
@@ -77,6 +78,11 @@ class App:
         response: Response = await route.endpoint(Request(scope, receive, send))
         await response(scope, receive, send)
 
+    def error_format(self, scope: Scope) -> ErrorFormat | None:
+        """Return the format that the endpoint of the path declares for its errors, whatever the method."""
+        found = (each for each in self.routes if each.matches(scope)[0] is not Match.NONE)
+        return getattr(getattr(next(found, None), "endpoint", None), ERROR_FORMAT, None)
+
 
 def route_of(path: str, declared: list[APIRoute]) -> Route:
     """Return one route for a path, so that a 405 lists the methods of all *declared* ones."""
@@ -106,7 +112,7 @@ def create_app(service: Service) -> App:
     app.state.bodies = Bodies(server, service.memory, service.parser)
     app.state.quotas = Quotas()
     keys = KeyFile(server.api_keys_file)
-    app.entry = Edge(app.dispatch, service=service, keys=keys, bodies=app.state.bodies)
+    app.entry = Edge(app.dispatch, service, keys, app.state.bodies, app.error_format)
     if server.cors_origins:  # outermost, so that pages of other origins can read the edge's errors
         app.entry = Cors(app.entry, origins=server.cors_origins)
     return app

@@ -7,7 +7,7 @@ The edge: what every request passes before and after its endpoint, as plain ASGI
 import asyncio
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
@@ -29,7 +29,7 @@ from service.observability.labels import NO_LANE
 from service.observability.tracing.span import NO_SPAN, Span
 from service.web.auth.keys import KeyFile
 from service.web.headers import mark, request_id_of
-from service.web.problems import response_to
+from service.web.problems import ErrorFormat, response_to
 from service.web.routes import playground
 from service.web.server.incoming import Bodies
 from service.wiring.bootstrap import Service
@@ -41,10 +41,22 @@ OPEN = {"/livez", "/readyz", *playground.PATHS}  # paths that need no key
 
 
 class Edge:
-    """Middleware for the request id, the key, the body's limits, errors, the access log and the counters."""
+    """
+    Middleware for the request id, the key, the body's limits, errors, the access log and the counters.
 
-    def __init__(self, app: ASGIApp, *, service: Service, keys: KeyFile, bodies: Bodies) -> None:
-        self._app, self._keys, self._bodies = app, keys, bodies
+    Args:
+        error_format: returns the format of errors of a scope's path; None for a problem.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        service: Service,
+        keys: KeyFile,
+        bodies: Bodies,
+        error_format: Callable[[Scope], ErrorFormat | None] = lambda scope: None,
+    ) -> None:
+        self._app, self._keys, self._bodies, self._error_format = app, keys, bodies, error_format
         self._service, self._instruments = service, service.instruments
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,9 +94,8 @@ class Edge:
         except (Exception, asyncio.CancelledError) as exc:
             known = self._known(exc, request_id)
             known.__traceback__ = None  # a reference cycle with this frame would keep the body
-            response = response_to(
-                known, request_id, self._instruments, state.get("error_format"), allow_of(exc)
-            )
+            error_format = self._error_format(scope)
+            response = response_to(known, request_id, self._instruments, error_format, allow_of(exc))
             if not status:
                 await response(scope, receive, send_marked)
         finally:

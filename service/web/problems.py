@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -20,6 +20,7 @@ MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
 MAX_NAME = 64
 MAX_VALID = 20  # names that an error lists
+ERROR_FORMAT = "error_format"  # the attribute of an endpoint whose errors have a format of their own
 DOCS = "/docs"  # the page about the API, on this server
 
 
@@ -47,7 +48,6 @@ def problem(error: ScoregateError, request_id: str) -> Response:
         "code": error.code,
         "request_id": request_id,
     }
-    headers = {}
     if error.faults:
         faults = error.faults[:MAX_FAULTS]
         body["errors"] = [fault_entry(fault) for fault in faults]
@@ -55,13 +55,16 @@ def problem(error: ScoregateError, request_id: str) -> Response:
             body["docs"] = DOCS
     if error.retry_after_s is not None:
         body["retry_after_s"] = error.retry_after_s
+    return Response(orjson.dumps(body), error.status, headers_of(error), MEDIA_TYPE)
+
+
+def headers_of(error: ScoregateError) -> dict[str, str]:
+    """Return the headers of the response to an error, in any format."""
     if error.status in (429, 503):
         # Whole seconds with jitter, so that refused requests do not return simultaneously.
         wait = max(1.0, error.retry_after_s or 0.0)
-        headers["Retry-After"] = str(math.ceil(wait * (1 if error.exact_wait else random.uniform(1.0, 1.25))))
-    if error.status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return Response(orjson.dumps(body), error.status, headers, MEDIA_TYPE)
+        return {"Retry-After": str(math.ceil(wait * (1 if error.exact_wait else random.uniform(1.0, 1.25))))}
+    return {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
 
 
 def fault_entry(fault: Fault) -> FaultEntry:
@@ -75,7 +78,19 @@ def fault_entry(fault: Fault) -> FaultEntry:
 
 
 ErrorFormat = Callable[[ScoregateError, str], Response]
-"""A function of an error and the request id.  A route with a format of its own sets `state.error_format`."""
+"""A function of an error and the request id."""
+
+E = TypeVar("E", bound=Callable[..., Any])
+
+
+def errors_in(error_format: ErrorFormat) -> Callable[[E], E]:
+    """Declare the format of an endpoint's errors, of those before it is called too: no key, a large body."""
+
+    def declared(endpoint: E) -> E:
+        setattr(endpoint, ERROR_FORMAT, error_format)
+        return endpoint
+
+    return declared
 
 
 def entry(error: ScoregateError) -> ErrorEntry:

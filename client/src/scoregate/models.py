@@ -48,7 +48,7 @@ class Models:
         self, name: str, action: str, body: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         path = f"/models/{quote(name, safe='')}/{action}"
-        content = json.dumps(body or {}).encode()
+        content = json.dumps(body or {}).encode()  # the operator's port takes nothing but JSON
         raw = await self._connection.call("POST", path, self.timeout_s, content)
         return understood(lambda: dict(raw))
 

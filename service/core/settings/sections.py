@@ -56,6 +56,9 @@ class Server(Section):
     metrics_port: int | None = Field(
         None, ge=1, le=65535, description="Serve `/metrics` on this port instead, without keys."
     )
+    operator_hosts: list[str] = Field(
+        [], description="Hosts, besides loopback, by which `metrics_port` takes changes of models."
+    )
     api_keys_file: Path | None = Field(
         None, description="TOML file of the hashes and rights of API keys; without it no key is required."
     )
@@ -88,6 +91,14 @@ class Server(Section):
     def request_bytes(self) -> int:
         """Most bytes that all requests may hold together; two of the largest bodies always fit."""
         return max(self.requests_mb, 2 * self.body_limit_mb) * 2**20
+
+    @field_validator("operator_hosts")
+    @classmethod
+    def _hosts(cls, hosts: list[str]) -> list[str]:
+        for host in hosts:
+            if parse(host)[1] is not None:
+                raise ValueError(f"{host}: a host without its port, such as gpu-1.example.org")
+        return hosts
 
     @field_validator("cors_origins")
     @classmethod

@@ -14,7 +14,7 @@ from service.serving.demand import Demand
 from service.serving.handle import Handle
 from service.web.caller import context_of, header_timeout
 from service.web.dialects.decisions.questions import Question, Reading
-from service.web.problems import problem
+from service.web.problems import headers_of
 from service.web.routing import json_response, service_of
 
 INVALID = 422  # sent as 400, as by OpenAI, vLLM and SGLang
@@ -69,13 +69,12 @@ def chosen(models: Mapping[str, Handle], name: str | None) -> Handle:
 
 def failed_nested(error: ScoregateError, request_id: str) -> Response:
     """Build the response to an error as OpenAI and vLLM have it."""
-    status, headers, said = parts_of(error, request_id)
+    status, headers, said = parts_of(error)
     return json_response({"error": {**said, "code": status}}, status, headers)
 
 
-def parts_of(error: ScoregateError, request_id: str) -> tuple[int, dict[str, str], dict[str, Any]]:
+def parts_of(error: ScoregateError) -> tuple[int, dict[str, str], dict[str, Any]]:
     """Return the status, the headers, and the fields that all forms have."""
-    wait = problem(error, request_id).headers.get("Retry-After")
     status = 400 if error.status == INVALID else error.status
     place = error.faults[0].pointer if error.faults else error.detail.partition(": ")[0]
     said = {
@@ -83,4 +82,4 @@ def parts_of(error: ScoregateError, request_id: str) -> tuple[int, dict[str, str
         "type": "invalid_request_error" if status < 500 else "server_error",
         "param": place if place.startswith("/") else None,
     }
-    return status, {"Retry-After": wait} if wait else {}, said
+    return status, headers_of(error), said

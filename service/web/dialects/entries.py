@@ -1,7 +1,6 @@
 """The texts and pictures of rerankers' requests, in the formats of Jina, Cohere, vLLM and TEI."""
 
 import re
-from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from pydantic import TypeAdapter, ValidationError
@@ -47,7 +46,7 @@ def picture(entry: Any, place: str) -> Picture:
 
 def is_picture(entry: Any) -> bool:
     """Return True if an entry is marked as a picture; a str is one as a `data:image` URI."""
-    found = list(parts(entry))
+    found = parts(entry)
     if len(found) == 1 and isinstance(found[0], str):
         return is_image_uri(found[0])
     return len(found) == 1 and image_of(found[0]) is not None
@@ -68,15 +67,15 @@ def is_image_uri(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and value.startswith("data:image")
 
 
-def parts(entry: Any) -> Iterator[Any]:
-    """Yield the parts of an entry's content, or the entry itself."""
+def parts(entry: Any) -> list[Any]:
+    """Return the parts of an entry's content, or the entry itself."""
     content = entry.get("content") if isinstance(entry, dict) else None
-    yield from content if isinstance(content, list) else [entry]
+    return content if isinstance(content, list) else [entry]
 
 
 def only_part(entry: Any, place: str) -> Any:
     """Return the only part of an entry.  Raises `Invalid` if there are others."""
-    found = list(parts(entry))
+    found = parts(entry)
     if len(found) != 1:
         raise Invalid(f"{place}: has {len(found)} parts; one picture or one text is needed")
     return found[0]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from service.core.errors import ScoregateError
 from service.scoring.report import MetricResult, most_telling
+from service.web.problems import headers_of
 
 MOST_WAIT_S = 30.0
 TEMPORARY = {408, 429, 502, 503, 504}
@@ -25,7 +26,7 @@ def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
     bare 503, a 429, a 502 or a 504 ends them.  No other error has that header, or they would retry forever.
     """
     if not is_temporary(error):
-        return error.status, {}
+        return error.status, headers_of(error)
     wait = min(max(1.0, error.retry_after_s or 0.0), MOST_WAIT_S)
     return UNAVAILABLE, {"Retry-After": str(math.ceil(wait * random.uniform(1.0, 1.25)))}
 

@@ -18,6 +18,7 @@ from service.web.dialects.failures import answer_to, is_temporary, raise_most_te
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import Loose, Prompts, dialects_of, read
 from service.web.images import Text
+from service.web.problems import errors_in
 from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
@@ -43,13 +44,22 @@ class ComputeRequest(Loose):
         return self.image
 
 
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error in the form that the client raises."""
+    status, headers = answer_to(error)
+    status = status if is_temporary(error) or error.status >= 500 else 200
+    return json_response({"error": error.detail, "code": error.code}, status, headers)
+
+
 @router.post("/compute")
+@errors_in(failed)
 async def compute(request: Request) -> Response:
     """Return the reward of each picture, by the metric of the settings."""
     return await answered(request, dialects_of(request).metric(None))
 
 
 @router.post("/{metric}/compute")
+@errors_in(failed)
 async def compute_by(request: Request) -> Response:
     """Return rewards by the metric in the path: several rewards have several addresses."""
     return await answered(request, dialects_of(request).metric_of_path(request.path_params["metric"]))
@@ -68,15 +78,7 @@ async def health_of(request: Request) -> Response:
 
 async def answered(request: Request, metric: str) -> Response:
     """Score the pictures by *metric*.  Raises the most important error if one has no score."""
-    request.state.error_format = failed
     return json_response({"rewards": await rewards(request, metric)})
-
-
-def failed(error: ScoregateError, request_id: str) -> Response:
-    """Build the response to an error in the form that the client raises."""
-    status, headers = answer_to(error)
-    status = status if is_temporary(error) or error.status >= 500 else 200
-    return json_response({"error": error.detail, "code": error.code}, status, headers)
 
 
 async def rewards(request: Request, metric: str) -> list[float]:

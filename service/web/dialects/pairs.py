@@ -10,7 +10,7 @@ from service.web.dialects.entries import is_picture, picture, side, text
 from service.web.dialects.rerankers import envelope, failed, scored
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import Loose, dialects_of, read
-from service.web.problems import entry
+from service.web.problems import entry, errors_in
 from service.web.routing import json_response
 
 router = APIRouter(include_in_schema=False)
@@ -44,9 +44,9 @@ class PairsRequest(Loose):
 
 @on_own_port.post("/score")
 @router.post("/v1/score")
+@errors_in(failed)
 async def score(request: Request) -> Response:
     """Score pairs, in order; a missing score is null, and has an error."""
-    request.state.error_format = failed
     dialects = dialects_of(request)
     wire = await read(request, PairsRequest)
     metric = dialects.metric(wire.model)

@@ -6,10 +6,11 @@ from starlette.types import ASGIApp
 
 from service.web.app import App
 from service.web.auth.keys import KeyFile
-from service.web.dialects.pickled.app import PickleApp
+from service.web.dialects.pickled.app import PickleApp, failed
 from service.web.dialects.registry import routers
 from service.web.dialects.scoring import Dialects
 from service.web.edge import Edge
+from service.web.problems import ErrorFormat
 from service.web.routes import health
 from service.web.server.incoming import Bodies
 from service.wiring.bootstrap import Service
@@ -17,26 +18,33 @@ from service.wiring.bootstrap import Service
 
 @dataclass(frozen=True, slots=True)
 class DialectPort:
-    """A port, its setting and its app."""
+    """
+    A port, its setting and its app.
+
+    Attributes:
+        error_format: of errors before a request has a path; None for a problem.
+    """
 
     setting: str
     host: str
     port: int
     app: ASGIApp
+    error_format: ErrorFormat | None
 
 
 def ports(service: Service, dialects: Dialects, bodies: Bodies) -> list[DialectPort]:
     """Build the apps of the ports in the settings; *bodies* are limited together with the main port's."""
     settings = service.settings.dialects
-    apps: dict[str, tuple[int | None, ASGIApp]] = {
-        "dialects.port": (settings.port, over_http(service, dialects)),
-        "dialects.pickle_port": (settings.pickle_port, PickleApp(service, dialects)),
-    }
-    return [
-        DialectPort(setting, settings.host, port, behind_edge(app, service, bodies))
-        for setting, (port, app) in apps.items()
-        if port is not None
-    ]
+    keys, found = KeyFile(None), []
+    if settings.port is not None:
+        app = over_http(service, dialects)
+        edge = Edge(app, service, keys, bodies, app.error_format)
+        found.append(DialectPort("dialects.port", settings.host, settings.port, edge, None))
+    if settings.pickle_port is not None:
+        pickles = PickleApp(service, dialects)
+        edge = Edge(pickles, service, keys, bodies, lambda scope: failed)
+        found.append(DialectPort("dialects.pickle_port", settings.host, settings.pickle_port, edge, failed))
+    return found
 
 
 def over_http(service: Service, dialects: Dialects) -> App:
@@ -44,8 +52,3 @@ def over_http(service: Service, dialects: Dialects) -> App:
     app = App(service, [health.router, *routers(service.settings.dialects.enabled, own_port=True)])
     app.state.dialects = dialects
     return app
-
-
-def behind_edge(app: ASGIApp, service: Service, bodies: Bodies) -> ASGIApp:
-    """Wrap *app* in the edge, with the limits of all requests."""
-    return Edge(app, service=service, keys=KeyFile(None), bodies=bodies)

@@ -18,7 +18,7 @@ from service.web.dialects.failures import raise_most_telling
 from service.web.dialects.rerankers import envelope, failed, scored
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import Loose, dialects_of, read
-from service.web.problems import entry
+from service.web.problems import entry, errors_in
 from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
@@ -71,9 +71,9 @@ def check_returnable(documents: list[Any]) -> None:
 @router.post("/rerank")
 @router.post("/v1/rerank")
 @router.post("/v2/rerank")
+@errors_in(failed)
 async def rerank(request: Request) -> Response:
     """Rank pictures, best first; documents without a score are listed under `errors`."""
-    request.state.error_format = failed
     dialects = dialects_of(request)
     wire = await read(request, RerankRequest)
     metric = dialects.metric(wire.model)

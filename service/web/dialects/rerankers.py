@@ -11,20 +11,12 @@ from service.scoring.report import most_telling
 from service.web.dialects.deadline_retry import Outcomes
 from service.web.dialects.scoring import Wanted
 from service.web.dialects.wire import dialects_of
-from service.web.problems import problem
+from service.web.problems import errors_in, headers_of
 from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
 
 UNCOUNTED = {"prompt_tokens": 0, "total_tokens": 0}  # typed clients need it; no tokens are counted
-
-
-@router.get("/v1/models")
-async def models(request: Request) -> Response:
-    """List the served metrics as OpenAI and vLLM list models, that of the settings first."""
-    about = {"object": "model", "created": int(time.time()), "owned_by": "scoregate"}
-    data = [{"id": name, **about} for name in dialects_of(request).metrics]
-    return json_response({"object": "list", "data": data})
 
 
 async def scored(request: Request, wanted: Sequence[Wanted]) -> Sequence[Outcomes]:
@@ -49,8 +41,15 @@ def envelope(request: Request, metric: str) -> dict[str, Any]:
 
 def failed(error: ScoregateError, request_id: str) -> Response:
     """Build the response to an error, with its text where clients of OpenAI, Cohere and Jina read it."""
-    wait = problem(error, request_id).headers.get("Retry-After")
-    headers = {"Retry-After": wait} if wait else {}
     message = {"message": error.detail, "type": error.code, "param": None, "code": error.status}
     content = {"error": message, "message": error.detail, "detail": error.detail, "code": error.code}
-    return json_response(content, error.status, headers)
+    return json_response(content, error.status, headers_of(error))
+
+
+@router.get("/v1/models")
+@errors_in(failed)
+async def models(request: Request) -> Response:
+    """List the served metrics as OpenAI and vLLM list models, that of the settings first."""
+    about = {"object": "model", "created": int(time.time()), "owned_by": "scoregate"}
+    data = [{"id": name, **about} for name in dialects_of(request).metrics]
+    return json_response({"object": "list", "data": data})

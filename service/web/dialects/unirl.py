@@ -16,6 +16,7 @@ from service.web.dialects.failures import answer_to, is_temporary
 from service.web.dialects.scoring import Dialects, Wanted
 from service.web.dialects.wire import LISTED, Loose, dialects_of, read
 from service.web.images import Text
+from service.web.problems import errors_in
 from service.web.routes.health import health
 from service.web.routing import json_response, service_of
 
@@ -91,10 +92,16 @@ async def rewards(request: Request) -> Response:
     return json_response({"rewards": list(service_of(request).engine.metrics)})
 
 
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error of the whole request."""
+    status, headers = answer_to(error)
+    return json_response({"detail": error.detail, "code": error.code}, status, headers)
+
+
 @router.post("/score")
+@errors_in(failed)
 async def score(request: Request) -> Response:
     """Return a score or an error for each reward of each picture."""
-    request.state.error_format = failed
     samples = (await read(request, UniRLRequest)).requests
     outcomes = await of_all(request, samples)
     content = {
@@ -115,12 +122,6 @@ async def score(request: Request) -> Response:
     if any("request_id" in sample.model_fields_set for sample in samples):
         content["identities"] = [sample.identity() for sample in samples]
     return json_response(content)
-
-
-def failed(error: ScoregateError, request_id: str) -> Response:
-    """Build the response to an error of the whole request."""
-    status, headers = answer_to(error)
-    return json_response({"detail": error.detail, "code": error.code}, status, headers)
 
 
 def check_size(samples: Sequence[Sample], dialects: Dialects) -> None:

@@ -1,8 +1,8 @@
 """A request's body to a checked wire type: JSON, or a form that holds JSON or plain fields."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,15 +37,25 @@ CURL = ". For curl with JSON use --json, or add -H 'Content-Type: application/js
 
 
 async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Parts]:
+    """Read and check the body, and return it with its file parts.  Raises as `read_as`."""
+    return await read_as(request, wire, limits, lambda content: content)
+
+
+async def read_as(
+    request: Request, wire: type[B], limits: Server, convert: Callable[[B], T]
+) -> tuple[T, Parts]:
     """
-    Read and check the body, and return it with its file parts.
+    Read and check the body, and return what *convert* makes of it, with its file parts.
+
+    Args:
+        convert: called on the thread that parses a large body, so that it delays no other request.
 
     Raises:
         UnsupportedMediaType: declared as neither JSON nor multipart, or compressed.
         Malformed: not JSON, or broken multipart.
         TooLarge: more values than any valid request holds.
         CallerGone: the caller disconnected before the end of the body.
-        Invalid: the JSON is not the wire type; every wrong place is named.
+        Invalid: the JSON is not the wire type, and every wrong place is named; or *convert* raises it.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     parts: dict[str, bytes] = {}
@@ -57,7 +67,8 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
         sent, parts = form.read()
         if sent is None:
             others = [name for name in parts if name not in form.images]
-            return checked(content_of(form.fields(), form.images, others, wire), wire), parts
+            content = content_of(form.fields(), form.images, others, wire)
+            return convert(checked(content, wire)), parts
         body = sent
     elif kind in ("", "application/json") or kind.endswith("+json"):
         body = await whole(request)
@@ -65,7 +76,7 @@ async def read(request: Request, wire: type[B], limits: Server) -> tuple[B, Part
         raise UnsupportedMediaType(
             f"{kind[:80]}; {UnsupportedMediaType.detail}{CURL if kind == FORM else ''}"
         )
-    return await parsed(request, partial(parse, wire=wire), body), parts
+    return await parsed(request, lambda raw: convert(parse(raw, wire)), body), parts
 
 
 async def chunks(request: Request) -> AsyncIterator[bytes]:
@@ -126,8 +137,10 @@ def load(body: Raw) -> Any:
 
     pydantic's parser refuses NaN, deep nesting and lone surrogates, and does not copy refused content.  A
     body with a lone surrogate is parsed again by the standard library, so that validation can name the
-    field.
+    field.  A byte order mark, as Windows tools write it, is skipped.
     """
+    if body.startswith(BOM_UTF8):
+        body = body[len(BOM_UTF8) :]
     if len(body) > MAX_VALUES and holds_too_many(body):
         raise TooLarge(f"the JSON holds more than {MAX_VALUES} values")
     try:

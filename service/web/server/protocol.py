@@ -21,7 +21,7 @@ from uvicorn.server import ServerState
 from service.core.errors import Malformed, Overloaded, RequestTimeout, ScoregateError
 from service.observability.labels import NO_LANE
 from service.web.headers import mark
-from service.web.problems import response_to
+from service.web.problems import ErrorFormat, response_to
 from service.web.server.incoming import BROKEN, Pace
 from service.web.server.transport import Transport
 from service.wiring.bootstrap import Service
@@ -69,6 +69,7 @@ class Protocol(H11Protocol):
         service: its settings, and whether it drains.
         max_connections: the limit of this server; more connections get 503 and are closed.
         makes_room: a connection above the limit replaces the one that has been idle for longest, if any is.
+        error_format: of errors before a request has a path; None for a problem.
     """
 
     def __init__(
@@ -81,12 +82,14 @@ class Protocol(H11Protocol):
         service: Service,
         max_connections: int,
         makes_room: bool = False,
+        error_format: ErrorFormat | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.conn = self._reader = Reader()
         self._app, self.app = self.app, self._run
         self._service, self._max_connections = service, max_connections
         self._makes_room, self._quiet_since = makes_room, 0.0
+        self._error_format = error_format
         self._timeout_s = service.settings.server.body_timeout_s
         self._broken = False
         self._headers_late: asyncio.TimerHandle | None = None
@@ -179,7 +182,7 @@ class Protocol(H11Protocol):
         log.warning("a connection was refused: %s", error.detail)
         self._service.instruments.count_request("other", error.status, 0.0, NO_LANE)
         request_id = uuid.uuid4().hex
-        response = response_to(error, request_id, self._service.instruments)
+        response = response_to(error, request_id, self._service.instruments, self._error_format)
         mark(response.headers, request_id)
         headers = [*response.raw_headers, CLOSE_HEADER]
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

@@ -1,7 +1,10 @@
 """Bodies that are too long, of no known length, or never come."""
 
+import json
+
 import pytest
 
+from tests.support.pictures import item
 from tests.support.refusals import JSON, refused
 
 pytestmark = pytest.mark.anyio
@@ -59,3 +62,16 @@ async def test_a_caller_who_leaves_amid_the_body_is_no_error(serve, fakes, caplo
     assert [] == answered
     assert [] == fakes["vqa"].calls
     assert [] == [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+async def test_a_byte_order_mark_before_json_is_skipped(serve):
+    """Windows tools write one; in a part of a form, too."""
+    body = json.dumps({"items": [item("a square")], "metrics": ["clipscore"]}).encode("utf-8-sig")
+    async with serve() as client:
+        answers = [
+            await client.post("/score", content=body, headers=JSON),
+            await client.post("/score", files={"request": ("request.json", body)}),
+            await client.post("/score", content=b"\xef\xbb\xbf" + body, headers=JSON),
+        ]
+
+    assert [200, 200, 400] == [each.status_code for each in answers]

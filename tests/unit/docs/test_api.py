@@ -7,7 +7,7 @@ from service.metrics.common.contract import MetricOptions
 from service.metrics.common.registry import metrics
 from service.serving.handle import BULK_KEPT_S
 from service.web.auth.keys import Keys
-from tests.support.pages import fences, named_rows, page, section
+from tests.support.pages import PAGES, fences, named_rows, page, section
 
 PAGE = "api.md"
 
@@ -65,3 +65,12 @@ def test_the_key_shown_opens_the_service(tmp_path):
 
     expected = [("trainer", None), ("trainer", 60_000)]
     assert expected == [(key.name, key.quota) for key in keys if key]
+
+
+def test_every_command_that_changes_a_model_sends_json():
+    """The operator's port refuses other types."""
+    lines = [line for path in PAGES for line in path.read_text("utf-8").splitlines()]
+    changes = [line for line in lines if "curl" in line and "/models/" in line]
+
+    assert changes
+    assert all("--json" in line or "Content-Type: application/json" in line for line in changes)

@@ -1,12 +1,11 @@
 """The body of `POST /v1/chat/completions`: one picture and one text."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from service.core.errors import Invalid
-from service.web.dialects.decisions.questions import MAX_TEXT
+from service.web.dialects.decisions.questions import MAX_PARTS, MAX_TEXT
 from service.web.dialects.entries import Picture, is_picture, picture
 from service.web.dialects.wire import Loose
 
@@ -19,9 +18,9 @@ class Message(Loose):
     role: Literal["system", "developer", "user"]
     content: Any = None
 
-    def parts(self) -> Iterator[Any]:
-        """Yield the parts of the content; a str is a part of text."""
-        yield from self.content if isinstance(self.content, list) else [self.content]
+    def parts(self) -> list[Any]:
+        """Return the parts of the content; a str is a part of text."""
+        return self.content if isinstance(self.content, list) else [self.content]
 
 
 class ChatRequest(Loose):
@@ -33,7 +32,7 @@ class ChatRequest(Loose):
         logprobs: the text is a question, whose answer has the log-probabilities of yes and no.
     """
 
-    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
     model: str | None = None
     logprobs: bool | None = None
     n: int | None = None
@@ -53,21 +52,25 @@ class ChatRequest(Loose):
             raise Invalid(f"/messages: has {len(asked)} messages of the user; one is needed")
         [(place, message)] = asked
         pointer = f"/messages/{place}/content"
+        if len(message.parts()) > MAX_PARTS:
+            raise Invalid(f"{pointer}: has {len(message.parts())} parts; at most {MAX_PARTS} are read")
         pictures = [each for each in message.parts() if is_picture(each)]
         if len(pictures) != 1:
             raise Invalid(f"{pointer}: has {len(pictures)} pictures; one is judged in a request")
-        said = "\n".join(self.texts(message, pointer)).strip()
-        if len(said) > MAX_TEXT:
+        texts = self.texts(message, pointer)
+        if sum(map(len, texts)) > MAX_TEXT:
             raise Invalid(f"{pointer}: the text has more than {MAX_TEXT} characters")
-        return picture(pictures[0], pointer), said
+        return picture(pictures[0], pointer), "\n".join(texts).strip()
 
     @staticmethod
-    def texts(message: Message, pointer: str) -> Iterator[str]:
-        """Yield the texts of a message.  Raises `Invalid` for a part that is neither text nor picture."""
+    def texts(message: Message, pointer: str) -> list[str]:
+        """Return the texts of a message.  Raises `Invalid` for a part that is neither text nor picture."""
+        texts = []
         for number, part in enumerate(message.parts()):
             if is_picture(part):
                 continue
             said = part.get("text") if isinstance(part, dict) else part
             if not isinstance(said, str):
                 raise Invalid(f"{pointer}/{number}: is neither a text nor a picture")
-            yield said
+            texts.append(said)
+        return texts

@@ -3,8 +3,11 @@
 import re
 
 from service.core.errors import Invalid
+from service.core.fields import MAX_PROMPT
 
-SENTENCE = r"(?:^|[.!?:;\n])\s*"
+# Linear in the text: no part matches both a sentence's start and the white space after it, and of the images
+# that a sentence names only the first is tried.
+SENTENCE = r"(?:^|[.!?:;\n])[^\S\n]*"
 INSTRUCTIONS = re.compile(
     "|".join(
         [
@@ -21,7 +24,7 @@ INSTRUCTIONS = re.compile(
             r"^you are (?:a|an|the) [^.\n]{0,60}"
             r"\b(?:judges?|evaluator|expert|assistant|critic|grader|annotator)\b",
             # "Does this image show …?"
-            r"\b(?:this|the) (?:image|picture|photo|figure|video)\b[^.\n]*\?",
+            r"(?:^|[.\n])(?>[^.\n]*?\b(?:this|the) (?:image|picture|photo|figure|video)\b)[^.\n]*\?",
             # {"score": …}
             r"\{\s*\"\w+\"\s*:",
         ]
@@ -35,7 +38,14 @@ FORMS = (
 
 
 def prompt(text: str) -> str:
-    """Return *text*.  Raises `Invalid` for instructions, whose score as a prompt would have no meaning."""
+    """
+    Return *text*.
+
+    Raises:
+        Invalid: it is too long, or has instructions, whose score as a prompt would have no meaning.
+    """
+    if len(text) > MAX_PROMPT:
+        raise Invalid(f"/messages: the prompt has more than {MAX_PROMPT} characters")
     if INSTRUCTIONS.search(text):
         raise Invalid(f"/messages: the text has instructions, as for judges; {FORMS}")
     return text

@@ -21,12 +21,13 @@ from service.metrics.common.contract import Score
 from service.web.dialects.asking import failed_nested, readings
 from service.web.dialects.chat_judge.body import ChatRequest
 from service.web.dialects.chat_judge.prompt import prompt
-from service.web.dialects.chat_judge.rubric import rubric
+from service.web.dialects.chat_judge.rubric import Rubric, rubric
 from service.web.dialects.decisions.questions import Question, Reading
 from service.web.dialects.entries import Picture, text
 from service.web.dialects.failures import raise_most_telling
 from service.web.dialects.scoring import Wanted
-from service.web.dialects.wire import dialects_of, read
+from service.web.dialects.wire import dialects_of, read_as
+from service.web.problems import errors_in
 from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
@@ -36,23 +37,31 @@ NO_TOKENS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}  # n
 
 
 @router.post("/v1/chat/completions")
+@errors_in(failed_nested)
 async def completions(request: Request) -> Response:
     """Return the judgement as an assistant's message."""
-    request.state.error_format = failed_nested
-    wire = await read(request, ChatRequest)
-    picture, said = wire.judged()
+    wire, picture, task = await read_as(request, ChatRequest, judged)
     logprobs = None
-    if found := rubric(said):
-        answers, model = await asked(request, wire, picture, found.questions())
-        content = json.dumps(found.answer(answers))
-    elif wire.logprobs:
-        question = Question("/messages", "yes_no", said, yes_no_template=SLOT)
-        [answer], model = await asked(request, wire, picture, [question])
+    if isinstance(task, Rubric):
+        answers, model = await asked(request, wire, picture, task.questions())
+        content = json.dumps(task.answer(answers))
+    elif isinstance(task, Question):
+        [answer], model = await asked(request, wire, picture, [task])
         content, logprobs = ("Yes", "No")[answer.best], logprobs_of(answer)
     else:
-        score, model = await scored(request, wire, picture, prompt(said))
+        score, model = await scored(request, wire, picture, task)
         content = json.dumps({"score": score, "metric": model})
     return json_response(completion(request, model, content, logprobs))
+
+
+def judged(wire: ChatRequest) -> tuple[ChatRequest, Picture, Rubric | Question | str]:
+    """Return a request with its picture, and the rubric, the question or the prompt.  Raises `Invalid`."""
+    picture, said = wire.judged()
+    if found := rubric(said):
+        return wire, picture, found
+    if wire.logprobs:
+        return wire, picture, Question("/messages", "yes_no", said, yes_no_template=SLOT)
+    return wire, picture, prompt(said)
 
 
 async def asked(

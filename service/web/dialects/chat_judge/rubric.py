@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from service.core.errors import Invalid
-from service.web.dialects.decisions.questions import Question, Reading, with_input
+from service.web.dialects.decisions.questions import Question, Reading, with_input, within_limits
 
 HEADING = re.compile(r"([A-Z][A-Z_ ]*) QUESTIONS:")
 LINE = re.compile(r"- (\w+): (.+)")
@@ -48,10 +48,10 @@ class Rubric:
     def questions(self) -> list[Question]:
         """Return the questions of yes or no.  Raises `Invalid` for a text that no model can read."""
         state = f"The picture was made for this request: {self.request}" if self.request else ""
-        return [
+        return within_limits(
             Question(f"/messages: {each.name}", "yes_no", with_input(state, each.question))
             for each in self.facets
-        ]
+        )
 
     def answer(self, readings: Sequence[Reading]) -> dict[str, Any]:
         """Return the probability of yes for each question, and the mean of each section."""

@@ -10,6 +10,7 @@ from service.core.fields import branch
 from service.web.dialects.decisions.questions import (
     MAX_CHOICES,
     MAX_LEVELS,
+    MAX_PARTS,
     Option,
     Question,
     Reading,
@@ -99,10 +100,11 @@ class OpenAiRequest(Loose):
         """Return each picture of the input with its place."""
         return [(place, content) for place, is_picture, content in self._parts() if is_picture]
 
-    def asked(self) -> list[Question]:
-        """Return the questions, each after the text of the input.  Raises `Invalid`."""
+    def asked(self) -> Iterator[Question]:
+        """Yield the questions, each after the text of the input.  Raises `Invalid`."""
         state = "\n".join(content for _, is_picture, content in self._parts() if not is_picture)
-        return [question_of(each, state, f"/questions/{n}") for n, each in enumerate(self.questions)]
+        for number, each in enumerate(self.questions):
+            yield question_of(each, state, f"/questions/{number}")
 
     def answer(self, readings: Sequence[Reading], model: str, request_id: str) -> dict[str, Any]:
         """Return the response."""
@@ -120,6 +122,8 @@ class OpenAiRequest(Loose):
             return
         if not isinstance(self.input, list):
             raise Invalid("/input: must be a text or a list of messages")
+        if len(self.input) > MAX_PARTS:
+            raise Invalid(f"/input: has {len(self.input)} messages; at most {MAX_PARTS} are read")
         for number, message in enumerate(self.input):
             place = f"/input/{number}"
             if not isinstance(message, dict) or message.get("type", "message") != "message":
@@ -134,6 +138,8 @@ def parts(content: Any, place: str) -> Iterator[tuple[str, bool, str]]:
         return
     if not isinstance(content, list):
         raise Invalid(f"{place}: must be a text or a list of parts")
+    if len(content) > MAX_PARTS:
+        raise Invalid(f"{place}: has {len(content)} parts; at most {MAX_PARTS} are read")
     for number, part in enumerate(content):
         where = f"{place}/{number}"
         match part:

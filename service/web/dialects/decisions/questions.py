@@ -1,8 +1,8 @@
 """Typed questions of any decision endpoint, as calls of a VQA model and as probabilities."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from math import exp, fsum
 from string import ascii_uppercase
 from typing import Any, Literal
@@ -16,8 +16,12 @@ from service.core.fields import SLOT
 from service.metrics.common.choices import YES_NO_QUESTION
 
 MAX_TEXT = 16_000  # characters of one question, with the text of the request's input
+MAX_TEXTS = 512_000  # of all questions; as many as 128 prompts of `/score` may have
+MAX_PARTS = 256  # of a message's content, or of a request's input
 MAX_CHOICES = 255
 MAX_LEVELS = 10
+
+COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class Question:
         place: JSON pointer to it in the request.
         text: of the question, after that of the request's input.
         yes_no_template: what a model reads of a question of yes or no.
+        characters: of its texts.
     """
 
     place: str
@@ -52,24 +57,21 @@ class Question:
     text: str
     options: Sequence[Option] = YES_NO
     yes_no_template: str = YES_NO_QUESTION
+    characters: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Raise `Invalid` for texts that no model can read."""
         names = [option.name for option in self.options]
         texts = [self.text, *(option.line for option in self.options)]
+        object.__setattr__(self, "characters", sum(map(len, texts)))
+        if self.characters > MAX_TEXT:
+            raise Invalid(f"{self.place}: has more than {MAX_TEXT} characters, with the text of the input")
         if not self.text.strip() or not all(name.strip() for name in names):
             raise Invalid(f"{self.place}: a text is empty")
         if any("\0" in text or not is_unicode(text) for text in texts):
             raise Invalid(f"{self.place}: contains a NUL character or a lone surrogate")
-        if sum(map(len, texts)) > MAX_TEXT:
-            raise Invalid(f"{self.place}: has more than {MAX_TEXT} characters, with the text of the input")
         if self.kind == "choice" and len(set(names)) < len(names):
             raise Invalid(f"{self.place}: two choices have the same text")
-
-    @property
-    def characters(self) -> int:
-        """The length of its texts, for admission."""
-        return len(self.text) + sum(len(option.line) for option in self.options)
 
     def call(self, image: Image, model: ModelInfo) -> Call:
         """Return the call: yes or no by likelihood, a choice by its text, a level by its letter."""
@@ -141,16 +143,48 @@ class Reading:
 
 def is_unicode(text: str) -> bool:
     """Return False for lone surrogates, which tokenizers cannot read."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def as_text(value: Any) -> str:
-    """Return a text unchanged, nothing as an empty one, and other JSON in compact form."""
+    """
+    Return a text unchanged, nothing as an empty one, and other JSON in compact form.
+
+    JSON longer than `MAX_TEXT` is cut there: no question may have as much.  Raises `Invalid` if it is nested
+    too deep.
+    """
     if value is None or isinstance(value, str):
         return value or ""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    pieces, characters = [], 0
+    try:
+        for piece in COMPACT.iterencode(value):
+            pieces.append(piece)
+            characters += len(piece)
+            if characters > MAX_TEXT:
+                break
+    except RecursionError:
+        raise Invalid("JSON in the place of a text is nested too deep") from None
+    return "".join(pieces)
 
 
 def with_input(state: str, question: str) -> str:
     """Return the text of a question after that of the request's input."""
     return "\n\n".join(filter(None, (state, question)))
+
+
+def within_limits(questions: Iterable[Question]) -> list[Question]:
+    """Return the questions.  Raises `Invalid` if their texts are too long in all."""
+    found, characters = [], 0
+    for each in questions:
+        characters += each.characters
+        if characters > MAX_TEXTS:
+            raise Invalid(
+                f"{each.place}: the questions so far have more than {MAX_TEXTS} characters, "
+                "each with the text of the input"
+            )
+        found.append(each)
+    return found

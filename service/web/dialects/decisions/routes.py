@@ -15,10 +15,12 @@ from service.images.loader import ImageRef
 from service.images.sources import Base64, Url
 from service.web.dialects.asking import failed_nested, parts_of, readings
 from service.web.dialects.decisions.openai import OpenAiRequest
+from service.web.dialects.decisions.questions import Question, within_limits
 from service.web.dialects.decisions.sglang import SglangRequest
 from service.web.dialects.decisions.systemone import SystemOneRequest
-from service.web.dialects.entries import ADDRESS
-from service.web.dialects.wire import read
+from service.web.dialects.entries import ADDRESS, Picture
+from service.web.dialects.wire import read_as
+from service.web.problems import errors_in
 from service.web.routing import json_response, service_of
 
 router = APIRouter(include_in_schema=False)
@@ -47,39 +49,46 @@ class DecisionsRequest(
     """The body of `POST /v1/decisions`."""
 
 
+def failed(error: ScoregateError, request_id: str) -> Response:
+    """Build the response to an error as OpenAI has it, and SGLang's fields."""
+    status, headers, said = parts_of(error)
+    nested = {**said, "code": error.code}
+    return json_response({"error": nested, "object": "error", **said, "code": status}, status, headers)
+
+
 @router.post("/v1/decisions")
+@errors_in(failed)
 async def decisions(request: Request) -> Response:
     """Answer questions in OpenAI's or SGLang's form."""
-    request.state.error_format = failed
-    return await answered(request, (await read(request, DecisionsRequest)).root)
+    return await answered(request, *await read_as(request, DecisionsRequest, lambda wire: asked(wire.root)))
 
 
 @router.post("/v1/systemone")
+@errors_in(failed_nested)
 async def systemone(request: Request) -> Response:
     """Answer questions in the form of vLLM's structured decisions."""
-    request.state.error_format = failed_nested
-    return await answered(request, await read(request, SystemOneRequest))
+    return await answered(request, *await read_as(request, SystemOneRequest, asked))
 
 
-async def answered(request: Request, wire: AnyRequest) -> Response:
+def asked(wire: AnyRequest) -> tuple[AnyRequest, Picture, list[Question]]:
+    """Return a request with its picture and its questions.  Raises `Invalid`."""
+    return wire, picture_of(wire), within_limits(wire.asked())
+
+
+async def answered(
+    request: Request, wire: AnyRequest, picture: Picture, questions: list[Question]
+) -> Response:
     """Return the response with all answers.  Raises the first error of a question."""
     timeout_s = service_of(request).settings.dialects.timeouts_s.decisions
-    found, model = await readings(request, wire.model, picture_of(wire), wire.asked(), timeout_s)
+    found, model = await readings(request, wire.model, ImageRef(picture), questions, timeout_s)
     return json_response(wire.answer(found, model, request.state.request_id))
 
 
-def picture_of(wire: AnyRequest) -> ImageRef:
+def picture_of(wire: AnyRequest) -> Picture:
     """Return the only picture of a request.  Raises `Invalid`."""
     found = wire.pictures()
     if len(found) != 1:
         place = found[1][0] if found else "/images or /input"
         raise Invalid(f"{place}: the request has {len(found)} pictures; questions are about exactly one")
     [(_, address)] = found
-    return ImageRef(Url(address) if ADDRESS.match(address) else Base64(address))
-
-
-def failed(error: ScoregateError, request_id: str) -> Response:
-    """Build the response to an error as OpenAI has it, and SGLang's fields."""
-    status, headers, said = parts_of(error, request_id)
-    nested = {**said, "code": error.code}
-    return json_response({"error": nested, "object": "error", **said, "code": status}, status, headers)
+    return Url(address) if ADDRESS.match(address) else Base64(address)

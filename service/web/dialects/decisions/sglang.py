@@ -1,6 +1,6 @@
 """SGLang's body of `POST /v1/decisions`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, model_validator
@@ -9,6 +9,7 @@ from service.core.errors import Invalid
 from service.core.fields import branch
 from service.web.dialects.decisions.questions import (
     MAX_LEVELS,
+    MAX_PARTS,
     Option,
     Question,
     Reading,
@@ -103,7 +104,7 @@ class SglangRequest(Loose):
 
     model: str | None = None
     input: Described
-    images: list[Picture] | None = None
+    images: Annotated[list[Picture], Field(max_length=MAX_PARTS, fail_fast=True)] | None = None
     questions: Annotated[list[AnyQuestion], Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)]
     temperature: float | int | None = None
     chat_template_kwargs: dict[str, Any] | None = None
@@ -125,20 +126,16 @@ class SglangRequest(Loose):
         """Return each picture with its place."""
         return [(f"/images/{number}/url", each.url) for number, each in enumerate(self.images or [])]
 
-    def asked(self) -> list[Question]:
-        """Return the questions, each after the text of the input.  Raises `Invalid`."""
-        state, found = as_text(self.input), []
+    def asked(self) -> Iterator[Question]:
+        """Yield the questions, each after the text of the input.  Raises `Invalid`."""
+        state = as_text(self.input)
         for number, each in enumerate(self.questions):
             place, said = f"/questions/{number}", as_text(each.question)
             if not said.strip():
                 raise Invalid(f"{place}/question: is empty")
             if isinstance(each, YesNoQuestion):
-                found.append(
-                    Question(place, "yes_no", with_input(state, f"Is the following true? {said}"), each.named)
-                )
-            else:
-                found.append(Question(place, each.type, with_input(state, said), each.named))
-        return found
+                said = f"Is the following true? {said}"
+            yield Question(place, each.type, with_input(state, said), each.named)
 
     def answer(self, readings: Sequence[Reading], model: str, request_id: str) -> dict[str, Any]:
         """Return the response."""

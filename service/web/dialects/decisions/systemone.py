@@ -1,14 +1,17 @@
 """The body of `POST /v1/systemone`, as vLLM and SGLang have it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from service.core.errors import Invalid
+from service.core.fields import Strict
 from service.web.dialects.decisions.questions import (
     MAX_LEVELS,
+    MAX_PARTS,
     Option,
     Question,
     Reading,
@@ -21,10 +24,8 @@ MAX_QUESTIONS = 64
 MAX_OPTIONS = 26
 
 
-class Asked(Loose):
+class Asked(Strict):
     """One question; its type decides the form of `criteria`, and a misspelt field is an error."""
-
-    model_config = ConfigDict(extra="forbid")
 
     type: Literal["noul", "choice", "score"]
     instructions: Any = ""
@@ -51,6 +52,14 @@ CRITERIA = {
 }
 
 
+def counted(questions: Any) -> Any:
+    """Refuse too many questions without reading them."""
+    if isinstance(questions, dict) and len(questions) > MAX_QUESTIONS:
+        message = f"has {len(questions)} questions; at most {MAX_QUESTIONS} are answered"
+        raise PydanticCustomError("too_long", "{message}", {"message": message})
+    return questions
+
+
 class SystemOneRequest(Loose):
     """The body."""
 
@@ -58,9 +67,9 @@ class SystemOneRequest(Loose):
     state: Any
     instructions: str | None = None
     questions: Annotated[
-        dict[Annotated[str, Field(min_length=1)], Asked], Field(min_length=1, max_length=MAX_QUESTIONS)
+        dict[Annotated[str, Field(min_length=1)], Asked], Field(min_length=1), BeforeValidator(counted)
     ]
-    images: list[Any] | None = None
+    images: Annotated[list[Any], Field(max_length=MAX_PARTS, fail_fast=True)] | None = None
     audio: list[str] | None = None
     videos: list[str] | None = None
 
@@ -71,18 +80,17 @@ class SystemOneRequest(Loose):
                 raise Invalid(f"/{field}: questions are about pictures alone")
         return [picture(each, f"/images/{number}") for number, each in enumerate(self.images or [])]
 
-    def asked(self) -> list[Question]:
-        """Return the questions, each after the instructions and the state.  Raises `Invalid`."""
-        state, found = with_input(self.instructions or "", as_text(self.state)), []
+    def asked(self) -> Iterator[Question]:
+        """Yield the questions, each after the instructions and the state.  Raises `Invalid`."""
+        state = with_input(self.instructions or "", as_text(self.state))
         for name, each in self.questions.items():
             place, said = f"/questions/{name}", as_text(each.instructions)
             options = each.options(place)
             if each.type == "noul":
                 said = f"Is the following true? {said}" if said.strip() else ""
-                found.append(Question(place, "yes_no", with_input(state, said), options))
+                yield Question(place, "yes_no", with_input(state, said), options)
             else:
-                found.append(Question(place, each.type, with_input(state, said), options))
-        return found
+                yield Question(place, each.type, with_input(state, said), options)
 
     def answer(self, readings: Sequence[Reading], model: str, request_id: str) -> dict[str, Any]:
         """Return the response."""

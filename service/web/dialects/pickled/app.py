@@ -46,7 +46,6 @@ class PickleApp:
         if scope["type"] != "http":
             return
         scope["route"] = ROUTE
-        scope["state"]["error_format"] = failed
         answer = await self._scores(Request(scope, receive))
         await Response(answer, media_type=PICKLE)(scope, receive, send)
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from service.core.errors import Malformed
-from service.web.dialects.pickled.opcodes import LongText
+from service.web.dialects.pickled.opcodes import Charge, LongText
+from service.web.dialects.pickled.parts import size_of
 from service.web.dialects.pickled.refusals import numpy_refusal
 
 MAX_STRINGS = 30_000  # as many as opcodes can write
@@ -36,15 +37,16 @@ class Array(list[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A function that pickles may call by a name."""
+    """A function that pickles may call by a name; its first argument is the `Charge`."""
 
     call: Callable[..., Any]
 
 
-def encode(text: str | LongText, encoding: str) -> bytes:
+def encode(charge: Charge, text: str | LongText, encoding: str) -> bytes:
     """Bytes, as protocols 0 to 2 write them."""
     if encoding not in ("latin1", "latin-1"):
         raise Malformed("the pickle encodes a text in another way than as Latin-1")
+    charge(1, size_of(text))
     if isinstance(text, LongText):
         if int(np.frombuffer(text.encoded, np.uint8).max()) > LATIN_1:
             raise Malformed("the pickle holds bytes that are no Latin-1")
@@ -52,12 +54,12 @@ def encode(text: str | LongText, encoding: str) -> bytes:
     return text.encode("latin-1")
 
 
-def no_bytes() -> bytes:
+def no_bytes(_: Charge) -> bytes:
     """Bytes of no length, as protocols 0 to 2 write them."""
     return b""
 
 
-def dtype(written: str, *_: Any) -> Dtype:
+def dtype(_: Charge, written: str, *_more: Any) -> Dtype:
     found = TEXTS_OR_OBJECTS.fullmatch(written)
     if not found:
         raise numpy_refusal(f"values of the type {written[:8]!r}")
@@ -68,12 +70,12 @@ def reconstruct(*_: Any) -> Array:
     return Array()
 
 
-def from_buffer(data: Any, kind: Dtype, shape: Any, *_: Any) -> Array:
-    return Array(texts(data, kind, shape))
+def from_buffer(charge: Charge, data: Any, kind: Dtype, shape: Any, *_: Any) -> Array:
+    return Array(texts(charge, data, kind, shape))
 
 
-def scalar(kind: Dtype, data: Any) -> str:
-    return texts(data, kind, (1,))[0] if data else ""
+def scalar(charge: Charge, kind: Dtype, data: Any) -> str:
+    return texts(charge, data, kind, (1,))[0] if data else ""
 
 
 OF_NUMPY: Mapping[str, Callable[..., Any]] = {
@@ -91,41 +93,46 @@ NAMES: Mapping[str, Known] = {
 }
 
 
-def called(function: Any, arguments: Any) -> Any:
-    """Return the result of a pickle's call.  Raises `Malformed`, or `ValueError`."""
+def called(charge: Charge, function: Any, arguments: Any) -> Any:
+    """Return the result of a pickle's call.  Raises `Malformed`, `TooLarge`, or `ValueError`."""
     if not isinstance(function, Known) or not isinstance(arguments, tuple):
         raise Malformed("the pickle calls a value; the opcode REDUCE is refused")
     try:
-        return function.call(*arguments)
+        return function.call(charge, *arguments)
     except (TypeError, AttributeError):  # arguments that NumPy never writes
         raise Malformed(BROKEN) from None
 
 
-def build(value: Any, state: Any) -> None:
-    """Give *value* the *state* that a pickle has for it.  Raises `Malformed`, or `ValueError`."""
+def build(charge: Charge, value: Any, state: Any) -> None:
+    """Give *value* the *state* that a pickle has for it.  Raises `Malformed`, `TooLarge`, or `ValueError`."""
     match value, state:
         case Dtype(), (int(), "<" | ">" | "|" | "=" as order, *_):
             value.order = order if order in "<>" else "<"
         case Array(), (int(), tuple(shape), Dtype() as kind, _, data) if not value:
-            value.extend(objects(data, shape) if kind.length is None else texts(data, kind, shape))
+            plain = kind.length is None
+            value.extend(objects(charge, data, shape) if plain else texts(charge, data, kind, shape))
         case _:
             raise Malformed("the pickle gives a value a state; the opcode BUILD is refused")
 
 
-def texts(data: Any, kind: Dtype, shape: Any) -> list[str]:
-    """Return the texts of an array, without their NUL padding.  Raises `Malformed`, or `ValueError`."""
+def texts(charge: Charge, data: Any, kind: Dtype, shape: Any) -> list[str]:
+    """
+    Return the texts of an array, without their NUL padding.  Raises `Malformed`, `TooLarge`, or `ValueError`.
+    """
     count = length(shape)
     size = 4 * (kind.length or 0)
     if not isinstance(data, bytes | bytearray) or not size or len(data) != size * count:
         raise Malformed(BROKEN)
+    charge(count, len(data))
     view, encoding = memoryview(data), "utf-32-le" if kind.order == "<" else "utf-32-be"
     return [str(view[at : at + size], encoding).rstrip("\0") for at in range(0, len(view), size)]
 
 
-def objects(data: Any, shape: Any) -> list[Any]:
-    """Return the values of an array of objects.  Raises `Malformed`."""
+def objects(charge: Charge, data: Any, shape: Any) -> list[Any]:
+    """Return the values of an array of objects.  Raises `Malformed` or `TooLarge`."""
     if type(data) is not list or len(data) != length(shape):
         raise Malformed(BROKEN)
+    charge(len(data), 0)  # of the array: its values were made before
     return data
 
 

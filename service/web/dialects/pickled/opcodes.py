@@ -7,7 +7,7 @@ decode an argument of any length first.
 
 import pickletools
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -37,6 +37,11 @@ COUNTED = {  # how the length of an argument is written before it
     pickletools.TAKEN_FROM_ARGUMENT8U: struct.Struct("<Q"),
 }
 
+CHARACTER = 4  # most bytes in memory for a byte of UTF-8
+
+Charge = Callable[[int, int], None]
+"""Count values and their bytes before they are made.  Raises `TooLarge`."""
+
 
 @dataclass(frozen=True, slots=True)
 class LongText:
@@ -45,13 +50,16 @@ class LongText:
     encoded: memoryview
 
 
-def opcodes(body: bytes | bytearray) -> Iterator[tuple[str, Any]]:
+def opcodes(body: bytes | bytearray, charge: Charge) -> Iterator[tuple[str, Any]]:
     """
     Yield the name and the argument of each opcode up to the end of the pickle.
+
+    Each counts as a value, and its argument by the most bytes that it may take.
 
     An opcode that is not `KNOWN` has no argument, and must be the last that is taken.
 
     Raises:
+        TooLarge: the charge is refused.
         Malformed: the pickle is cut short, goes on after its end, or has an argument that is too long.
         ValueError: an argument cannot be decoded.
     """
@@ -64,6 +72,7 @@ def opcodes(body: bytes | bytearray) -> Iterator[tuple[str, Any]]:
         if name not in KNOWN:
             yield name, None
         start, at = span(opcode, body, at)
+        charge(1, made_of(name, at - start))
         yield name, argument(opcode, view[start:at]) if opcode.arg else None
     if at < len(view):
         raise Malformed("the body goes on after the end of the pickle")
@@ -95,6 +104,13 @@ def line(name: str, body: bytes | bytearray, at: int) -> int:
     if not end:
         raise too_long(name) if len(body) - at >= MAX_TEXT else cut_short()
     return end
+
+
+def made_of(name: str, size: int) -> int:
+    """Return the most bytes that are made of an argument of *size* bytes."""
+    if name not in TEXTS:
+        return size
+    return 0 if size > MAX_TEXT else CHARACTER * size
 
 
 def argument(opcode: pickletools.OpcodeInfo, written: memoryview) -> Any:

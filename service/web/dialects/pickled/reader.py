@@ -7,8 +7,8 @@ All others are refused, and with them everything that names or calls code.  An u
 raises would not do: nine bytes of a memo opcode make the standard library's take gigabytes.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from service.core.errors import Malformed, TooLarge
 from service.web.dialects.pickled.calls import NAMES, Array, build, called
@@ -18,6 +18,7 @@ from service.web.dialects.pickled.refusals import refusal, refused_name
 
 MAX_OPCODES = 30_000  # some 0.2 s; 64 pictures with prompts and GenEval's metadata have 3,000
 MAX_PROTOCOL = 5
+VALUE_BYTES = 256  # that a small value and its part take
 MAX_DETAIL = 200  # characters
 
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
@@ -44,7 +45,7 @@ def read(body: bytes | bytearray, max_bytes: int) -> Any:
     """
     reader = Reader(max_bytes)
     try:
-        for count, (name, argument) in enumerate(opcodes(body)):
+        for count, (name, argument) in enumerate(opcodes(body, reader.charge)):
             if count >= MAX_OPCODES:
                 raise TooLarge(f"the pickle has more than {MAX_OPCODES} opcodes")
             reader.take(name, argument)
@@ -56,29 +57,40 @@ def read(body: bytes | bytearray, max_bytes: int) -> Any:
 class Reader:
     """What the opcodes so far have made."""
 
+    # Functions of the class, since those of an instance would make it part of a reference cycle.
+    _actions: ClassVar[Mapping[str, Callable[["Reader"], object]]] = {
+        "MARK": lambda self: self._marks.append(len(self._stack)),
+        "EMPTY_LIST": lambda self: self._push([]),
+        "EMPTY_DICT": lambda self: self._push({}),
+        "LIST": lambda self: self._extend(self._push([], self._to_mark())),
+        "DICT": lambda self: self._update(self._push({}, self._to_mark())),
+        "TUPLE": lambda self: self._tuple(self._to_mark()),
+        "APPEND": lambda self: self._extend(self._last(1)),
+        "APPENDS": lambda self: self._extend(self._to_mark()),
+        "SETITEM": lambda self: self._update(self._last(2)),
+        "SETITEMS": lambda self: self._update(self._to_mark()),
+        "MEMOIZE": lambda self: self._put(len(self._memo)),
+        "STACK_GLOBAL": lambda self: self._name("STACK_GLOBAL", *(part.value for part in self._last(2))),
+        "REDUCE": lambda self: self._reduce(*self._last(2)),
+        "BUILD": lambda self: self._build(*self._last(1)),
+        "FRAME": lambda _: None,  # how the writer cut the pickle up
+        "STOP": lambda _: None,
+    }
+
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
+        # Of all values that are ever made: the arguments of opcodes, and what calls make of these.
+        self._most = VALUE_BYTES * MAX_OPCODES + 2 * max_bytes
+        self._made = 0
         self._stack: list[Part] = []
         self._marks: list[int] = []  # lengths of the stack
         self._memo: dict[int, Part] = {}
-        self._actions: dict[str, Callable[[], object]] = {
-            "MARK": lambda: self._marks.append(len(self._stack)),
-            "EMPTY_LIST": lambda: self._push([]),
-            "EMPTY_DICT": lambda: self._push({}),
-            "LIST": lambda: self._extend(self._push([], self._to_mark())),
-            "DICT": lambda: self._update(self._push({}, self._to_mark())),
-            "TUPLE": lambda: self._tuple(self._to_mark()),
-            "APPEND": lambda: self._extend(self._last(1)),
-            "APPENDS": lambda: self._extend(self._to_mark()),
-            "SETITEM": lambda: self._update(self._last(2)),
-            "SETITEMS": lambda: self._update(self._to_mark()),
-            "MEMOIZE": lambda: self._put(len(self._memo)),
-            "STACK_GLOBAL": lambda: self._name("STACK_GLOBAL", *(part.value for part in self._last(2))),
-            "REDUCE": lambda: self._reduce(*self._last(2)),
-            "BUILD": lambda: self._build(*self._last(1)),
-            "FRAME": lambda: None,  # how the writer cut the pickle up
-            "STOP": lambda: None,
-        }
+
+    def charge(self, values: int, size: int) -> None:
+        """Count values and their bytes before they are made.  Raises `TooLarge`."""
+        self._made += VALUE_BYTES * values + size
+        if self._made > self._most:
+            raise TooLarge(f"the values that the pickle makes take more than {self._most} bytes")
 
     def take(self, name: str, argument: Any) -> None:
         """Do what the opcode of that *name* says.  Raises `Malformed` or `TooLarge`."""
@@ -93,7 +105,7 @@ class Reader:
         elif name in TUPLES:
             self._tuple(self._last(TUPLES[name]))
         elif name in self._actions:
-            self._actions[name]()
+            self._actions[name](self)
         elif name in ("GLOBAL", "INST"):
             self._name(name, argument)
         elif name not in KNOWN:
@@ -138,11 +150,11 @@ class Reader:
         self._push(known)
 
     def _reduce(self, function: Part, arguments: Part) -> None:
-        self._push(called(function.value, arguments.value))
+        self._push(called(self.charge, function.value, arguments.value))
         self._count_array(arguments)
 
     def _build(self, state: Part) -> None:
-        build(self._top().value, state.value)
+        build(self.charge, self._top().value, state.value)
         self._count_array(state)
 
     def _count_array(self, written: Part) -> None:

@@ -1,6 +1,7 @@
 """Judges and reward clients in OpenAI's chat format."""
 
 import json
+import threading
 from math import exp, isclose, log
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from models.core.calls import LikelihoodCall
 from models.families.fake import answer
 from models.images.image import Image
+from service.web.dialects.chat_judge import routes
 from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
 from tests.support.pictures import b64
 
@@ -118,6 +120,8 @@ async def test_a_question_with_logprobs_has_those_of_yes_and_no(dialects):
         (body("a", model="gpt-9"), 400, "there is no such metric"),
         (body("a", model="gpt-9", logprobs=True), 404, "/model: there is no such VQA model"),
         (body("a", part(BROKEN)), 400, "/messages: "),
+        (body("a", part(), *[{"type": "text", "text": ""}] * 256), 400, "/messages/1/content: has 258 parts"),
+        (body("a" * 4001), 400, "/messages: the prompt has more than 4000 characters"),
         (body("a", {"type": "input_audio"}), 400, "/messages/1/content: has 0 pictures"),
         (body("a", part(), {"type": "input_audio"}), 400, "/messages/1/content/1: is neither"),
         (body("Rate this image from 0 to 10. Respond in JSON."), 400, "read are a prompt alone"),
@@ -140,3 +144,20 @@ async def test_what_cannot_be_judged_has_an_error_of_openais_form(dialects, sent
     assert status == response.status_code
     assert said in response.json()["error"]["message"]
     assert "invalid_request_error" == response.json()["error"]["type"]
+
+
+@pytest.mark.parametrize("text", ["a cat", RUBRIC])
+async def test_a_large_body_is_understood_on_the_threads_that_parse(dialects, text, monkeypatch):
+    """So that its texts do not delay other requests."""
+    read, rubric = [], routes.rubric
+
+    def noted(said):
+        read.append(threading.current_thread())
+        return rubric(said)
+
+    monkeypatch.setattr(routes, "rubric", noted)
+    async with dialects() as apps:
+        for more in ("", "a" * 100_000, "a" * 2_000_000):
+            await message(apps.main, body(text, ignored=more))
+
+    assert [True, False, False] == [each is threading.main_thread() for each in read]

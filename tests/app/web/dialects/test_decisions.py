@@ -179,6 +179,12 @@ async def test_sglangs_form_of_pictures_and_a_single_option_are_read(dialects):
             {**SYSTEM_ONE, "questions": {"": {"type": "noul", "instructions": "b"}}},
             "/questions/",
         ),
+        ("systemone", {**SYSTEM_ONE, "questions": {str(number): 0 for number in range(65)}}, "/questions"),
+        (
+            "systemone",
+            {**SYSTEM_ONE, "questions": {"a": {"type": "noul", **{f"f{number}": 0 for number in range(40)}}}},
+            "/questions/a",
+        ),
         ("systemone", {**SYSTEM_ONE, "videos": [URI]}, "/videos"),
         ("systemone", {**SYSTEM_ONE, "images": [{"url": URI}] * 2}, "/images/1/url"),
     ],

@@ -1,7 +1,9 @@
 """What the port whose bodies are pickles refuses, and with which status and text."""
 
+import gc
 import os
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -95,3 +97,19 @@ async def test_a_service_that_drains_says_so_and_when_to_come_again(dialects):
 
     assert 503 == refused.status_code
     assert int(refused.headers["retry-after"]) >= 1
+
+
+async def test_a_refused_body_is_freed_with_its_answer(dialects):
+    """From the service's memory, without the garbage collector, which seldom looks at old objects."""
+    body = pickle.dumps({"images": [bytes(4 * 2**20)], "prompts": ["a", "b"]}, 4)
+    async with dialects() as apps:
+        gc.disable()
+        tracemalloc.start()
+        try:
+            for _ in range(4):
+                assert 422 == (await apps.unpickled(body))[0]
+            kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/service/*")])
+            assert sum(trace.size for trace in kept.traces) < len(body)
+        finally:
+            tracemalloc.stop()
+            gc.enable()

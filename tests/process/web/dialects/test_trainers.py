@@ -2,6 +2,7 @@
 
 import base64
 import json
+import pickle
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,6 +17,7 @@ from loadtest.workloads.spec import Spec
 from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
 from tests.process.web.dialects.trainers import OVER_HTTP, PICKLED, Failed
 from tests.support.double import faulty
+from tests.support.raw import calling
 from tests.support.service import until
 
 JSON = {"Content-Type": "application/json"}
@@ -51,6 +53,14 @@ def test_the_loads_of_trainers_are_answered_without_an_error(fake_service, train
     pairs, scores = load
     with ThreadPoolExecutor(len(pairs)) as pool:
         assert scores == [*pool.map(partial(ask, fake_service, trainer), pairs)]
+
+
+def test_what_is_no_http_gets_a_pickle_on_the_port_for_pickles(fake_service):
+    """Its clients read the pickle of every answer, of one before a request has a path too."""
+    with calling(fake_service.pickled) as [caller]:
+        answer = caller.send(b"\0\0\r\n\r\n").answer()
+
+    assert (400, "malformed") == (answer.status, pickle.loads(answer.body)["code"])
 
 
 PAIRS = [*zip(PICTURES, PROMPTS, strict=True)]

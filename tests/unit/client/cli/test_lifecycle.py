@@ -13,6 +13,7 @@ def service():
     """A function of requests, which it keeps."""
 
     def answer(request):
+        assert "application/json" == request.headers["content-type"]  # as the operator's port demands
         answer.requests.append((request.method, request.url.path, request.content))
         return httpx.Response(answer.status, json=answer.content)
 
@@ -22,7 +23,7 @@ def service():
 
 @pytest.mark.parametrize("action", ["load", "offload", "unload"])
 def test_the_answer_of_the_service_is_printed(command, service, action):
-    """As JSON, with the memory before and after."""
+    """As JSON, with the memory before and after; the request is JSON, too."""
     status, out, _ = command(service, "models", action, "vqa")
 
     assert (0, CHANGE) == (status, json.loads(out))

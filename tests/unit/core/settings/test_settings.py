@@ -57,6 +57,8 @@ def test_the_environment_overrides_any_value(profile):
         ({"SCOREGATE_METRICS__DSG__MODEL": "nobody"}, "nobody"),
         ({"SCOREGATE_IMAGES__MAX_PIXELS": "900000000"}, "decoded_budget_mb"),
         ({"SCOREGATE_SERVER__PORT__DEEPER": "1"}, "port"),
+        ({"SCOREGATE_SERVER__OPERATOR_HOSTS": '["gpu-1:9090"]'}, "operator_hosts"),
+        ({"SCOREGATE_SERVER__OPERATOR_HOSTS": '["http://gpu-1"]'}, "operator_hosts"),
         ({"SCOREGATE_CACHE__QUESTIONS": "mysql://x"}, "cache.questions"),
         ({"SCOREGATE_CACHE__QUESTIONS": "memory"}, "cache.questions"),
         ({"SCOREGATE_CACHE__SCORES": "sqlite:///x"}, "cache.scores"),
