@@ -15,6 +15,7 @@ from models.checkpoints.configuration import read_json
 from models.checkpoints.files import CONFIG, FETCHED_FIRST, OPEN_CLIP_CONFIG
 from models.checkpoints.locate import HUB_ID, download, locate
 from models.core.contract import CheckpointError
+from models.core.settings import http_address
 from models.families.clip_flant5.published import PUBLISHED
 from models.families.imagereward.published import REPOSITORY as IMAGEREWARD
 
@@ -29,6 +30,7 @@ SERVED_FAMILIES = {
     "embedding": "openai_embedding",
 }
 QUICK = "-quickgelu"  # at the end of the names of open_clip's architectures with this activation
+NAME_AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE | re.DOTALL)
 SEES = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
 
 KNOWN: Mapping[str, Table] = {
@@ -83,16 +85,20 @@ def table_of(name: str) -> Table:
 
 def served(name: str, role: str) -> Table:
     """Return the table of `NAME@URL`, a model behind an API; by default its name suggests the *role*."""
-    model, _, url = name.rpartition("@")
-    parts = urlsplit(url)
-    if not model or parts.scheme not in ("http", "https") or not parts.netloc:
+    found = NAME_AT_URL.fullmatch(name)
+    if found is None:  # the rest may hold a password
         raise CheckpointError(
-            f"{SERVED}{name}: must be {SERVED}NAME@URL, such as {SERVED}qwen@http://127.0.0.1:8001"
+            f"{SERVED}{name.partition('@')[0]}: must be {SERVED}NAME@URL, such as {SERVED}qwen@http://127.0.0.1:8001"
         )
+    model, url = found["model"], found["url"]
+    try:
+        path = urlsplit(http_address(url)).path
+    except ValueError as exc:
+        raise CheckpointError(f"{SERVED}{model}@URL: the URL {exc}") from exc
     role = role or ("vqa" if SEES.search(model) else "questions")
     if role not in SERVED_FAMILIES:
-        raise CheckpointError(f"{role}={SERVED}{name}: the role must be one of {', '.join(SERVED_FAMILIES)}")
-    base = url.rstrip("/") + ("" if parts.path.strip("/") else "/v1")
+        raise CheckpointError(f"{role}={SERVED}{model}: the role must be one of {', '.join(SERVED_FAMILIES)}")
+    base = url.rstrip("/") + ("" if path.strip("/") else "/v1")
     return {"role": role, "family": SERVED_FAMILIES[role], "base_url": base, "model": model}
 
 

@@ -109,7 +109,7 @@ print(next(line for line in instruments.exposition().decode().splitlines() if li
     ],
 )
 def test_variables_that_libraries_read_for_other_programs_have_no_effect(variable, tmp_path):
-    """As a pod or a shell has them: nothing fails, and the folder of another program's metrics stays as it is."""
+    """As a pod or a shell has them: nothing fails, and another program's folder of metrics is not used."""
     command = ["env", variable.format(folder=tmp_path), sys.executable, "-c", COUNTING]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=240)
 

@@ -92,7 +92,7 @@ class Keys:
         try:
             if path is None:
                 return cls([])
-            text = content_of(path).decode("utf-8")
+            text = content_of(path).decode("utf-8-sig")
             return cls.of_tables(tomllib.loads(text) if is_toml(path) else tables_of_lines(text))
         except OSError as exc:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc

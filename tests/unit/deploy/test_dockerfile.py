@@ -19,7 +19,7 @@ def test_a_build_without_a_target_is_for_gpus():
 
 
 def test_pip_installs_nothing_that_no_lock_names():
-    """It looks for no dependencies, and takes the index of the build's argument if there is one, else its own."""
+    """It looks for no dependencies, and takes the index of the build's argument, or its own without one."""
     commands = [run for stage in stages().values() for run in stage.all("RUN") if "pip " in run]
 
     assert commands

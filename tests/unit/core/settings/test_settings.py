@@ -5,10 +5,12 @@ import json
 import sys
 
 import pytest
+from pydantic import BaseModel
 
 from models.families.registry import families
 from service.core.redis import url as redis_url
 from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
 from service.web.auth.keys import Keys
 from service.wiring.load import load_settings
 
@@ -69,6 +71,57 @@ def test_a_wrong_setting_is_one_line_that_names_it(profile, environ, named):
     with pytest.raises(SettingsError, match=named) as wrong:
         load_settings(profile, environ)
     assert "\n" not in str(wrong.value)
+
+
+def leaves(section, place=()):
+    """The path of every setting below a section that has no names of an operator's choice."""
+    for name, field in section.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from leaves(field.annotation, (*place, name))
+        elif name not in ("models", "metrics", "composites"):
+            yield (*place, name)
+
+
+MAY_BE_EMPTY = {("telemetry", "otlp_endpoint"), ("dialects", "metric")}  # as their defaults are
+
+
+@pytest.mark.parametrize("place", sorted({*leaves(Settings)} - MAY_BE_EMPTY), ids=".".join)
+def test_an_empty_variable_never_takes_a_protection_away(profile, place):
+    """Compose sets it for one that is not set: as a host it would be every address, as a file none."""
+    variable = f"SCOREGATE_{'__'.join(place).upper()}"
+    with pytest.raises(SettingsError, match=f"{variable}: ") as wrong:
+        load_settings(profile, {variable: ""})
+    assert "\n" not in str(wrong.value)
+
+
+@pytest.mark.parametrize("value", ["", " "])
+@pytest.mark.parametrize(
+    "setting", ["server.host", "server.api_keys_file", "dialects.host", "cache.redis_ca_file"]
+)
+def test_an_empty_value_in_a_profile_is_one_line_that_names_the_setting(profile, setting, value):
+    """It stands there as it does in a variable."""
+    section, name = setting.split(".")
+    profile.write_text(f'[{section}]\n{name} = "{value}"\n[models.vqa]\nfamily = "fake"\n')
+
+    with pytest.raises(SettingsError, match=rf"profile\.toml: {setting}: is empty; give a value"):
+        load_settings(profile, {})
+
+
+def test_a_byte_order_mark_before_a_profile_is_skipped(profile):
+    """Editors and shells of Windows write one."""
+    profile.write_bytes(b"\xef\xbb\xbf" + profile.read_bytes())
+
+    assert 9000 == load_settings(profile, {}).server.port
+
+
+@pytest.mark.parametrize("name", ["keys", "keys.toml"])
+def test_a_byte_order_mark_before_keys_is_skipped(tmp_path, name):
+    """In both forms of the file."""
+    digest = hashlib.sha256(b"secret").hexdigest()
+    text = f'[a]\nsha256 = "{digest}"\n' if name.endswith(".toml") else f"a:{digest}\n"
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
+
+    assert Keys.read(tmp_path / name).of({"x-api-key": "secret"}) is not None
 
 
 @pytest.mark.parametrize(
