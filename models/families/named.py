@@ -29,15 +29,34 @@ SERVED_FAMILIES = {
     "reward": "openai_reward",
     "embedding": "openai_embedding",
 }
+PICKSCORE = "yuvalkirstain/PickScore_v1"
+HPSV2 = "xswu/HPSv2"
+AESTHETIC = "trl-lib/ddpo-aesthetic-predictor"  # the head; the CLIP below it is OpenAI's
 QUICK = "-quickgelu"  # at the end of the names of open_clip's architectures with this activation
 NAME_AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE | re.DOTALL)
 SEES = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
 
 KNOWN: Mapping[str, Table] = {
     **{name: {"role": "vqa", "family": "clip_flant5"} for name in PUBLISHED},
-    "yuvalkirstain/PickScore_v1": {"role": "clip", "family": "open_clip"},
+    PICKSCORE: {"role": "clip", "family": "open_clip"},
+    HPSV2: {
+        "role": "clip",
+        "family": "open_clip",
+        "model": "ViT-H-14",
+        "pretrained": f"hf-hub:{HPSV2}@697403c78157020a1ae59d23f111aa58ced35b0a/HPS_v2.1_compressed.pt",
+        "resize_mode": "longest",
+        "id": "hps-v2.1",
+    },
     IMAGEREWARD: {"role": "imagereward", "family": "imagereward"},
+    AESTHETIC: {
+        "role": "aesthetic",
+        "family": "aesthetic",
+        "model": "ViT-L-14-quickgelu",
+        "pretrained": "openai",
+        "head": f"hf-hub:{AESTHETIC}/aesthetic-model.pth",
+    },
 }
+BY_METRIC = {"pickscore": PICKSCORE, "hpsv2": HPSV2, "imagereward": IMAGEREWARD, "aesthetic": AESTHETIC}
 
 BY_MODEL_TYPE = {
     "clip": ("clip", "open_clip"),
@@ -56,8 +75,9 @@ BY_ARCHITECTURE = {
     "ForCausalLM": ("questions", "transformers"),
 }
 ACCEPTED = (
-    "a hub id (owner/name), a directory, a name of open_clip (NAME:TAG), demo:NAME, or"
-    " [ROLE=]openai:NAME@URL with a ROLE of " + ", ".join(SERVED_FAMILIES)
+    "a hub id (owner/name), a directory, a name of open_clip (NAME:TAG), a metric that is its weights"
+    f" ({', '.join(BY_METRIC)}), demo:NAME, or [ROLE=]openai:NAME@URL with a ROLE of "
+    + ", ".join(SERVED_FAMILIES)
 )
 
 
@@ -74,13 +94,18 @@ def table_of(name: str) -> Table:
     role, _, rest = name.rpartition("=")
     if rest.startswith(SERVED):
         return served(rest.removeprefix(SERVED), role)
-    if name in KNOWN:
-        return {**KNOWN[name], "checkpoint": name}
+    if known := KNOWN.get(repository_of(name)):
+        return {**known} if "model" in known else {**known, "checkpoint": repository_of(name)}
     if name.startswith(DEMO) or Path(name).expanduser().is_dir():
         return recognised(name, locate(name).directory)
     if HUB_ID.fullmatch(name):
         return recognised(name, download(name, "", FETCHED_FIRST))
     return by_open_clip_name(name)
+
+
+def repository_of(name: str) -> str:
+    """Return the hub's repository that *name* stands for if it is a metric's, in any case; else *name*."""
+    return name if Path(name).is_dir() else BY_METRIC.get(name.lower(), name)
 
 
 def served(name: str, role: str) -> Table:

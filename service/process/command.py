@@ -111,6 +111,9 @@ def write(file: Path, text: str) -> None:
             opened.write(text)
     except OSError as exc:
         raise SettingsError(f"--write-profile {file}: {exc.strerror}") from exc
+    except UnicodeEncodeError as exc:
+        file.unlink()
+        raise SettingsError(f"--write-profile {file}: the name of a folder is not UTF-8, as TOML is") from exc
 
 
 def run(arguments: argparse.Namespace) -> int:

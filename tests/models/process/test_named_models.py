@@ -4,6 +4,7 @@ import json
 import os
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -37,6 +38,11 @@ def profile(*names, devices=ON_CPU, dtype=""):
         ("zhiqiulin/clip-flant5-xxl", "vqa", "clip_flant5"),
         ("THUDM/ImageReward", "imagereward", "imagereward"),
         ("yuvalkirstain/PickScore_v1", "clip", "open_clip"),
+        ("PickScore", "clip", "open_clip"),
+        ("xswu/HPSv2", "clip", "open_clip"),
+        ("HPSv2", "clip", "open_clip"),
+        ("ImageReward", "imagereward", "imagereward"),
+        ("aesthetic", "aesthetic", "aesthetic"),
         ("demo:clip_flant5", "vqa", "clip_flant5"),
         ("demo:clip", "clip", "open_clip"),
         ("demo:question_llm", "questions", "transformers"),
@@ -121,6 +127,9 @@ def test_a_blip_with_a_flan_t5_answers_questions(config, expected, tmp_path):
         ("demo:cat", "no such demo model; there are clip, clip_flant5, detector, nli, question_llm"),
         ("openai:qwen", "must be openai:NAME@URL"),
         ("openai:qwen@ftp://somewhere", "must be openai:NAME@URL"),
+        ("openai:qwen@http://h:99999", "openai:qwen@URL: the URL must be http://HOST"),
+        ("openai:qwen@http://h/v1\n", "the URL must be http://HOST"),
+        ("openai:qwen@http://user:secret@h/v1", "openai:qwen@URL: the URL must be http://HOST"),
         ("ocr=openai:qwen@http://somewhere", "the role must be one of questions, vqa, reward"),
     ],
 )
@@ -132,11 +141,38 @@ def test_what_is_no_model_is_refused_with_what_would_be(name, message):
 
 def test_models_of_one_role_get_names_of_their_own():
     """The metrics that are their weights use the model that was named for them."""
-    settings = profile("demo:clip", "yuvalkirstain/PickScore_v1", "demo:clip")
+    settings = profile("demo:clip", "PickScore", "xswu/HPSv2", "aesthetic", "imagereward")
 
-    assert ["clip", "pickscore", "clip_2"] == [*settings.models]
-    assert ["clip"] * 3 == [table.role for table in settings.models.values()]
-    assert {"pickscore": {"model": "pickscore"}} == settings.metrics
+    names = ["clip", "pickscore", "hpsv2", "aesthetic", "imagereward"]
+    assert names == [*settings.models]
+    assert ["clip", "clip", "clip", "aesthetic", "imagereward"] == [t.role for t in settings.models.values()]
+    assert {name: {"model": name} for name in names[1:]} == settings.metrics
+
+
+@pytest.mark.parametrize("name", ["pickscore", "hpsv2", "imagereward", "aesthetic"])
+def test_the_weights_of_a_metric_are_those_of_the_profile_of_rewards(name):
+    """With the same files and the same preparation of pictures."""
+    table = profile(name).models[name]
+    shipped = load_settings(Path("rl-rewards"), {}).models[name]
+    same = {"revision": "", "device": "cpu"}
+
+    assert table.model_copy(update=same) == shipped.model_copy(update=same)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "role"),
+    [
+        ("demo:clip", "ViT-L-14-quickgelu:openai", "clip"),
+        ("demo:clip_flant5", "vqa=openai:m@http://h", "vqa"),
+        ("PickScore", "yuvalkirstain/PickScore_v1", "clip"),
+    ],
+)
+def test_a_second_model_of_a_role_is_refused(first, second, role):
+    """No metric would use it, and its memory would be taken."""
+    with pytest.raises(
+        SettingsError, match=f"--model {second}: .* --model {first} has the same role, {role}; "
+    ):
+        profile(first, second)
 
 
 @pytest.mark.parametrize(
@@ -193,10 +229,24 @@ def test_arguments_that_contradict_end_the_start(server, arguments, message):
 
 
 def test_toml_has_what_the_tables_have():
-    """Nested tables, text with quotes, numbers, booleans and lists."""
-    tree = {"a": {"b": {"text": 'a "b"\n', "n": 1, "x": 0.5, "yes": True, "list": ["a", "b"]}, "c": {"d": 1}}}
+    """Nested tables, text with quotes, controls and emoji, numbers, booleans and lists."""
+    tree = {
+        "a": {
+            "b": {"text": 'a "b"\n\x7f\x00 é🙂', "n": 1, "x": 0.5, "yes": True, "list": ["a", "b"]},
+            "c": {"d": 1},
+        }
+    }
 
     assert tree == tomllib.loads(as_toml(tree))
+
+
+def test_a_profile_that_no_toml_can_hold_is_refused(tmp_path):
+    """As of a folder whose name is not UTF-8; no file is left half written."""
+    file = tmp_path / "profile.toml"
+    with pytest.raises(SettingsError, match="--write-profile .* is not UTF-8"):
+        command.write(file, as_toml({"checkpoint": "/models/\udcff"}))
+
+    assert not file.exists()
 
 
 def test_weights_that_do_not_fit_end_the_start_before_they_are_loaded(monkeypatch):
