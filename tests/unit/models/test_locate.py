@@ -2,12 +2,19 @@
 
 from pathlib import Path
 
+import httpx
 import huggingface_hub
 import pytest
 from huggingface_hub import constants
+from huggingface_hub.errors import (
+    GatedRepoError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 
 from models.checkpoints.locate import DEMO, cached, locate
-from models.core.contract import CheckpointError
+from models.core.contract import CheckpointError, Temporary
 
 COMMIT = "3b4a6b1b618f4e286f5353b5b5147a3ae7d9ec55"
 OTHER = "1" * 40
@@ -82,6 +89,61 @@ def test_a_hub_that_cannot_be_reached_is_one_line(cache, revision):
     ) as told:
         locate("owner/name", revision)
     assert "\n" not in str(told.value)
+
+
+def answered(kind, status):
+    """An error of the hub's client for an answer with *status*."""
+    return kind("no", response=httpx.Response(status, request=httpx.Request("GET", "http://hub")))
+
+
+@pytest.mark.parametrize(
+    ("exc", "sentence", "temporary"),
+    [
+        (
+            OfflineModeIsEnabled("x"),
+            "HF_HUB_OFFLINE is set. Unset it, or run `hf download owner/name` first.",
+            False,
+        ),
+        (answered(GatedRepoError, 403), "run `hf auth login`, then `hf download owner/name`.", False),
+        (answered(RepositoryNotFoundError, 404), "Correct the name, or run `hf auth login`.", False),
+        (
+            answered(RevisionNotFoundError, 404),
+            "no such revision. Correct it; `hf download owner/name`",
+            False,
+        ),
+        (
+            httpx.LocalProtocolError("Illegal header value b'Bearer hf_secret\\n'"),
+            "HF_TOKEN has a char",
+            False,
+        ),
+        ("hf_sécret", "HF_TOKEN has a character that no header can carry.", False),
+        (httpx.ConnectError("refused"), "cannot be reached (ConnectError: refused). Check the network", True),
+        (
+            httpx.UnsupportedProtocol("no http."),
+            "no http. Check HF_ENDPOINT and the variables of proxies",
+            False,
+        ),
+    ],
+)
+def test_a_fault_of_the_hub_is_whole_sentences_with_what_to_do(cache, monkeypatch, exc, sentence, temporary):
+    """And without the token; whether a later start may succeed is part of the error."""
+
+    def failing(*_, **__):
+        raise (
+            exc
+            if isinstance(exc, Exception)
+            else UnicodeEncodeError("ascii", exc, 4, 5, "ordinal not in range")
+        )
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", failing)
+    with pytest.raises(CheckpointError) as told:
+        locate("owner/name")
+
+    line = str(told.value)
+    assert sentence in line
+    assert line.endswith(".")
+    assert "cret" not in line
+    assert temporary == isinstance(told.value, Temporary)
 
 
 @pytest.mark.parametrize("checkpoint", ["", "demo:nothing", "/srv/nothing", "a/b/c", "nothing"])
