@@ -85,7 +85,7 @@ class RemoteBackend(QueuedBackend):
         resident = HostedModel(name, model, queue)
         scheduler = Scheduler([resident], clock(), settings.max_in_flight)
         super().__init__(resident, scheduler, clock)
-        self._missing = "has not been checked yet"
+        self._missing, self._logged = "has not been checked yet", ""
         self._served, self._upstream = settings.model, upstream
         self._cpu, self._instruments = cpu, instruments
         self._sending = Tasks()
@@ -133,6 +133,17 @@ class RemoteBackend(QueuedBackend):
         else:
             await self._look_at_model()
         self._instruments.model_ready.labels(self.name).set(not self.missing)
+        self._log(self._missing or self._trust.fault)
+
+    def _log(self, fault: str) -> None:
+        """Write a line if the server's or the model's fault is another than at the last look."""
+        if fault == self._logged:
+            return
+        self._logged = fault
+        if fault:
+            log.warning("models.%s %s", self.name, fault)
+        else:
+            log.info("models.%s is served again", self.name)
 
     async def _look_at_model(self) -> None:
         """Check the model if that is due, and retry the last failed call."""
