@@ -133,17 +133,9 @@ class RemoteBackend(QueuedBackend):
         else:
             await self._look_at_model()
         self._instruments.model_ready.labels(self.name).set(not self.missing)
-        self._log(self._missing or self._trust.fault)
-
-    def _log(self, fault: str) -> None:
-        """Write a line if the server's or the model's fault is another than at the last look."""
-        if fault == self._logged:
-            return
-        self._logged = fault
-        if fault:
-            log.warning("models.%s %s", self.name, fault)
-        else:
-            log.info("models.%s is served again", self.name)
+        if (fault := self._missing or self._trust.fault) != self._logged:
+            self._logged, level = fault, logging.WARNING if fault else logging.INFO
+            log.log(level, "models.%s %s", self.name, fault or "is served again")
 
     async def _look_at_model(self) -> None:
         """Check the model if that is due, and retry the last failed call."""
