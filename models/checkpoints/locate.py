@@ -146,11 +146,13 @@ def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Pat
 
     A cache that cannot be written is used as it is, without a request.
     """
-    only = {} if is_writable(cache_folder()) else {"local_files_only": True}
     try:
         return Path(
             huggingface_hub.snapshot_download(
-                repository, revision=revision, allow_patterns=list(patterns), **only
+                repository,
+                revision=revision,
+                allow_patterns=list(patterns),
+                local_files_only=not is_writable(cache_folder()),
             )
         )
     except Exception as exc:  # the hub's client raises many kinds

@@ -75,7 +75,7 @@ def no_hub(monkeypatch, tmp_path):
     monkeypatch.setattr(
         huggingface_hub,
         "snapshot_download",
-        lambda *a, **k: (cached if "local_files_only" in k else called)(*a, **k),
+        lambda *a, **k: (cached if k.get("local_files_only") else called)(*a, **k),
     )
 
 

@@ -13,6 +13,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
+from models.checkpoints import locate as locating
 from models.checkpoints.locate import DEMO, cached, locate
 from models.core.contract import CheckpointError, Temporary
 
@@ -159,7 +160,7 @@ def test_only_data_is_fetched_and_that_of_one_commit(cache, monkeypatch):
     """First the configuration, which tells the commit; then weights and words of the same, and no code."""
     asked = []
 
-    def download(repository, revision=None, allow_patterns=()):
+    def download(repository, revision=None, allow_patterns=(), **_):
         asked.append((revision, set(allow_patterns)))
         return str(cache / "snapshots" / COMMIT)
 
@@ -170,3 +171,17 @@ def test_only_data_is_fetched_and_that_of_one_commit(cache, monkeypatch):
     assert ("main", COMMIT) == (first, second)
     assert {"config.json", "open_clip_config.json"} == small
     assert not any(Path("modeling.py").match(pattern) for pattern in all_of_it)
+
+
+def test_a_cache_that_cannot_be_written_is_used_without_a_request(cache, monkeypatch):
+    """As a volume that is mounted for reading: only what it lacks is an error, which names it."""
+    directory = snapshot(cache, "config.json", "model.safetensors")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://hub.invalid")
+    monkeypatch.setattr(locating, "is_writable", lambda folder: False)
+
+    assert directory == locate("owner/name").directory
+    with pytest.raises(
+        CheckpointError, match=rf"the hub's cache {cache} cannot be written\. Set HF_HUB_CACHE"
+    ):
+        locate("owner/other")
