@@ -56,7 +56,6 @@ KNOWN: Mapping[str, Table] = {
         "head": f"hf-hub:{AESTHETIC}/aesthetic-model.pth",
     },
 }
-BY_METRIC = {"pickscore": PICKSCORE, "hpsv2": HPSV2, "imagereward": IMAGEREWARD, "aesthetic": AESTHETIC}
 
 BY_MODEL_TYPE = {
     "clip": ("clip", "open_clip"),
@@ -75,9 +74,8 @@ BY_ARCHITECTURE = {
     "ForCausalLM": ("questions", "transformers"),
 }
 ACCEPTED = (
-    "a hub id (owner/name), a directory, a name of open_clip (NAME:TAG), a metric that is its weights"
-    f" ({', '.join(BY_METRIC)}), demo:NAME, or [ROLE=]openai:NAME@URL with a ROLE of "
-    + ", ".join(SERVED_FAMILIES)
+    "a hub id (owner/name), a directory, a name of open_clip (NAME:TAG), a metric that has weights of its"
+    " own, demo:NAME, or [ROLE=]openai:NAME@URL with a ROLE of " + ", ".join(SERVED_FAMILIES)
 )
 
 
@@ -94,18 +92,13 @@ def table_of(name: str) -> Table:
     role, _, rest = name.rpartition("=")
     if rest.startswith(SERVED):
         return served(rest.removeprefix(SERVED), role)
-    if known := KNOWN.get(repository_of(name)):
-        return {**known} if "model" in known else {**known, "checkpoint": repository_of(name)}
+    if known := KNOWN.get(name):
+        return {**known} if "model" in known else {**known, "checkpoint": name}
     if name.startswith(DEMO) or Path(name).expanduser().is_dir():
         return recognised(name, locate(name).directory)
     if HUB_ID.fullmatch(name):
         return recognised(name, download(name, "", FETCHED_FIRST))
     return by_open_clip_name(name)
-
-
-def repository_of(name: str) -> str:
-    """Return the hub's repository that *name* stands for if it is a metric's, in any case; else *name*."""
-    return name if Path(name).is_dir() else BY_METRIC.get(name.lower(), name)
 
 
 def served(name: str, role: str) -> Table:

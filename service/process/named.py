@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from models.core.copies import gpu_count
 from models.core.settings import DeviceSettings, LocalSettings
-from models.families.named import repository_of, table_of
+from models.families.named import table_of
 from models.families.registry import families
 from service.core.settings import SettingsError
 from service.metrics.common.contract import Metric
@@ -36,7 +37,7 @@ def profile_of(names: Iterable[str], server: Tree, devices: Sequence[str], dtype
     chosen: dict[str, Tree] = {}
     first: dict[str, str] = {}
     for given in names:
-        table = table_of(given)
+        table = table_of(repository_of(given))
         role = table["role"]
         metric = metric_of(given, role)
         name = metric or role
@@ -60,6 +61,12 @@ def profile_of(names: Iterable[str], server: Tree, devices: Sequence[str], dtype
     return {
         key: value for key, value in {"server": server, "models": tables, "metrics": chosen}.items() if value
     }
+
+
+def repository_of(given: str) -> str:
+    """Return the hub's repository of the weights of the metric *given*, in any case; else *given*."""
+    own = (each.weights for each in metrics().values() if each.weights and each.name == given.lower())
+    return given if Path(given).is_dir() else next(own, given)
 
 
 def metric_of(given: str, role: str) -> str | None:

@@ -60,7 +60,7 @@ def task_of(prompt: str) -> Task:
     quoted = prompt if len(prompt) <= MAX_QUOTED else f"{prompt[:MAX_QUOTED]}…"
     raise NoTask(
         f'"{quoted}" fits none of GenEval\'s templates with its 80 classes of objects;'
-        " send options.geneval.tag and options.geneval.include"
+        " send the options tag and include, which list the objects"
     )
 
 

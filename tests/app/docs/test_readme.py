@@ -51,5 +51,5 @@ async def test_a_prompt_of_the_table_alone_gives_the_error_that_the_page_names(s
     errors = [answer.json()["results"][0]["errors"]["geneval"] for answer in answers]
     assert 4 == len(errors)
     assert {"no_task"} == {error["code"] for error in errors}
-    assert all("send options.geneval.tag and options.geneval.include" in error["detail"] for error in errors)
+    assert all("send the options tag and include" in error["detail"] for error in errors)
     assert "the error `no_task`" in README

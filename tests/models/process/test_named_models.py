@@ -31,11 +31,7 @@ def profile(*names, devices=ON_CPU, dtype=""):
         ("zhiqiulin/clip-flant5-xxl", "vqa", "clip_flant5"),
         ("THUDM/ImageReward", "imagereward", "imagereward"),
         ("yuvalkirstain/PickScore_v1", "clip", "open_clip"),
-        ("PickScore", "clip", "open_clip"),
         ("xswu/HPSv2", "clip", "open_clip"),
-        ("HPSv2", "clip", "open_clip"),
-        ("ImageReward", "imagereward", "imagereward"),
-        ("aesthetic", "aesthetic", "aesthetic"),
         ("demo:clip_flant5", "vqa", "clip_flant5"),
         ("demo:clip", "clip", "open_clip"),
         ("demo:question_llm", "questions", "transformers"),
@@ -134,7 +130,7 @@ def test_what_is_no_model_is_refused_with_what_would_be(name, message):
 
 def test_models_of_one_role_get_names_of_their_own():
     """The metrics that are their weights use the model that was named for them."""
-    settings = profile("demo:clip", "PickScore", "xswu/HPSv2", "aesthetic", "imagereward")
+    settings = profile("demo:clip", "PickScore", "xswu/HPSv2", "aesthetic", "ImageReward")
 
     names = ["clip", "pickscore", "hpsv2", "aesthetic", "imagereward"]
     assert names == [*settings.models]
