@@ -160,6 +160,8 @@ def test_a_model_of_another_role_than_its_familys_is_refused(profile):
         "redis://:secret@",
         "redis://:secret@host:port/0",
         "redis://:secret@host:99999/0",
+        "redis://:secret@host:0/0",
+        "redis://:secret@host/0\n",
         "redis://:secret@host/db",
         "redis://:secret@host/0?socket_timeout=secret",
         "redis://:se/secret@host/0",
