@@ -89,9 +89,9 @@ def table_of(name: str) -> Table:
         CheckpointAway: the hub can't be reached now.
         CheckpointError: *name* is not a model, or one of a kind that no family loads.
     """
-    role, _, rest = name.rpartition("=")
-    if rest.startswith(SERVED):
-        return served(rest.removeprefix(SERVED), role)
+    role, is_served, rest = name.partition(SERVED)
+    if is_served and (not role or role.endswith("=")):
+        return served(rest, role.removesuffix("="))
     if known := KNOWN.get(name):
         return {**known} if "model" in known else {**known, "checkpoint": name}
     if name.startswith(DEMO) or Path(name).expanduser().is_dir():

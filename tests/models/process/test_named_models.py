@@ -116,6 +116,7 @@ def test_a_blip_with_a_flan_t5_answers_questions(config, expected, tmp_path):
         ("demo:cat", "no such demo model; there are clip, clip_flant5, detector, nli, question_llm"),
         ("openai:qwen", "must be openai:NAME@URL"),
         ("openai:qwen@ftp://somewhere", "must be openai:NAME@URL"),
+        ("openai:qwen@http://h/v1?key=secret", "openai:qwen@URL: the URL must be http://HOST"),
         ("openai:qwen@http://h:99999", "openai:qwen@URL: the URL must be http://HOST"),
         ("openai:qwen@http://h/v1\n", "the URL must be http://HOST"),
         ("openai:qwen@http://user:secret@h/v1", "openai:qwen@URL: the URL must be http://HOST"),
@@ -124,8 +125,9 @@ def test_a_blip_with_a_flan_t5_answers_questions(config, expected, tmp_path):
 )
 def test_what_is_no_model_is_refused_with_what_would_be(name, message):
     """The line names the argument."""
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(CheckpointError, match=message) as refused:
         table_of(name)
+    assert "secret" not in str(refused.value)
 
 
 def test_models_of_one_role_get_names_of_their_own():
