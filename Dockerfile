@@ -1,10 +1,11 @@
 # One image for gateways, for Ray's workers, and for the commands.  docs/operations/containers.md explains it.
-# Targets: `cuda`, the default, and `cpu`, with PyTorch's smaller wheels.
+# Targets: `cuda`, the default, and `cpu`, with PyTorch's smaller wheels, whose index is TORCH_INDEX_URL.  Without
+# PIP_INDEX_URL pip uses its own.
 ARG BASE=docker.io/library/python:3.11-slim-bookworm
 
 # The service's own wheel.
 FROM ${BASE} AS wheel
-ARG PIP_INDEX_URL=https://pypi.org/simple
+ARG PIP_INDEX_URL
 WORKDIR /source
 COPY requirements.lock ./
 RUN python3 -m venv /opt/build && /opt/build/bin/pip install --no-deps $(grep '^setuptools==' requirements.lock)
@@ -33,16 +34,16 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=20m CMD ["python", "-c", 
 CMD ["scoregate-server", "serve"]
 
 FROM runtime AS cpu
-ARG PIP_INDEX_URL=https://pypi.org/simple
-ARG TORCH_INDEX_URL=https://download.pytorch.org/whl/cpu
-RUN PIP_INDEX_URL="$TORCH_INDEX_URL" pip install --no-deps --no-cache-dir $(grep -E '^torch(vision)?==' requirements.lock)
+ARG PIP_INDEX_URL
+ARG TORCH_INDEX_URL
+RUN PIP_INDEX_URL="${TORCH_INDEX_URL:?must be the index of the wheels of PyTorch for CPUs}" pip install --no-deps --no-cache-dir $(grep -E '^torch(vision)?==' requirements.lock)
 RUN pip install --no-deps --no-cache-dir $(grep -hvE '^(#|cuda|nvidia|torch|triton)' requirements.lock requirements-ray.lock | sort -u)
 RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels pip install --no-deps --no-cache-dir /wheels/*.whl
 USER 10001:10001
 
 # The last stage is what a build without --target makes.
 FROM runtime AS cuda
-ARG PIP_INDEX_URL=https://pypi.org/simple
+ARG PIP_INDEX_URL
 # Several layers: the first ones are the largest, and change least.
 RUN pip install --no-deps --no-cache-dir $(grep -E '^(cuda|nvidia)' requirements.lock)
 RUN pip install --no-deps --no-cache-dir $(grep -E '^(torch|triton)' requirements.lock)

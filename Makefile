@@ -65,8 +65,8 @@ $(MUTANTS)/ready: requirements-mutants.lock | $(VENV)/dev
 demo: $(VENV)/server ## Score the sample pictures, print a table, write build/demo.html
 	$(BIN)/python -m demo.show
 
-serve: $(VENV)/server ## Serve the demo models, or CONFIG=NAME or a file, on 127.0.0.1:8000
-	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)")
+serve: $(VENV)/server ## Serve the demo models, or CONFIG=NAME or a file, on 127.0.0.1, PORT=8000
+	$(BIN)/python -m demo.serve $(if $(CONFIG),--config "$(CONFIG)") $(addprefix --port ,$(or $(PORT),$(SCOREGATE_SERVER__PORT)))
 
 docs: $(VENV)/dev ## Build the pages as a site with search, in build/site
 	$(BIN)/python -m tests.process.docs.site

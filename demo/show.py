@@ -14,6 +14,10 @@ from demo.process import SERVICE, Failed, free_port, running, url, wait_until_re
 from demo.scoring import TIMEOUT_S, scored
 from demo.table import table, verdicts
 
+LISTED = (
+    "GenEval has lists of objects for these prompts, from demo/samples/prompts.json. "
+    "A prompt without a list must be one of GenEval's own."
+)
 CAVEAT = (
     "These are tiny demo models, trained on drawings of coloured shapes. "
     "Their scores mean nothing beyond this world."
@@ -54,7 +58,7 @@ def scored_by_own_service(port: int, command: Sequence[str]) -> list[Pair]:
 def show(pairs: Sequence[Pair], page: Path) -> int:
     """Print the table and the verdicts, write the page; return 1 if VQAScore was wrong, else 0."""
     print(f"\n{table(pairs, sys.stdout.isatty())}\n")
-    print(f"{verdicts(pairs)}\n{CAVEAT}\n")
+    print(f"{verdicts(pairs)}\n{LISTED}\n{CAVEAT}\n")
     for pair in pairs:
         for judged in (pair.right, pair.wrong):
             for metric, detail in judged.errors.items():

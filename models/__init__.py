@@ -9,3 +9,7 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 # Idle OpenMP threads would spin on cores that decode images (large requests were a quarter slower), so they
 # sleep after some microseconds.  Read when torch is imported; a value that is set is kept.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+# onnxruntime, which reads texts for `ocr`, would write a store into the home directory and send it.
+# Read when it is imported.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"

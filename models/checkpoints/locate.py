@@ -1,6 +1,7 @@
 """The location of a checkpoint: a directory, a shipped demo model, or a repository on the hub."""
 
 import logging
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +9,17 @@ from pathlib import Path
 from typing import TypedDict
 
 import huggingface_hub
+from huggingface_hub import constants
+from huggingface_hub.errors import (
+    GatedRepoError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 
 from models.checkpoints.files import FETCHED, FETCHED_FIRST, FETCHED_WEIGHTS
 from models.core.contract import CheckpointAway, CheckpointError
-from models.core.passing import passes
+from models.core.passing import causes, is_passing, passes
 from models.core.reason import in_short
 from models.core.settings import LocalSettings
 
@@ -20,6 +28,7 @@ log = logging.getLogger("scoregate.checkpoints")
 DEMO = Path(__file__).parents[1] / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 COMMIT = re.compile(r"[0-9a-f]{40}")
+UNSENT = ("LocalProtocolError", "UnicodeEncodeError")
 SHORT = re.compile(r"[0-9a-f]{7,39}")
 
 
@@ -132,14 +141,69 @@ def download(repository: str, revision: str, patterns: Sequence[str] = FETCHED) 
 
 
 def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
-    """Return the directory of one commit in the local cache, with its files that match *patterns*."""
+    """
+    Return the directory of one commit in the local cache, with its files that match *patterns*.
+
+    A cache that cannot be written is used as it is, without a request.
+    """
     try:
         return Path(
-            huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=list(patterns))
+            huggingface_hub.snapshot_download(
+                repository,
+                revision=revision,
+                allow_patterns=list(patterns),
+                local_files_only=not is_writable(cache_folder()),
+            )
         )
     except Exception as exc:  # the hub's client raises many kinds
-        kind = CheckpointAway if passes(exc) else CheckpointError
-        raise kind(f"{repository}: no such directory, and it cannot be downloaded: {in_short(exc)}") from exc
+        raise hub_error(
+            f"{repository}: no such directory, and it cannot be downloaded", repository, exc
+        ) from exc
+
+
+def hub_error(line: str, repository: str, exc: Exception) -> CheckpointError:
+    """Return the error of a request to the hub for *repository*: *line*, the cause, and what to do."""
+    kind = CheckpointAway if passes(exc) else CheckpointError
+    return kind(f"{line}: {hub_fault(repository, exc)}")
+
+
+def hub_fault(repository: str, exc: Exception) -> str:
+    """Return why the hub's client raised *exc*, and what to do, without a token."""
+    chain = list(causes(exc))
+    command = f"`hf download {repository}`"
+    at = constants.ENDPOINT
+    if any(isinstance(each, OfflineModeIsEnabled) for each in chain):
+        return f"it is not in the hub's cache, and HF_HUB_OFFLINE is set. Unset it, or run {command} first."
+    if not is_writable(cache_folder()):
+        return (
+            f"the hub's cache {cache_folder()} cannot be written. Set HF_HUB_CACHE, or run {command} first."
+        )
+    if isinstance(exc, GatedRepoError):
+        return f"it is gated. Accept its terms at {at}, run `hf auth login`, then {command}."
+    if isinstance(exc, RepositoryNotFoundError):
+        return f"{at} has no such repository, or a private one. Correct the name, or run `hf auth login`."
+    if isinstance(exc, RevisionNotFoundError):
+        return f"it has no such revision. Correct it; {command} without one gets the newest."
+    if any(type(each).__name__ in UNSENT for each in chain):  # whose text may hold the token
+        return "HF_TOKEN has a character that no header can carry. Set it anew, or run `hf auth login`."
+    if passes(exc):
+        [*_, last] = filter(is_passing, chain)
+        return (
+            f"{at} cannot be reached ({in_short(last)}). Check the network and HF_ENDPOINT, or run {command}"
+            " on a machine that can, and copy the hub's cache."
+        )
+    return f"{in_short(exc).rstrip('.')}. Check HF_ENDPOINT and the variables of proxies, or run {command}."
+
+
+def cache_folder() -> Path:
+    """Return the folder of the hub's cache, or the nearest one above it that exists."""
+    place = Path(constants.HF_HUB_CACHE).absolute()
+    return next(folder for folder in (place, *place.parents) if folder.exists())
+
+
+def is_writable(folder: Path) -> bool:
+    """Return True if files can be made in *folder*."""
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
 def named(revision: str) -> str | None:

@@ -3,10 +3,7 @@
 import huggingface_hub
 
 from models.checkpoints.files import CLIP_FETCHED, CLIP_FETCHED_WEIGHTS, FETCHED
-from models.checkpoints.locate import named
-from models.core.contract import CheckpointAway, CheckpointError
-from models.core.passing import passes
-from models.core.reason import in_short
+from models.checkpoints.locate import cache_folder, hub_error, is_writable, named
 
 ANSWER_S = 10.0
 
@@ -20,8 +17,10 @@ def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) ->
 
     Raises:
         CheckpointAway: the hub can't be reached now.
-        CheckpointError: it has no such repository, or it may not be called.
+        CheckpointError: it has no such repository, it may not be called, or its cache cannot be written.
     """
+    if not is_writable(cache_folder()):
+        raise hub_error(f"{repository}: cannot be downloaded", repository, PermissionError())
     patterns = [[*CLIP_FETCHED, weights] for weights in CLIP_FETCHED_WEIGHTS] if clip else [[*FETCHED]]
     try:
         # Unlike the list of files, this is not retried: a hub that is away is known at once.
@@ -33,6 +32,5 @@ def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) ->
             if any(file.filename.endswith((".safetensors", ".bin")) for file in files):
                 break
     except Exception as exc:  # the hub's client raises many kinds
-        kind = CheckpointAway if passes(exc) else CheckpointError
-        raise kind(f"{repository}: cannot be found: {in_short(exc)}") from exc
+        raise hub_error(f"{repository}: cannot be found", repository, exc) from exc
     return sum(file.file_size or 0 for file in files if file.will_download)

@@ -10,6 +10,7 @@ from models.core.contract import Temporary
 AWAY = (ConnectionError, TimeoutError, socket.gaierror)
 # Base classes of such errors in HTTP clients and torch, which may not be installed.
 AWAY_BY_NAME = {"TransportError", "OutOfMemoryError"}
+NEVER_BY_NAME = {"UnsupportedProtocol", "LocalProtocolError"}  # such errors that a setting causes
 TOO_MANY, BROKEN = 429, 500  # statuses
 
 
@@ -26,7 +27,8 @@ def is_passing(exc: BaseException) -> bool:
     if isinstance(exc, HfHubHTTPError):
         return exc.response.status_code == TOO_MANY or exc.response.status_code >= BROKEN
     names = {kind.__name__ for kind in type(exc).__mro__}
-    return isinstance(exc, (*AWAY, Temporary, MemoryError)) or bool(names & AWAY_BY_NAME)
+    away = isinstance(exc, (*AWAY, Temporary, MemoryError)) or bool(names & AWAY_BY_NAME)
+    return away and not names & NEVER_BY_NAME
 
 
 def causes(exc: BaseException | None) -> Iterator[BaseException]:

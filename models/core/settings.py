@@ -4,9 +4,11 @@ The settings of a model: those of every table under `models`, and those that loa
 A family declares the class of its tables.  A table with a setting of another family is rejected.
 """
 
+import re
 from typing import Annotated, Any, Final, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 NOT_IN_RECIPE: Final = "not in the recipe"
@@ -15,6 +17,32 @@ Marks an option that changes no number: `device: Annotated[str, NOT_IN_RECIPE] =
 
 All other options are part of cache keys and of the comparison of replicas.
 """
+
+
+ADDRESS = re.compile(r"https?://[^\s@?#\\]+", re.IGNORECASE)
+
+
+def http_address(address: str) -> str:
+    """
+    Return *address* unchanged if a path can be appended to it; an empty one is a setting without a value.
+
+    Raises:
+        ValueError: it is no such address.  The message never quotes it, since it may hold a password.
+    """
+    plain = address.isascii() and address.isprintable() and ADDRESS.fullmatch(address)
+    try:
+        usable = bool(plain and urlsplit(address).hostname and urlsplit(address).port != 0)
+    except ValueError:  # of the port, or of an IPv6 address
+        usable = False
+    if address and not usable:
+        raise ValueError(
+            "must be http://HOST[:PORT][/PATH] or https://..., with a port up to 65535, and without a user,"
+            " a query, spaces and line breaks"
+        )
+    return address
+
+
+HttpAddress = Annotated[str, AfterValidator(http_address)]
 
 
 class Section(BaseModel):
@@ -170,12 +198,12 @@ class LocalSettings(DeviceSettings):
 class RemoteSettings(ModelSettings):
     """A model behind another server's API."""
 
-    base_url: Annotated[str, NOT_IN_RECIPE] = Field(
-        "", pattern=r"^(https?://[^@\s]+)?$", description="The API's address, to `/v1`."
-    )
+    base_url: Annotated[HttpAddress, NOT_IN_RECIPE] = Field("", description="The API's address, to `/v1`.")
     model: str = Field("", description="Name of the model on the server.")
     api_key_env: Annotated[str, NOT_IN_RECIPE] = Field(
-        "", description="The variable that holds the server's key."
+        "",
+        pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$",  # so that a key in its place is not quoted
+        description="The variable that holds the server's key.",
     )
     timeout_s: Annotated[float, NOT_IN_RECIPE] = Field(
         60, gt=0, description="Time for one request, all its tries included."

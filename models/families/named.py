@@ -15,6 +15,7 @@ from models.checkpoints.configuration import read_json
 from models.checkpoints.files import CONFIG, FETCHED_FIRST, OPEN_CLIP_CONFIG
 from models.checkpoints.locate import HUB_ID, download, locate
 from models.core.contract import CheckpointError
+from models.core.settings import http_address
 from models.families.clip_flant5.published import PUBLISHED
 from models.families.imagereward.published import REPOSITORY as IMAGEREWARD
 
@@ -28,13 +29,32 @@ SERVED_FAMILIES = {
     "reward": "openai_reward",
     "embedding": "openai_embedding",
 }
+PICKSCORE = "yuvalkirstain/PickScore_v1"
+HPSV2 = "xswu/HPSv2"
+AESTHETIC = "trl-lib/ddpo-aesthetic-predictor"  # the head; the CLIP below it is OpenAI's
 QUICK = "-quickgelu"  # at the end of the names of open_clip's architectures with this activation
+NAME_AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE | re.DOTALL)
 SEES = re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
 
 KNOWN: Mapping[str, Table] = {
     **{name: {"role": "vqa", "family": "clip_flant5"} for name in PUBLISHED},
-    "yuvalkirstain/PickScore_v1": {"role": "clip", "family": "open_clip"},
+    PICKSCORE: {"role": "clip", "family": "open_clip"},
+    HPSV2: {
+        "role": "clip",
+        "family": "open_clip",
+        "model": "ViT-H-14",
+        "pretrained": f"hf-hub:{HPSV2}@697403c78157020a1ae59d23f111aa58ced35b0a/HPS_v2.1_compressed.pt",
+        "resize_mode": "longest",
+        "id": "hps-v2.1",
+    },
     IMAGEREWARD: {"role": "imagereward", "family": "imagereward"},
+    AESTHETIC: {
+        "role": "aesthetic",
+        "family": "aesthetic",
+        "model": "ViT-L-14-quickgelu",
+        "pretrained": "openai",
+        "head": f"hf-hub:{AESTHETIC}/aesthetic-model.pth",
+    },
 }
 
 BY_MODEL_TYPE = {
@@ -54,8 +74,8 @@ BY_ARCHITECTURE = {
     "ForCausalLM": ("questions", "transformers"),
 }
 ACCEPTED = (
-    "a hub id (owner/name), a directory, a name of open_clip (NAME:TAG), demo:NAME, or"
-    " [ROLE=]openai:NAME@URL with a ROLE of " + ", ".join(SERVED_FAMILIES)
+    "a hub id (owner/name), a directory, a name of open_clip (NAME:TAG), a metric that has weights of its"
+    " own, demo:NAME, or [ROLE=]openai:NAME@URL with a ROLE of " + ", ".join(SERVED_FAMILIES)
 )
 
 
@@ -69,11 +89,11 @@ def table_of(name: str) -> Table:
         CheckpointAway: the hub can't be reached now.
         CheckpointError: *name* is not a model, or one of a kind that no family loads.
     """
-    role, _, rest = name.rpartition("=")
-    if rest.startswith(SERVED):
-        return served(rest.removeprefix(SERVED), role)
-    if name in KNOWN:
-        return {**KNOWN[name], "checkpoint": name}
+    role, is_served, rest = name.partition(SERVED)
+    if is_served and (not role or role.endswith("=")):
+        return served(rest, role.removesuffix("="))
+    if known := KNOWN.get(name):
+        return {**known} if "model" in known else {**known, "checkpoint": name}
     if name.startswith(DEMO) or Path(name).expanduser().is_dir():
         return recognised(name, locate(name).directory)
     if HUB_ID.fullmatch(name):
@@ -83,16 +103,20 @@ def table_of(name: str) -> Table:
 
 def served(name: str, role: str) -> Table:
     """Return the table of `NAME@URL`, a model behind an API; by default its name suggests the *role*."""
-    model, _, url = name.rpartition("@")
-    parts = urlsplit(url)
-    if not model or parts.scheme not in ("http", "https") or not parts.netloc:
+    found = NAME_AT_URL.fullmatch(name)
+    if found is None:  # the rest may hold a password
         raise CheckpointError(
-            f"{SERVED}{name}: must be {SERVED}NAME@URL, such as {SERVED}qwen@http://127.0.0.1:8001"
+            f"{SERVED}{name.partition('@')[0]}: must be {SERVED}NAME@URL, such as {SERVED}qwen@http://127.0.0.1:8001"
         )
+    model, url = found["model"], found["url"]
+    try:
+        path = urlsplit(http_address(url)).path
+    except ValueError as exc:
+        raise CheckpointError(f"{SERVED}{model}@URL: the URL {exc}") from exc
     role = role or ("vqa" if SEES.search(model) else "questions")
     if role not in SERVED_FAMILIES:
-        raise CheckpointError(f"{role}={SERVED}{name}: the role must be one of {', '.join(SERVED_FAMILIES)}")
-    base = url.rstrip("/") + ("" if parts.path.strip("/") else "/v1")
+        raise CheckpointError(f"{role}={SERVED}{model}: the role must be one of {', '.join(SERVED_FAMILIES)}")
+    base = url.rstrip("/") + ("" if path.strip("/") else "/v1")
     return {"role": role, "family": SERVED_FAMILIES[role], "base_url": base, "model": model}
 
 

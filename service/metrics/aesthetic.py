@@ -40,5 +40,6 @@ metric = Metric(
     formula="head(E_image / ‖E_image‖), whatever the prompt",
     paper="Schuhmann et al. 2022, arXiv 2210.08402",
     own_model=True,
+    weights="trl-lib/ddpo-aesthetic-predictor",
     reads_prompt=False,
 )

@@ -34,4 +34,5 @@ metric = Metric(
     formula="cos(E_image, E_prompt)",
     paper="Wu et al. 2023, arXiv 2306.09341",
     own_model=True,
+    weights="xswu/HPSv2",
 )

@@ -41,4 +41,5 @@ metric = Metric(
     formula="(r - 0.1672) / 1.0333, where r is the model's output",
     paper="Xu et al. 2023, arXiv 2304.05977",
     own_model=True,
+    weights="THUDM/ImageReward",
 )

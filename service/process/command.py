@@ -20,7 +20,7 @@ from service.process.doctor.doctor import doctor
 from service.process.exchange import DONE, add_arguments, exchange
 from service.process.launch import LATER, WRONG, serve
 from service.process.named import Tree, as_toml, profile_of
-from service.process.needs import needs
+from service.process.needs import check_devices, needs
 from service.process.ready import ready
 from service.serving.loading import load_models
 from service.wiring.load import load_settings, settings_of
@@ -83,8 +83,12 @@ def add_named_models(parser: argparse.ArgumentParser) -> None:
 
 def tree_of(arguments: argparse.Namespace) -> Tree:
     """Return the profile that the arguments stand for."""
-    devices = arguments.devices.split(",") if arguments.devices else []
-    return profile_of(arguments.model, address_of(arguments), devices, arguments.dtype)
+    return profile_of(arguments.model, address_of(arguments), devices_in(arguments), arguments.dtype)
+
+
+def devices_in(arguments: argparse.Namespace) -> list[str]:
+    """Return the devices that the arguments name."""
+    return arguments.devices.split(",") if arguments.devices else []
 
 
 def address_of(arguments: argparse.Namespace) -> Tree:
@@ -95,6 +99,7 @@ def address_of(arguments: argparse.Namespace) -> Tree:
 
 def serve_named(arguments: argparse.Namespace) -> int:
     """Serve the models that the arguments name, and return the exit status."""
+    check_devices(devices_in(arguments))  # before the hub is called for what a name is
     tree = tree_of(arguments)
     profile = as_toml(tree) + "\n"  # before the environment's overrides are added
     settings = settings_of(tree, "--model")
@@ -111,6 +116,9 @@ def write(file: Path, text: str) -> None:
             opened.write(text)
     except OSError as exc:
         raise SettingsError(f"--write-profile {file}: {exc.strerror}") from exc
+    except UnicodeEncodeError as exc:
+        file.unlink()
+        raise SettingsError(f"--write-profile {file}: the name of a folder is not UTF-8, as TOML is") from exc
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from models.core.copies import gpu_count
 from models.core.settings import DeviceSettings, LocalSettings
 from models.families.named import table_of
 from models.families.registry import families
+from service.core.settings import SettingsError
 from service.metrics.common.contract import Metric
 from service.metrics.common.registry import metrics
 
 Tree = dict[str, Any]
 
-EXACT_ROLES = ("clip", "imagereward")  # float32 by default: their profiles have it, and they are small
+# float32 by default: their profiles have it, and they are small.
+EXACT_ROLES = ("clip", "imagereward", "aesthetic")
 
 
 def profile_of(names: Iterable[str], server: Tree, devices: Sequence[str], dtype: str) -> Tree:
@@ -27,19 +30,27 @@ def profile_of(names: Iterable[str], server: Tree, devices: Sequence[str], dtype
 
     Raises:
         CheckpointError: a name is not a model.
+        SettingsError: two models have one role, and no metric would use the second.
     """
     devices = devices or (["cuda:0"] if gpu_count() else ["cpu"])
     tables: dict[str, Tree] = {}
     chosen: dict[str, Tree] = {}
+    first: dict[str, str] = {}
     for given in names:
-        table = table_of(given)
+        table = table_of(repository_of(given))
         role = table["role"]
-        metric = next((m.name for m in metrics().values() if m.weights == given), only_metrics().get(role))
-        name = free_name(metric or role, tables)
+        metric = metric_of(given, role)
+        name = metric or role
+        if name in first:
+            raise SettingsError(
+                f"--model {given}: no metric would use it: --model {first[name]} has the same role, {role};"
+                " in a profile each metric can name a model of its own"
+            )
+        first[name] = given
         if name == role:  # which is the default
             del table["role"]
         if metric:
-            chosen.setdefault(metric, {"model": name})
+            chosen[metric] = {"model": name}
         kind = families()[table["family"]].settings
         if issubclass(kind, DeviceSettings):
             table |= placed(devices)
@@ -50,6 +61,18 @@ def profile_of(names: Iterable[str], server: Tree, devices: Sequence[str], dtype
     return {
         key: value for key, value in {"server": server, "models": tables, "metrics": chosen}.items() if value
     }
+
+
+def repository_of(given: str) -> str:
+    """Return the hub's repository of the weights of the metric *given*, in any case; else *given*."""
+    own = (each.weights for each in metrics().values() if each.weights and each.name == given.lower())
+    return given if Path(given).is_dir() else next(own, given)
+
+
+def metric_of(given: str, role: str) -> str | None:
+    """Return the metric that is the weights of the model *given*, and is served by no other model."""
+    own = (each.name for each in metrics().values() if each.weights == repository_of(given))
+    return next(own, only_metrics().get(role))
 
 
 def only_metrics() -> dict[str, str]:
@@ -68,16 +91,15 @@ def placed(devices: Sequence[str]) -> Tree:
     return {"device": devices[0]} if len(devices) == 1 else {"devices": [*devices]}
 
 
-def free_name(wanted: str, taken: Mapping[str, Any]) -> str:
-    """Return *wanted*, with a number if it is *taken*."""
-    numbered = (f"{wanted}_{number}" for number in range(2, len(taken) + 3))
-    return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
-
-
 def as_toml(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
     """Format tables of strings, numbers, booleans and lists as TOML."""
     values = {key: value for key, value in tree.items() if not isinstance(value, Mapping)}
     lines = [f"[{'.'.join(path)}]"] if path and values else []
-    lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    lines += [f"{key} = {as_value(value)}" for key, value in values.items()]
     inner = [as_toml(value, (*path, key)) for key, value in tree.items() if isinstance(value, Mapping)]
     return "\n\n".join(filter(None, ["\n".join(lines), *inner]))
+
+
+def as_value(value: Any) -> str:
+    """Format a value as JSON that is TOML, too: without pairs of surrogates, and with DEL escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

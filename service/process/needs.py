@@ -1,10 +1,12 @@
 """What a profile takes before its models are loaded: downloads, memory, and the models that it lacks."""
 
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 
-from models.core.copies import devices_of
+from models.core.contract import CheckpointError
+from models.core.copies import devices_of, visible_gpus
 from models.core.family import BYTES, Memory, Plan
-from models.core.settings import LocalSettings, ModelSettings
+from models.core.settings import ALL, LocalSettings, ModelSettings
 from models.families.clip import ClipSettings
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
@@ -27,26 +29,74 @@ def needs(settings: Settings) -> str:
 
     Raises:
         CheckpointError: a checkpoint is missing or broken, or a device does not answer.
-        SettingsError: a device has less free memory than the weights take.
+        SettingsError: a device has less free memory than the weights take, or the hub's cache less room than
+            the downloads.
     """
     planned = plans(settings)
-    lines = [*downloads(settings, planned), *memory(settings, planned), *lacking(settings)]
+    fits = [*memory(settings, planned)]  # before the hub is called for sizes
+    lines = [*downloads(settings, planned), *fits, *lacking(settings)]
     return described(settings, planned) + "".join(f"{line}\n" for line in lines)
 
 
 def downloads(settings: Settings, planned: Mapping[str, Plan]) -> Iterator[str]:
-    """Yield a line for each model that is to be downloaded.  Same errors as `pending`."""
+    """
+    Yield a line for each model that is to be downloaded.
+
+    Raises:
+        SettingsError: the hub's cache has no room for all of them.
+        CheckpointError: as `pending`.
+    """
+    from models.checkpoints.locate import cache_folder
+
+    total = 0
     for name, table in settings.models.items():
         plan = planned[name]
         if not is_pending(table, plan):
             continue
         repository, size = pending(table, plan)
         if repository:
+            total += size
             yield f"{name}: downloads {as_bytes(size)} from the hub's {repository}."
+            if plan.num_parameters is None:
+                yield from too_large(name, table, size)
         else:
             numbers = (plan.num_parameters or 0) * BYTES["float32"]
             about = f"about {as_bytes(numbers)}" if numbers else "of unknown size"
             yield f"{name}: downloads {plan.loads}, {about}."
+    folder = cache_folder()
+    if total > (free := shutil.disk_usage(folder).free):
+        raise SettingsError(
+            f"the downloads take {as_bytes(total)}, and {as_bytes(free)} are free at {folder};"
+            " set HF_HOME to a folder on another disk"
+        )
+
+
+def too_large(name: str, table: ModelSettings, size: int) -> Iterator[str]:
+    """Yield a line for each device with less free memory than the files of a model, of *size* bytes."""
+    from models.sizing.free import free_bytes
+
+    for device in devices_of(table):
+        if size > (free := free_bytes(device)):
+            yield f"{name}: its files are larger than the {as_bytes(free)} that are free on {device}."
+
+
+def check_devices(devices: Iterable[str]) -> None:
+    """
+    Check that each of *devices* answers, and that a GPU is visible if they are "all".
+
+    Raises:
+        CheckpointError: one does not answer, or PyTorch has no device of that name.
+    """
+    import torch
+
+    from models.sizing.free import free_bytes
+
+    for device in visible_gpus() if [*devices] == [ALL] else devices:
+        try:
+            torch.device(device)
+        except RuntimeError as exc:
+            raise CheckpointError(f"--devices {device}: {str(exc).splitlines()[0]}") from exc
+        free_bytes(device)
 
 
 def is_pending(table: ModelSettings, plan: Plan) -> bool:

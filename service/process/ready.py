@@ -6,7 +6,7 @@ from pathlib import Path
 
 from service.metrics.common.contract import Metric
 from service.process.needs import lacking
-from service.wiring.bootstrap import Service
+from service.wiring.bootstrap import READY, Service
 
 SAMPLE = Path(__file__).parents[2] / "demo" / "samples" / "binding.png"  # only a checkout has it
 SHOWN = "a green circle and a red square"  # in it
@@ -22,7 +22,7 @@ def ready(service: Service, url: str) -> str:
         for name, each in service.engine.metrics.items()
         if name not in waiting and (not each.style or service.runtime.handle(name, "questions"))
     ]
-    lines = [*not_yet(waiting)]
+    lines = [*not_yet(waiting), *unserved(service, waiting.values())]
     if not names:
         more = [*lines, *lacking(service.settings)]
         return "\n".join(["", f"Serving {url}, and no metric is ready yet.", *more, ""])
@@ -41,6 +41,14 @@ def not_yet(waiting: dict[str, str]) -> Iterator[str]:
     """Yield a line for each reason, with the metrics that wait for it."""
     for reason in dict.fromkeys(waiting.values()):
         yield f"Not ready yet: {', '.join(name for name, why in waiting.items() if why == reason)}: {reason}."
+
+
+def unserved(service: Service, reasons: Iterable[str]) -> Iterator[str]:
+    """Yield a line for each model that is not ready and that no reason of a metric names."""
+    named = "; ".join(reasons)
+    for name, state in service.readiness().models.items():
+        if state != READY and f"models.{name}" not in named:
+            yield f"Not ready yet: models.{name}: {state}."
 
 
 def curl(service: Service, url: str, metrics: Iterable[str]) -> str:

@@ -48,7 +48,7 @@ def read(place: str, files: Path | Mapping[str, Path], parser: Parser) -> dict[s
     for call in parser.calls:
         key = f"{place}.{call}" if call else place
         try:
-            texts[call] = by_call[call].read_text("utf-8").rstrip("\n")
+            texts[call] = by_call[call].read_text("utf-8-sig").rstrip("\n")
         except (OSError, ValueError) as exc:
             raise SettingsError(f"{key}: {exc}") from exc
         if not texts[call].strip():

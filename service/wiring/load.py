@@ -46,7 +46,7 @@ def load_settings(
     """
     path = file_of(profile or DEMO_PROFILE)
     try:
-        tree = tomllib.loads(path.read_text("utf-8"))
+        tree = tomllib.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError) as exc:
         raise SettingsError(f"{path}: {exc}") from exc
     return settings_of(tree, path, {**environ, **(over or {})})

@@ -38,7 +38,7 @@ def hub(tmp_path, monkeypatch):
     """A fake hub of one repository, `owner/name`; it notes what is asked of it."""
     asked = []
 
-    def snapshot_download(repository, *, revision, allow_patterns):
+    def snapshot_download(repository, *, revision, allow_patterns, **_):
         asked.append((repository, revision, allow_patterns))
         if repository != "owner/name":
             raise OSError("404")

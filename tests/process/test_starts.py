@@ -86,3 +86,33 @@ def test_a_hub_that_is_away_is_tried_again_by_the_supervisor(tmp_path):
     assert line.startswith(
         "scoregate-server: models.questions: scoregate/none: no such directory, and it cannot"
     )
+
+
+COUNTING = """
+from service.process import command
+from service.observability.instruments import Instruments
+
+instruments = Instruments(["vqa"])
+instruments.requests.labels("/score", "200").inc()
+print(next(line for line in instruments.exposition().decode().splitlines() if line.endswith(" 1.0")))
+"""
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "OTEL_PROPAGATORS=b3",
+        "OTEL_PYTHON_CONTEXT=none",
+        "PROMETHEUS_MULTIPROC_DIR={folder}/none",
+        "PROMETHEUS_MULTIPROC_DIR={folder}",
+        "prometheus_multiproc_dir={folder}",
+    ],
+)
+def test_variables_that_libraries_read_for_other_programs_have_no_effect(variable, tmp_path):
+    """As a pod or a shell has them: nothing fails, and another program's folder of metrics is not used."""
+    command = ["env", variable.format(folder=tmp_path), sys.executable, "-c", COUNTING]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=240)
+
+    line = 'scoregate_requests_total{code="200",route="/score"} 1.0'
+    assert (0, line, "") == (done.returncode, done.stdout.strip(), done.stderr)
+    assert [] == [*tmp_path.iterdir()]

@@ -26,7 +26,7 @@ def check(url: str) -> None:
     Check an address.  Raises `ValueError` with a message that never quotes *url*, which may hold a password.
     """
     found = ADDRESS.fullmatch(url)
-    if found is None or int(found["port"] or 0) > 65535:
+    if found is None or int(found["port"] or 1) not in range(1, 65536):
         form = "redis://[USER:PASSWORD@]HOST[:PORT][/DB]"
         raise ValueError(f"not a Redis address; write {form}, with special characters percent-encoded")
     if find_spec("redis") is None:

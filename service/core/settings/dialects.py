@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from models.core.settings import Section
+from service.core.settings import Given
 
 Dialect = Literal["flow_factory", "unirl", "rerank", "decisions", "chat_judge"]
 MOST_S = 600  # as of any request
@@ -32,7 +33,7 @@ class Dialects(Section):
     """Which dialects are served, and on which ports."""
 
     enabled: list[Dialect] = Field([], description="Dialects over HTTP that are served on the main port.")
-    host: str = Field("127.0.0.1", description="Address of the two ports below.")
+    host: Given[str] = Field("127.0.0.1", description="Address of the two ports below.")
     port: int | None = Field(
         None, ge=1, le=65535, description="Serve the dialects listed above on this port too, without keys."
     )

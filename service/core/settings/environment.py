@@ -1,6 +1,7 @@
 """Environment variables: overrides of a profile, and the secrets that settings name."""
 
 import os
+import re
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ from pydantic_core import from_json
 from service.core.settings import SettingsError
 
 PREFIX = "SCOREGATE_"
+
+KEY = re.compile(r"[!-~]+")  # what a header can carry: printable ASCII characters without spaces
 
 KeyPath = tuple[str | int, ...]
 Variables = dict[KeyPath, str]
@@ -58,7 +61,18 @@ def read_json(tree: Any, place: KeyPath, variables: Variables) -> None:
 
 
 def read_secret(variable: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Return the value of an environment variable that a setting names.  Raises `SettingsError`."""
-    if not environ.get(variable):
+    """
+    Return the key in the environment variable that a setting names.
+
+    Raises:
+        SettingsError: it is not set, or no header can carry it.  The message never quotes the key.
+    """
+    key = environ.get(variable)
+    if not key:
         raise SettingsError(f"api_key_env: the environment variable {variable} is not set")
-    return environ[variable]
+    if not KEY.fullmatch(key):
+        raise SettingsError(
+            f"api_key_env: the environment variable {variable} holds a line break, a space or a character"
+            " outside ASCII, which no header can carry"
+        )
+    return key

@@ -10,7 +10,7 @@ PORTS = {"http": 80, "https": 443}  # by scheme; no other scheme is fetched
 def parse(entry: str) -> tuple[str, int | None]:
     """Return a listed host in lower case, and its port if one is listed.  Raises `ValueError`."""
     found = HOST.fullmatch(entry.lower())
-    if not found:
+    if not found or int(found[2] or 1) not in range(1, 65536):
         raise ValueError(f"{entry!r} is no host, such as images.example.org or images.example.org:8443")
     return found[1].strip("[]"), int(found[2]) if found[2] else None
 

@@ -9,13 +9,13 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from models.core.settings import Section
+from models.core.settings import HttpAddress, Section, http_address
 from models.images.formats.contract import BYTES_PER_PIXEL
 from models.images.formats.mp4 import MP4, MP4_PACKAGE
 from models.images.formats.registry import FORMATS
 from service.core.fields import Orient
 from service.core.redis import url as redis_url
-from service.core.settings import SettingsError
+from service.core.settings import Given, SettingsError
 from service.core.settings.hosts import parse
 
 OTEL_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
@@ -51,7 +51,7 @@ def lacks_packages() -> bool:
 class Server(Section):
     """Addresses, limits and timeouts of the HTTP server."""
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
+    host: Given[str] = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
     metrics_port: int | None = Field(
         None, ge=1, le=65535, description="Serve `/metrics` on this port instead, without keys."
@@ -59,7 +59,7 @@ class Server(Section):
     operator_hosts: list[str] = Field(
         [], description="Hosts, besides loopback, by which `metrics_port` takes changes of models."
     )
-    api_keys_file: Path | None = Field(
+    api_keys_file: Given[Path | None] = Field(
         None, description="TOML file of the hashes and rights of API keys; without it no key is required."
     )
     cors_origins: list[str] = Field(
@@ -106,6 +106,8 @@ class Server(Section):
         for origin in origins:
             if not ORIGIN.fullmatch(origin):
                 raise ValueError(f"{origin}: an origin is https://HOST or https://HOST:PORT, without a path")
+            if origin != "*":
+                http_address(origin)
         return origins
 
 
@@ -196,14 +198,20 @@ class RuntimeSettings(Section):
         900, gt=0, description="Under Ray: time for all models to be loaded, in seconds."
     )
 
+    @field_validator("address")
+    @classmethod
+    def _has_a_port(cls, address: str) -> str:
+        port = address.rpartition(":")[2]
+        if port.isdigit() and int(port) not in range(1, 65536):
+            raise ValueError("the port must be 1 to 65535")
+        return address
+
 
 class Telemetry(Section):
     """Export of traces."""
 
-    otlp_endpoint: str = Field(
-        "",
-        pattern=r"^(https?://[^\s/]+.*)?$",
-        description="Send traces to this OpenTelemetry collector; OTLP over HTTP.",
+    otlp_endpoint: HttpAddress = Field(
+        "", description="Send traces to this OpenTelemetry collector; OTLP over HTTP."
     )
 
     @field_validator("otlp_endpoint")
@@ -253,7 +261,7 @@ class CacheSettings(Section):
     )
     scores_mb: int = Field(64, ge=1, description="Memory for models' answers, in MiB.")
     scores_ttl_s: int = Field(7 * 86_400, ge=1, description="Seconds that a Redis keeps a model's answer.")
-    redis_ca_file: Path | None = Field(
+    redis_ca_file: Given[Path | None] = Field(
         None, description="PEM file of an authority that signed the certificate of a `rediss://` server."
     )
 

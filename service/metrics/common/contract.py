@@ -141,7 +141,7 @@ class Metric:
         direction: begins with "higher" or "lower", which is better.
         own_model: the metric is its weights: it uses only the model that its settings name, and no other
             metric uses that model.
-        weights: the hub's repository of such a model.
+        weights: the hub's repository of such a model, which the metric's name stands for in `--model`.
         essential: calls by role.  A model that can run none of them is unsuitable, and the metric is not
             served with it.
         without: what it can still score without a model, by optional role.

@@ -58,7 +58,10 @@ def task_of(prompt: str) -> Task:
             if (match := template.fullmatch(body)) and (clauses := clauses_of(tag, match.groupdict())):
                 return Task.model_validate({"tag": tag, **clauses})
     quoted = prompt if len(prompt) <= MAX_QUOTED else f"{prompt[:MAX_QUOTED]}…"
-    raise NoTask(f'"{quoted}" fits none of GenEval\'s templates with its 80 classes of objects')
+    raise NoTask(
+        f'"{quoted}" fits none of GenEval\'s templates with its 80 classes of objects;'
+        " send the options tag and include, which list the objects"
+    )
 
 
 def clauses_of(tag: Tag, said: Mapping[str, str]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 
 from models.core.contract import CheckpointError, Temporary
 from models.core.copies import devices_of, gpu_count
@@ -119,7 +118,9 @@ def hub(settings: Settings, planned: dict[str, Plan]) -> tuple[int, Finding]:
             unknown = isinstance(exc.__cause__, errors.RepositoryNotFoundError | errors.RevisionNotFoundError)
             way = f"check the way to {constants.ENDPOINT}, or set HF_ENDPOINT"
             remedy = f"correct models.{name}" if unknown else way
-            return size, Finding("hub", str(exc), remedy, LATER if isinstance(exc, Temporary) else WRONG)
+            return size, Finding(
+                "hub", str(exc).rstrip("."), remedy, LATER if isinstance(exc, Temporary) else WRONG
+            )
         size += more
         others += not repository
     facts = [f"{as_bytes(size)} to download from {constants.ENDPOINT}"] if size else []
@@ -129,8 +130,6 @@ def hub(settings: Settings, planned: dict[str, Plan]) -> tuple[int, Finding]:
 
 def disk(pending: int) -> Finding:
     """Check the disk of the hub's cache, whose folder need not exist yet."""
-    from huggingface_hub import constants
+    from models.checkpoints.locate import cache_folder
 
-    place = Path(constants.HF_HUB_CACHE).absolute()
-    existing = next(folder for folder in (place, *place.parents) if folder.exists())
-    return machine.disk(str(place), shutil.disk_usage(existing).free, pending)
+    return machine.disk(str(cache_folder()), shutil.disk_usage(cache_folder()).free, pending)

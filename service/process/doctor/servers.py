@@ -14,6 +14,7 @@ from service.core.http import httpx
 from service.core.redis.client import RedisClient
 from service.core.redis.failures import TOO_OLD
 from service.core.redis.url import shown
+from service.core.settings import SettingsError
 from service.core.settings.environment import read_secret
 from service.core.settings.tree import Settings
 from service.process.doctor.finding import LATER, WRONG, Finding
@@ -43,7 +44,10 @@ async def redis(settings: Settings) -> list[Finding]:
 async def upstream(name: str, table: RemoteSettings) -> tuple[Finding, str]:
     """Check the server of the model *name*.  Return the finding, and the `Date` of the server's answer."""
     label = f"models.{name}"
-    key = read_secret(table.api_key_env) if table.api_key_env else ""
+    try:
+        key = read_secret(table.api_key_env) if table.api_key_env else ""
+    except SettingsError as exc:
+        return Finding(label, str(exc), "set the variable to the server's key", WRONG), ""
     seconds = min(table.timeout_s, ANSWER_S)
     version, date = await version_of(table.base_url, key, seconds)
     server = Upstream(table.base_url, api_key=key, timeout_s=seconds, max_in_flight=1)

@@ -76,7 +76,7 @@ class RemoteBackend(QueuedBackend):
         resident = HostedModel(name, model, queue)
         scheduler = Scheduler([resident], clock(), settings.max_in_flight)
         super().__init__(resident, scheduler, clock)
-        self._missing = "has not been checked yet"
+        self._missing, self._logged = "has not been checked yet", ""
         self._served, self._upstream = settings.model, upstream
         self._cpu, self._instruments = cpu, instruments
         self._sending = Tasks()
@@ -124,6 +124,9 @@ class RemoteBackend(QueuedBackend):
         else:
             await self._look_at_model()
         self._instruments.model_ready.labels(self.name).set(not self.missing)
+        if (fault := self._missing or self._trust.fault) != self._logged:
+            self._logged, level = fault, logging.WARNING if fault else logging.INFO
+            log.log(level, "models.%s %s", self.name, fault or "is served again")
 
     async def _look_at_model(self) -> None:
         """Check the model if that is due, and retry the last failed call."""

@@ -91,7 +91,7 @@ class Keys:
         try:
             if path is None:
                 return cls([])
-            return cls.of_tables(tomllib.loads(content_of(path).decode("utf-8")))
+            return cls.of_tables(tomllib.loads(content_of(path).decode("utf-8-sig")))
         except OSError as exc:
             raise SettingsError(f"server.api_keys_file: {exc}") from exc
         except ValueError as exc:

@@ -51,6 +51,7 @@ def test_geneval_is_asked_where_it_has_words_for_the_prompt(client, judge, capsy
     assert 3 == len(beyond)
     assert all(line.endswith(" –") for line in beyond)
     assert "GenEval 0 of 7." in printed
+    assert "A prompt without a list must be one of GenEval's own." in printed
     assert "No GenEval" not in printed
 
 

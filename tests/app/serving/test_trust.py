@@ -1,5 +1,6 @@
 """The check of a served model each time that it comes up: known questions, and what fails is not served."""
 
+import logging
 import math
 
 import pytest
@@ -44,6 +45,24 @@ async def test_a_server_that_answers_everything_alike_is_not_served(with_vlm, se
     assert 'scoregate_model_ready{model="vqa"} 0.0' in value
     assert {"vqascore": pytest.approx(math.exp(-0.7))} == mended
     assert 1 == len(server.bodies)
+
+
+async def test_the_log_has_a_line_when_a_served_model_is_not_trusted_and_when_it_is_again(
+    with_vlm, server, caplog
+):
+    """One for each change, and none for a look that finds the same."""
+    caplog.set_level(logging.INFO, "scoregate.remote")
+    server.known = constant
+    async with with_vlm() as client:
+        await backend(client, "vqa").look()
+        server.known = lambda body: (200, plausible(body))
+        for _ in range(2):
+            await backend(client, "vqa").look()
+
+    lines = [
+        (each.levelname, each.getMessage()) for each in caplog.records if each.name == "scoregate.remote"
+    ]
+    assert [("WARNING", f"models.vqa {SAME}"), ("INFO", "models.vqa is served again")] == lines
 
 
 async def test_a_reward_model_that_answers_everything_alike_is_not_served(with_reward, server):

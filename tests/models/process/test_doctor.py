@@ -73,6 +73,17 @@ def test_a_server_that_cannot_be_reached_may_come(doctor):
     assert "cannot be reached" in lines["models.vqa"]
 
 
+@pytest.mark.parametrize("key", ["", "sk-secret\n", "sk-sécret"])
+def test_a_key_that_no_header_can_carry_is_a_wrong_setting(doctor, upstream, monkeypatch, key):
+    """With status 2; the variable is named, and not the key."""
+    monkeypatch.setenv("VLM_KEY", key)
+    status, lines = doctor(upstream.base_url, more='api_key_env = "VLM_KEY"\n')
+
+    assert 2 == status
+    assert lines["models.vqa"].startswith("✗ models.vqa: api_key_env: the environment variable VLM_KEY ")
+    assert "cret" not in lines["models.vqa"]
+
+
 def test_a_port_in_use_may_become_free(doctor, upstream):
     """With status 75."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -1,21 +1,15 @@
 """`serve --model NAME`: the profile that names stand for, and what is said before and after loading."""
 
 import json
-import os
 import tomllib
-from dataclasses import replace
-from types import SimpleNamespace
+from pathlib import Path
 
-import httpx
-import huggingface_hub
 import pytest
 
 from models.core.contract import CheckpointError
 from models.families.named import table_of
-from models.sizing import free
 from service.core.settings import SettingsError
 from service.process import command, named, needs
-from service.process.check import plans
 from service.process.named import as_toml, profile_of
 from service.wiring.load import load_settings, settings_of
 from tests.support.command import server
@@ -37,6 +31,7 @@ def profile(*names, devices=ON_CPU, dtype=""):
         ("zhiqiulin/clip-flant5-xxl", "vqa", "clip_flant5"),
         ("THUDM/ImageReward", "imagereward", "imagereward"),
         ("yuvalkirstain/PickScore_v1", "clip", "open_clip"),
+        ("xswu/HPSv2", "clip", "open_clip"),
         ("demo:clip_flant5", "vqa", "clip_flant5"),
         ("demo:clip", "clip", "open_clip"),
         ("demo:question_llm", "questions", "transformers"),
@@ -121,22 +116,54 @@ def test_a_blip_with_a_flan_t5_answers_questions(config, expected, tmp_path):
         ("demo:cat", "no such demo model; there are clip, clip_flant5, detector, nli, question_llm"),
         ("openai:qwen", "must be openai:NAME@URL"),
         ("openai:qwen@ftp://somewhere", "must be openai:NAME@URL"),
+        ("openai:qwen@http://h/v1?key=secret", "openai:qwen@URL: the URL must be http://HOST"),
+        ("openai:qwen@http://h:99999", "openai:qwen@URL: the URL must be http://HOST"),
+        ("openai:qwen@http://h/v1\n", "the URL must be http://HOST"),
+        ("openai:qwen@http://user:secret@h/v1", "openai:qwen@URL: the URL must be http://HOST"),
         ("ocr=openai:qwen@http://somewhere", "the role must be one of questions, vqa, reward"),
     ],
 )
 def test_what_is_no_model_is_refused_with_what_would_be(name, message):
     """The line names the argument."""
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(CheckpointError, match=message) as refused:
         table_of(name)
+    assert "secret" not in str(refused.value)
 
 
 def test_models_of_one_role_get_names_of_their_own():
     """The metrics that are their weights use the model that was named for them."""
-    settings = profile("demo:clip", "yuvalkirstain/PickScore_v1", "demo:clip")
+    settings = profile("demo:clip", "PickScore", "xswu/HPSv2", "aesthetic", "ImageReward")
 
-    assert ["clip", "pickscore", "clip_2"] == [*settings.models]
-    assert ["clip"] * 3 == [table.role for table in settings.models.values()]
-    assert {"pickscore": {"model": "pickscore"}} == settings.metrics
+    names = ["clip", "pickscore", "hpsv2", "aesthetic", "imagereward"]
+    assert names == [*settings.models]
+    assert ["clip", "clip", "clip", "aesthetic", "imagereward"] == [t.role for t in settings.models.values()]
+    assert {name: {"model": name} for name in names[1:]} == settings.metrics
+
+
+@pytest.mark.parametrize("name", ["pickscore", "hpsv2", "imagereward", "aesthetic"])
+def test_the_weights_of_a_metric_are_those_of_the_profile_of_rewards(name):
+    """With the same files and the same preparation of pictures."""
+    table = profile(name).models[name]
+    shipped = load_settings(Path("rl-rewards"), {}).models[name]
+    same = {"revision": "", "device": "cpu"}
+
+    assert table.model_copy(update=same) == shipped.model_copy(update=same)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "role"),
+    [
+        ("demo:clip", "ViT-L-14-quickgelu:openai", "clip"),
+        ("demo:clip_flant5", "vqa=openai:m@http://h", "vqa"),
+        ("PickScore", "yuvalkirstain/PickScore_v1", "clip"),
+    ],
+)
+def test_a_second_model_of_a_role_is_refused(first, second, role):
+    """No metric would use it, and its memory would be taken."""
+    with pytest.raises(
+        SettingsError, match=f"--model {second}: .* --model {first} has the same role, {role}; "
+    ):
+        profile(first, second)
 
 
 @pytest.mark.parametrize(
@@ -193,19 +220,24 @@ def test_arguments_that_contradict_end_the_start(server, arguments, message):
 
 
 def test_toml_has_what_the_tables_have():
-    """Nested tables, text with quotes, numbers, booleans and lists."""
-    tree = {"a": {"b": {"text": 'a "b"\n', "n": 1, "x": 0.5, "yes": True, "list": ["a", "b"]}, "c": {"d": 1}}}
+    """Nested tables, text with quotes, controls and emoji, numbers, booleans and lists."""
+    tree = {
+        "a": {
+            "b": {"text": 'a "b"\n\x7f\x00 é🙂', "n": 1, "x": 0.5, "yes": True, "list": ["a", "b"]},
+            "c": {"d": 1},
+        }
+    }
 
     assert tree == tomllib.loads(as_toml(tree))
 
 
-def test_weights_that_do_not_fit_end_the_start_before_they_are_loaded(monkeypatch):
-    """The line has both sizes; a batch that may not fit is a remark."""
-    settings = profile("demo:clip")
-    monkeypatch.setattr(free, "free_bytes", lambda device: 1_000_000)
+def test_a_profile_that_no_toml_can_hold_is_refused(tmp_path):
+    """As of a folder whose name is not UTF-8; no file is left half written."""
+    file = tmp_path / "profile.toml"
+    with pytest.raises(SettingsError, match="is not UTF-8"):
+        command.write(file, as_toml({"checkpoint": "/models/\udcff"}))
 
-    with pytest.raises(SettingsError, match=r"cpu: the weights take 7\.6 MB, and 1\.0 MB are free"):
-        needs.needs(settings)
+    assert not file.exists()
 
 
 def test_what_lacks_is_said_with_the_argument_that_adds_it():
@@ -230,55 +262,6 @@ def test_an_address_may_be_given_beside_a_profile(where, server, monkeypatch):
 
     assert (0, []) == (status, errors)
     assert [("127.0.0.2", 0)] == [(each.host, each.port) for each in taken]
-
-
-def test_a_gpu_without_a_driver_is_one_line(server, monkeypatch):
-    """With status 2, as by a profile: torch's own error."""
-
-    def failing(device):
-        raise RuntimeError("Found no NVIDIA driver on your system.\nMore lines")
-
-    monkeypatch.setattr(free.torch.cuda, "mem_get_info", failing)
-    status, _, lines = server("serve", "--model", "demo:clip", "--devices", "cuda:0")
-
-    assert (2, ["scoregate-server: cuda:0: Found no NVIDIA driver on your system."]) == (status, lines)
-
-
-@pytest.mark.parametrize("name", ["zhiqiulin/clip-flant5-xl", "owner/name", "ViT-L-14-quickgelu"])
-def test_a_hub_that_is_away_may_come_back(name, server, monkeypatch, tmp_path):
-    """With status 75 and one line, whichever request fails first."""
-
-    def away(*_, **__):
-        raise httpx.ConnectError("Name or service not known")
-
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", away)
-    monkeypatch.setattr(huggingface_hub, "model_info", away)
-    status, _, [line] = server("serve", "--model", name, "--devices", "cpu")
-
-    assert os.EX_TEMPFAIL == status
-    assert "ConnectError: Name or service not known" in line
-
-
-def test_a_name_of_open_clip_is_downloaded_from_the_hub_that_says_the_size(monkeypatch, tmp_path):
-    """The first of its files of weights counts; where only an address is known, the parameters do."""
-    file = SimpleNamespace(
-        filename="open_clip_model.safetensors", file_size=1_710_000_000, will_download=True
-    )
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(huggingface_hub, "model_info", lambda *_, **__: SimpleNamespace(sha="1" * 40))
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: [file])
-    settings = profile("ViT-L-14-quickgelu")
-    planned = plans(settings)
-
-    assert ["clip: downloads 1.7 GB from the hub's timm/vit_large_patch14_clip_224.openai."] == [
-        *needs.downloads(settings, planned)
-    ]
-
-    elsewhere = replace(planned["clip"], repository="")
-    assert ["clip: downloads ViT-L-14-quickgelu, openai, about 1.7 GB."] == [
-        *needs.downloads(settings, {"clip": elsewhere})
-    ]
 
 
 def test_without_a_gpu_the_cpu_is_the_default(monkeypatch):

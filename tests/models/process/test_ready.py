@@ -66,6 +66,22 @@ async def test_a_metric_whose_server_is_away_is_not_ready_yet(tmp_path):
     assert "(models.questions): cannot be reached" in text
 
 
+@pytest.mark.parametrize("role", ["vqa", "questions", "reward"])
+async def test_without_a_metric_a_server_that_is_away_is_named(role, tmp_path, caplog):
+    """Also where metrics lack more than this model; the log has the reason, too."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    text = await last_lines(tmp_path, f"{role}=openai:m@http://127.0.0.1:{port}")
+
+    name = "reward_model" if role == "reward" else role
+    [line] = [line for line in text.splitlines() if line.startswith("Not ready yet: ")]
+    assert "and no metric is ready yet" in text
+    assert f"models.{name}" in line
+    assert "cannot be reached (ConnectError)." in line
+    warned = [record.getMessage() for record in caplog.records if record.name == "scoregate.remote"]
+    assert [f"models.{name} cannot be reached (ConnectError)"] == warned
+
+
 @pytest.mark.parametrize("name", ["demo:nli", "demo:question_llm"])
 async def test_without_a_metric_no_request_is_shown(name, tmp_path):
     """But the arguments that add one."""

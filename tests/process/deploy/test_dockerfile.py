@@ -55,3 +55,16 @@ def test_the_scripts_are_ones_that_a_shell_reads(name):
 
     assert not subprocess.run(["sh", "-n", path]).returncode
     assert path.stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("index", ["", "TORCH_INDEX_URL=file:///wheels"])
+def test_the_one_for_cpus_needs_the_index_of_its_wheels(index):
+    """Without it pip would install PyTorch for GPUs, which lacks CUDA's libraries there."""
+    [command] = [run for run in stages()["cpu"].all("RUN") if "torch(vision)" in run]
+    words = "env", "-u", "TORCH_INDEX_URL", *index.split()
+    done = subprocess.run(
+        [*words, "sh", "-c", command.replace(" pip ", " echo ")], cwd=ROOT, capture_output=True, text=True
+    )
+
+    assert bool(index) == (done.returncode == 0)
+    assert index or "TORCH_INDEX_URL" in done.stderr

@@ -1,6 +1,7 @@
 """The Makefile shows what it does while pip is silent."""
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,30 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "client").mkdir()
     shutil.copy(ROOT / "client" / "pyproject.toml", tmp_path / "client")
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        ((), ""),
+        (("PORT=8300",), "--port 8300"),
+        (("SCOREGATE_SERVER__PORT=8300",), "--port 8300"),
+        (("SCOREGATE_SERVER__PORT=8300", "PORT=8301", "CONFIG=a b"), '--config "a b" --port 8301'),
+    ],
+)
+@pytest.mark.parametrize("command", ["env {} make -n serve", "make -n serve {}"])
+def test_make_serve_takes_a_port(project, words, arguments, command):
+    """As a variable of make or of the environment, and as the service's own setting."""
+    line = command.format(shlex.join(words))
+    done = subprocess.run(
+        ["env", "-u", "MAKEFLAGS", "-u", "PORT", "sh", "-c", line],
+        cwd=project,
+        capture_output=True,
+        text=True,
+    )
+
+    [serve] = [line for line in done.stdout.splitlines() if "demo.serve" in line]
+    assert arguments == serve.partition("demo.serve")[2].strip()
 
 
 @pytest.mark.parametrize(("target", "folder"), ENVIRONMENTS)

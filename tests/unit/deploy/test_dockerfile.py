@@ -19,13 +19,19 @@ def test_a_build_without_a_target_is_for_gpus():
 
 
 def test_pip_installs_nothing_that_no_lock_names():
-    """It looks for no dependencies, and takes the index of the build's argument."""
+    """It looks for no dependencies, and takes the index of the build's argument, or its own without one."""
     commands = [run for stage in stages().values() for run in stage.all("RUN") if "pip " in run]
 
     assert commands
     assert all("--no-deps" in command for command in commands)
     for name in ("wheel", *TARGETS):
-        assert any(each.startswith("PIP_INDEX_URL=") for each in stages()[name].all("ARG"))
+        assert "PIP_INDEX_URL" in stages()[name].all("ARG")
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "deploy/image/base.sh", "deploy/image/build.sh"])
+def test_a_build_names_no_index_of_packages(name):
+    """pip and debootstrap have defaults, which a machine's own settings replace."""
+    assert "://" not in (ROOT / name).read_text("utf-8")
 
 
 @pytest.mark.parametrize("target", TARGETS)

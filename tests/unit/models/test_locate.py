@@ -2,12 +2,20 @@
 
 from pathlib import Path
 
+import httpx
 import huggingface_hub
 import pytest
 from huggingface_hub import constants
+from huggingface_hub.errors import (
+    GatedRepoError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 
+from models.checkpoints import locate as locating
 from models.checkpoints.locate import DEMO, cached, locate
-from models.core.contract import CheckpointError
+from models.core.contract import CheckpointError, Temporary
 
 COMMIT = "3b4a6b1b618f4e286f5353b5b5147a3ae7d9ec55"
 OTHER = "1" * 40
@@ -84,6 +92,61 @@ def test_a_hub_that_cannot_be_reached_is_one_line(cache, revision):
     assert "\n" not in str(told.value)
 
 
+def answered(kind, status):
+    """An error of the hub's client for an answer with *status*."""
+    return kind("no", response=httpx.Response(status, request=httpx.Request("GET", "http://hub")))
+
+
+@pytest.mark.parametrize(
+    ("exc", "sentence", "temporary"),
+    [
+        (
+            OfflineModeIsEnabled("x"),
+            "HF_HUB_OFFLINE is set. Unset it, or run `hf download owner/name` first.",
+            False,
+        ),
+        (answered(GatedRepoError, 403), "run `hf auth login`, then `hf download owner/name`.", False),
+        (answered(RepositoryNotFoundError, 404), "Correct the name, or run `hf auth login`.", False),
+        (
+            answered(RevisionNotFoundError, 404),
+            "no such revision. Correct it; `hf download owner/name`",
+            False,
+        ),
+        (
+            httpx.LocalProtocolError("Illegal header value b'Bearer hf_secret\\n'"),
+            "HF_TOKEN has a char",
+            False,
+        ),
+        ("hf_sécret", "HF_TOKEN has a character that no header can carry.", False),
+        (httpx.ConnectError("refused"), "cannot be reached (ConnectError: refused). Check the network", True),
+        (
+            httpx.UnsupportedProtocol("no http."),
+            "no http. Check HF_ENDPOINT and the variables of proxies",
+            False,
+        ),
+    ],
+)
+def test_a_fault_of_the_hub_is_whole_sentences_with_what_to_do(cache, monkeypatch, exc, sentence, temporary):
+    """And without the token; whether a later start may succeed is part of the error."""
+
+    def failing(*_, **__):
+        raise (
+            exc
+            if isinstance(exc, Exception)
+            else UnicodeEncodeError("ascii", exc, 4, 5, "ordinal not in range")
+        )
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", failing)
+    with pytest.raises(CheckpointError) as told:
+        locate("owner/name")
+
+    line = str(told.value)
+    assert sentence in line
+    assert line.endswith(".")
+    assert "cret" not in line
+    assert temporary == isinstance(told.value, Temporary)
+
+
 @pytest.mark.parametrize("checkpoint", ["", "demo:nothing", "/srv/nothing", "a/b/c", "nothing"])
 def test_what_can_be_no_hub_id_is_never_asked_for(cache, monkeypatch, checkpoint):
     """A path that is not there is an error at once."""
@@ -97,7 +160,7 @@ def test_only_data_is_fetched_and_that_of_one_commit(cache, monkeypatch):
     """First the configuration, which tells the commit; then weights and words of the same, and no code."""
     asked = []
 
-    def download(repository, revision=None, allow_patterns=()):
+    def download(repository, revision=None, allow_patterns=(), **_):
         asked.append((revision, set(allow_patterns)))
         return str(cache / "snapshots" / COMMIT)
 
@@ -108,3 +171,17 @@ def test_only_data_is_fetched_and_that_of_one_commit(cache, monkeypatch):
     assert ("main", COMMIT) == (first, second)
     assert {"config.json", "open_clip_config.json"} == small
     assert not any(Path("modeling.py").match(pattern) for pattern in all_of_it)
+
+
+def test_a_cache_that_cannot_be_written_is_used_without_a_request(cache, monkeypatch):
+    """As a volume that is mounted for reading: only what it lacks is an error, which names it."""
+    directory = snapshot(cache, "config.json", "model.safetensors")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://hub.invalid")
+    monkeypatch.setattr(locating, "is_writable", lambda folder: False)
+
+    assert directory == locate("owner/name").directory
+    with pytest.raises(
+        CheckpointError, match=rf"the hub's cache {cache} cannot be written\. Set HF_HUB_CACHE"
+    ):
+        locate("owner/other")

@@ -116,8 +116,67 @@ def test_a_remote_model_needs_an_address_and_a_name(table):
         settings(**table)
 
 
-def test_a_key_that_is_not_there_ends_the_start(monkeypatch):
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://x/v1\n",
+        "http://x /v1",
+        "http://x:99999/v1",
+        "http://x:0/v1",
+        "http://x:port/v1",
+        "http://x/v1?secret=1",
+        "http://x/v1#secret",
+        "http://secret@x/v1",
+        "http://[::1/v1",
+        "http://:8000/v1",
+        "http:///v1",
+        "http://é/v1",
+        "http://x/v1\x00",
+        "file:///v1",
+    ],
+)
+def test_an_address_that_no_path_can_be_appended_to_is_refused(address):
+    """With its form, and without the address: a part of it may be a secret."""
+    with pytest.raises(ValueError, match=r"base_url\n.*must be http://HOST") as refused:
+        settings(base_url=address, model="m")
+    assert "secret" not in str(refused.value)
+    assert address not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://x/v1", "HTTP://x/v1", "https://x.example:65535/a/v1/", "http://[::1]:8000", "http://x/%20"],
+)
+def test_any_other_address_is_one_that_requests_go_to(address):
+    """Whatever the case of its scheme: what the settings accept, the client does."""
+    read = settings(base_url=address, model="m").models["questions"]
+
+    Upstream(read.base_url, timeout_s=1, max_in_flight=1)
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        (None, "is not set"),
+        ("", "is not set"),
+        ("sk-secret\n", "holds a line break"),
+        ("sk-secret secret", "holds a line break, a space"),
+        ("sk-sécret", "outside ASCII"),
+        ("\tsk-secret", "which no header can carry"),
+    ],
+)
+def test_a_key_that_is_not_there_or_cannot_be_sent_ends_the_start(key, reason, monkeypatch):
     """The variable is named; its value never is."""
     monkeypatch.delenv("LLM_KEY", raising=False)
-    with pytest.raises(SettingsError, match="LLM_KEY is not set"):
+    if key is not None:
+        monkeypatch.setenv("LLM_KEY", key)
+    with pytest.raises(SettingsError, match=f"LLM_KEY .*{reason}") as refused:
         load_models(settings(base_url="http://x/v1", model="m", api_key_env="LLM_KEY"))
+    assert "cret" not in str(refused.value)
+
+
+def test_a_key_in_place_of_the_name_of_a_variable_is_refused_and_not_quoted():
+    """Else the line that says which variable is not set would have it."""
+    with pytest.raises(ValueError, match="api_key_env") as refused:
+        settings(base_url="http://x/v1", model="m", api_key_env="sk-secret")
+    assert "secret" not in str(refused.value)

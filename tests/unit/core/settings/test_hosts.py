@@ -42,7 +42,8 @@ def test_nothing_else_is_allowed(scheme, host, port):
 
 
 @pytest.mark.parametrize(
-    "entry", ["", "https://images.example.org", "a/b", "a b", "user@a", "a:x", "*", "a:123456"]
+    "entry",
+    ["", "https://images.example.org", "a/b", "a b", "user@a", "a:x", "*", "a:123456", "a:99999", "a:0"],
 )
 def test_an_entry_that_is_no_host_is_refused(entry):
     """With an example of one."""

@@ -43,7 +43,9 @@ def test_what_ray_cannot_do_is_refused(tmp_path, setting, reason):
         loaded(tmp_path, f'{RAY}[models.vqa]\nfamily = "fake"\n{setting}\n')
 
 
-@pytest.mark.parametrize("address", ["", "somewhere", "http://a:1", "user:secret@host:6379", "ray://host"])
+@pytest.mark.parametrize(
+    "address", ["", "somewhere", "http://a:1", "user:secret@host:6379", "ray://host", "a:99999", "a:0"]
+)
 def test_an_address_is_a_word_or_a_host_and_a_port(tmp_path, address):
     with pytest.raises(SettingsError, match=r"runtime\.address"):
         loaded(tmp_path, f'{RAY}address = "{address}"\n[models.vqa]\nfamily = "fake"\n')

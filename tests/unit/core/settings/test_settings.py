@@ -4,10 +4,12 @@ import json
 import sys
 
 import pytest
+from pydantic import BaseModel
 
 from models.families.registry import families
 from service.core.redis import url as redis_url
 from service.core.settings import SettingsError
+from service.core.settings.tree import Settings
 from service.web.auth.keys import Keys
 from service.wiring.load import load_settings
 from tests.support.fake_service import key_table
@@ -73,6 +75,55 @@ def test_a_wrong_setting_is_one_line_that_names_it(profile, environ, named):
     assert "\n" not in str(wrong.value)
 
 
+def leaves(section, place=()):
+    """The path of every setting below a section that has no names of an operator's choice."""
+    for name, field in section.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from leaves(field.annotation, (*place, name))
+        elif name not in ("models", "metrics", "composites"):
+            yield (*place, name)
+
+
+MAY_BE_EMPTY = {("telemetry", "otlp_endpoint"), ("dialects", "metric")}  # as their defaults are
+
+
+@pytest.mark.parametrize("place", sorted({*leaves(Settings)} - MAY_BE_EMPTY), ids=".".join)
+def test_an_empty_variable_never_takes_a_protection_away(profile, place):
+    """Compose sets it for one that is not set: as a host it would be every address, as a file none."""
+    variable = f"SCOREGATE_{'__'.join(place).upper()}"
+    with pytest.raises(SettingsError, match=f"{variable}: ") as wrong:
+        load_settings(profile, {variable: ""})
+    assert "\n" not in str(wrong.value)
+
+
+@pytest.mark.parametrize("value", ["", " "])
+@pytest.mark.parametrize(
+    "setting", ["server.host", "server.api_keys_file", "dialects.host", "cache.redis_ca_file"]
+)
+def test_an_empty_value_in_a_profile_is_one_line_that_names_the_setting(profile, setting, value):
+    """It stands there as it does in a variable."""
+    section, name = setting.split(".")
+    profile.write_text(f'[{section}]\n{name} = "{value}"\n[models.vqa]\nfamily = "fake"\n')
+
+    with pytest.raises(SettingsError, match=rf"profile\.toml: {setting}: is empty; give a value"):
+        load_settings(profile, {})
+
+
+def test_a_byte_order_mark_before_a_profile_is_skipped(profile):
+    """Editors and shells of Windows write one."""
+    profile.write_bytes(b"\xef\xbb\xbf" + profile.read_bytes())
+
+    assert 9000 == load_settings(profile, {}).server.port
+
+
+def test_a_byte_order_mark_before_keys_is_skipped(tmp_path):
+    """As some editors write it."""
+    file = tmp_path / "keys.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + key_table("a", "secret").encode())
+
+    assert Keys.read(file).of({"x-api-key": "secret"})
+
+
 @pytest.mark.parametrize(
     ("family", "setting"),
     [
@@ -109,6 +160,8 @@ def test_a_model_of_another_role_than_its_familys_is_refused(profile):
         "redis://:secret@",
         "redis://:secret@host:port/0",
         "redis://:secret@host:99999/0",
+        "redis://:secret@host:0/0",
+        "redis://:secret@host/0\n",
         "redis://:secret@host/db",
         "redis://:secret@host/0?socket_timeout=secret",
         "redis://:se/secret@host/0",

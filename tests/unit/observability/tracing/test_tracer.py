@@ -27,7 +27,10 @@ async def test_without_a_collector_a_span_is_its_own_part():
     assert TRACE == span.add("queue", 0.0, 1.0)
 
 
-@pytest.mark.parametrize("endpoint", ["collector:4318", "grpc://collector:4317", "http://"])
+@pytest.mark.parametrize(
+    "endpoint",
+    ["collector:4318", "grpc://collector:4317", "http://", "http://collector:99999", "http://collector?x=1"],
+)
 def test_an_address_that_cannot_be_sent_to_is_refused(endpoint):
     """When the service starts, by the name of the setting."""
     with pytest.raises(SettingsError, match=f"{VARIABLE}: telemetry.otlp_endpoint"):

@@ -1,0 +1,161 @@
+"""`serve --model NAME`: devices, memory, disk and downloads, before anything is loaded."""
+
+import os
+from dataclasses import replace
+from types import SimpleNamespace
+
+import httpx
+import huggingface_hub
+import pytest
+
+from models.core import copies
+from models.sizing import free
+from service.core.settings import SettingsError
+from service.process import needs
+from service.process.check import plans
+from service.process.named import profile_of
+from service.wiring.load import settings_of
+from tests.support.command import server
+
+__all__ = ["server"]
+
+
+def profile(*names):
+    """The settings of *names* on a CPU."""
+    return settings_of(profile_of(names, {}, ["cpu"], ""), "--model", {})
+
+
+def test_weights_that_do_not_fit_end_the_start_before_they_are_loaded(monkeypatch):
+    """The line has both sizes; a batch that may not fit is a remark."""
+    settings = profile("demo:clip")
+    monkeypatch.setattr(free, "free_bytes", lambda device: 1_000_000)
+
+    with pytest.raises(SettingsError, match=r"cpu: the weights take 7\.6 MB, and 1\.0 MB are free"):
+        needs.needs(settings)
+
+
+def test_a_gpu_without_a_driver_is_one_line(server, monkeypatch):
+    """With status 2, as by a profile: torch's own error."""
+
+    def failing(device):
+        raise RuntimeError("Found no NVIDIA driver on your system.\nMore lines")
+
+    monkeypatch.setattr(free.torch.cuda, "mem_get_info", failing)
+    status, _, lines = server("serve", "--model", "demo:clip", "--devices", "cuda:0")
+
+    assert (2, ["scoregate-server: cuda:0: Found no NVIDIA driver on your system."]) == (status, lines)
+
+
+@pytest.mark.parametrize("name", ["zhiqiulin/clip-flant5-xl", "owner/name", "ViT-L-14-quickgelu"])
+def test_a_hub_that_is_away_may_come_back(name, server, monkeypatch, tmp_path):
+    """With status 75 and one line, whichever request fails first."""
+
+    def away(*_, **__):
+        raise httpx.ConnectError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", away)
+    monkeypatch.setattr(huggingface_hub, "model_info", away)
+    status, _, [line] = server("serve", "--model", name, "--devices", "cpu")
+
+    assert os.EX_TEMPFAIL == status
+    assert "ConnectError: Name or service not known" in line
+
+
+@pytest.fixture
+def no_hub(monkeypatch, tmp_path):
+    """An empty cache, and a hub that may not be called."""
+
+    def called(*_, **__):
+        raise AssertionError("the hub was called")
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub, "model_info", called)
+    cached = huggingface_hub.snapshot_download
+    monkeypatch.setattr(
+        huggingface_hub,
+        "snapshot_download",
+        lambda *a, **k: (cached if k.get("local_files_only") else called)(*a, **k),
+    )
+
+
+@pytest.mark.parametrize(
+    ("devices", "line"),
+    [
+        ("cuda:99", "cuda:99: "),
+        ("all", "no CUDA device is visible"),
+        ("cpu,gpu", "--devices gpu: Expected one of"),
+    ],
+)
+def test_a_device_is_checked_before_the_hub_is_called(devices, line, server, no_hub, monkeypatch):
+    """Also for a name whose family only the hub can say."""
+    monkeypatch.setattr(copies, "gpu_count", lambda: 0)
+    status, _, [said] = server("serve", "--model", "owner/name", "--devices", devices)
+
+    assert 2 == status
+    assert line in said
+
+
+def test_known_weights_are_compared_with_the_memory_before_the_hub_is_called(no_hub, monkeypatch):
+    """Those of CLIP-FlanT5 are in a table."""
+    monkeypatch.setattr(free, "free_bytes", lambda device: 8_000_000_000)
+
+    with pytest.raises(SettingsError, match=r"cpu: the weights take 4\d\.\d GB, and 8\.0 GB are free"):
+        needs.needs(profile("zhiqiulin/clip-flant5-xxl"))
+
+
+@pytest.mark.parametrize("name", ["owner/name", "zhiqiulin/clip-flant5-xl", "ViT-L-14-quickgelu"])
+def test_a_cache_that_cannot_be_written_is_named_before_the_hub_is_called(
+    name, server, no_hub, monkeypatch, tmp_path
+):
+    """With the command that fills one."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "file" / "hub"))
+    monkeypatch.setattr(free, "free_bytes", lambda device: 10**12)
+    status, _, [line] = server("serve", "--model", name, "--devices", "cpu")
+
+    assert 2 == status
+    assert (
+        f"the hub's cache {tmp_path}/file cannot be written. Set HF_HUB_CACHE, or run `hf download " in line
+    )
+
+
+def test_files_without_room_are_said_so(monkeypatch, tmp_path):
+    """In memory, in a line, since they may be in another dtype; on the disk, with status 2."""
+    files = [SimpleNamespace(filename="model.safetensors", file_size=10**15, will_download=True)]
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub, "model_info", lambda *_, **__: SimpleNamespace(sha="1" * 40))
+    settings = settings_of(
+        {"models": {"questions": {"family": "transformers", "checkpoint": "owner/name"}}}, "", {}
+    )
+    planned = plans(settings)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: files)
+    lines = needs.downloads(settings, planned)
+
+    assert "questions: downloads 1000000.0 GB from the hub's owner/name." == next(lines)
+    assert next(lines).startswith("questions: its files are larger than the ")
+    with pytest.raises(
+        SettingsError, match=f"the downloads take 1000000.0 GB, and .* are free at {tmp_path}; set HF_HOME"
+    ):
+        next(lines)
+
+
+def test_a_name_of_open_clip_is_downloaded_from_the_hub_that_says_the_size(monkeypatch, tmp_path):
+    """The first of its files of weights counts; where only an address is known, the parameters do."""
+    file = SimpleNamespace(
+        filename="open_clip_model.safetensors", file_size=1_710_000_000, will_download=True
+    )
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub, "model_info", lambda *_, **__: SimpleNamespace(sha="1" * 40))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: [file])
+    settings = profile("ViT-L-14-quickgelu")
+    planned = plans(settings)
+
+    assert ["clip: downloads 1.7 GB from the hub's timm/vit_large_patch14_clip_224.openai."] == [
+        *needs.downloads(settings, planned)
+    ]
+
+    elsewhere = replace(planned["clip"], repository="")
+    assert ["clip: downloads ViT-L-14-quickgelu, openai, about 1.7 GB."] == [
+        *needs.downloads(settings, {"clip": elsewhere})
+    ]
