@@ -51,9 +51,10 @@ class Client:
         priority: `interactive`, or `bulk` for background work.
         allow_urls: send URLs (http:// or https://), which the service fetches; otherwise they are errors.
         strict: raise `Warned` for a score with a warning, instead of returning its `warnings`.
-        transport: of httpx, for tests, such as `httpx.MockTransport`.
+        transport: of httpx2: `AsyncHTTPTransport` with a proxy or certificates, or `MockTransport` for tests.
 
     Raises:
+        TypeError: *transport* is not an `httpx2.AsyncBaseTransport`.
         ValueError: *base_url* is not an HTTP address.
     """
 

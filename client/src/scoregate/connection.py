@@ -37,6 +37,9 @@ class Connection:
             max_keepalive_connections=max_connections,
             keepalive_expiry=IDLE_S,
         )
+        if transport is not None and not isinstance(transport, httpx.AsyncBaseTransport):
+            kind = type(transport)
+            raise TypeError(f"transport must be of httpx2, and is a {kind.__module__}.{kind.__qualname__}")
         self._transport = transport
         self._pools: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 

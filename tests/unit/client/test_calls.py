@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import json
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from demo.process import free_port, url

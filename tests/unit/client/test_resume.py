@@ -3,7 +3,7 @@
 import itertools
 import json
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate import Client, Item, Overloaded

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import httpx
-
 from scoregate.cli.datasets import pictures
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.heic import readable
+from scoregate.http import httpx
 from scoregate.images import is_url
 
 FETCH_S = 60.0

@@ -63,7 +63,7 @@ class Reward:
         batch: maximum pictures per request, which also has a limit of 16 MiB.
         strict: raise an error for a score with a warning, instead of a `ScoregateWarning` for the first of
             its kind.
-        transport: of httpx, for tests.
+        transport: as for `Client`.
 
     Raises:
         ValueError: *weights* are not a finite number for each metric, or *encode* is none of the above.

@@ -3,7 +3,7 @@
 import sys
 from types import SimpleNamespace
 
-import httpx
+import httpx2 as httpx
 import PIL.Image
 import pytest
 

@@ -1,6 +1,6 @@
 """scoregate.trainers.trl: what a mask stands for."""
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate.trainers.reward import NoScore
