@@ -55,7 +55,7 @@ class Client:
 
     Raises:
         TypeError: *transport* is not an `httpx2.AsyncBaseTransport`.
-        ValueError: *base_url* is not an HTTP address.
+        ValueError: *base_url* is not an HTTP address, or a header cannot hold *api_key*.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from scoregate.bmp import bmp, stride
-from scoregate.errors import BadImage, UrlNotAllowed
+from scoregate.errors import BadImage, UrlNotAllowed, reason_of
 
 CHANNELS = (1, 3, 4)
 URL = ("http://", "https://")
@@ -66,7 +66,7 @@ def of_path(path: str | os.PathLike[str]) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except (OSError, ValueError) as exc:
-        reason = getattr(exc, "strerror", None) or exc
+        reason = getattr(exc, "strerror", None) or reason_of(exc)
         raise BadImage(f"cannot read {os.fspath(path)[:200]!r}: {reason}") from exc
 
 
@@ -75,7 +75,7 @@ def of_file(file: Any) -> bytes:
     try:
         data = file.read()
     except (OSError, ValueError) as exc:
-        raise BadImage(f"cannot read the file: {exc}") from exc
+        raise BadImage(f"cannot read the file: {reason_of(exc)}") from exc
     if not isinstance(data, bytes):
         raise BadImage("the file is open as text; open it in binary mode")
     return data
@@ -89,7 +89,7 @@ def of_pillow(image: Any) -> bytes:
         rgb = image.convert("RGB")
         rows = rgb.tobytes("raw", "BGR", stride(rgb.width), -1)
     except (OSError, ValueError, SyntaxError) as exc:  # its file is read only now, and may be broken
-        raise BadImage(f"cannot read the PIL image: {exc}") from exc
+        raise BadImage(f"cannot read the PIL image: {reason_of(exc)}") from exc
     return bmp(rgb.width, rgb.height, rows)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from scoregate.cli.datasets import pictures
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.heic import readable
+from scoregate.errors import reason_of
 from scoregate.http import httpx
 from scoregate.images import is_url
 
@@ -59,6 +60,6 @@ def fetched(url: str) -> bytes:
                     raise UsageFault(f"{url}: has more than {MAX_BYTES} bytes")
     except httpx.HTTPStatusError as exc:
         raise UsageFault(f"{url}: HTTP status {exc.response.status_code}") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as exc:
-        raise UsageFault(f"{url}: {exc or type(exc).__name__}") from None
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as exc:
+        raise UsageFault(f"{url}: {reason_of(exc)}") from None
     return bytes(data)
