@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from scoregate.aio import AsyncClient
 from scoregate.errors import ScoregateError
+from scoregate.images import Picture
 from scoregate.items import Item
 from scoregate.portal import Portals
 from scoregate.requests import ScoreParams, names_of
@@ -126,7 +127,7 @@ class Client:
 
     def score_many(
         self,
-        pairs: Iterable[Item | tuple[Any, str]],
+        pairs: Iterable[Item | tuple[Picture, str]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,

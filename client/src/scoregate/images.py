@@ -3,11 +3,55 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias, Union
 
 from scoregate.bmp import bmp, stride
 from scoregate.errors import BadImage, UrlNotAllowed, reason_of
 
+
+class Readable(Protocol):
+    """A file that is open in binary mode."""
+
+    def read(self) -> bytes: ...
+
+
+class Pixels(Protocol):
+    """An array or a tensor."""
+
+    @property
+    def ndim(self) -> int: ...
+
+
+class PillowImage(Protocol):
+    """An image of PIL."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+
+
+class Frames(Protocol):
+    """What a video pipeline of diffusers returns."""
+
+    @property
+    def frames(self) -> Any: ...
+
+
+# Protocols, since a client needs none of the libraries; a sequence is the frames of one scene.
+Picture: TypeAlias = Union[
+    str,
+    "os.PathLike[str]",
+    bytes,
+    bytearray,
+    memoryview,
+    Readable,
+    Pixels,
+    PillowImage,
+    Frames,
+    Sequence["Picture"],
+]
 CHANNELS = (1, 3, 4)
 URL = ("http://", "https://")
 

@@ -25,7 +25,7 @@ def reward_function(
     mask: bool = False,
     asynchronous: bool = False,
     **settings: Any,
-) -> partial[Any]:
+) -> Callable[..., Any]:
     """
     Return a reward function; its name, which TRL logs, is that of its metrics.  It can be pickled.
 
@@ -41,8 +41,8 @@ def reward_function(
         settings: attributes of `Reward`.
     """
     reward = Reward(metric, **settings)
-    function = partial(rewards_soon if asynchronous else rewards, reward, pictures, mask)
-    function.__name__ = "+".join(reward.names)  # type: ignore[attr-defined]
+    function: Callable[..., Any] = partial(rewards_soon if asynchronous else rewards, reward, pictures, mask)
+    function.__name__ = "+".join(reward.names)
     return function
 
 
