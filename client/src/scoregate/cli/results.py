@@ -10,6 +10,7 @@ from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Key, Line, Plan, dumped, finite, key, loaded
 from scoregate.cli.parquet import read_lines, write_lines
 from scoregate.cli.rows import Row
+from scoregate.resume import is_torn
 
 KINDS = (".jsonl", ".parquet")
 
@@ -49,20 +50,18 @@ class Results:
         return self
 
     def index(self) -> None:
-        """Index the lines of earlier runs; cut off an incomplete last line."""
+        """Index the lines of earlier runs; cut off a last line of ours that is incomplete."""
         for number, data in enumerate(self.file, 1):
+            place = f"{self.name}, line {number}"
+            if is_torn(data, "row", "image"):
+                break
+            known = loaded(data, place)
             if not data.endswith(b"\n"):
                 break
-            place = f"{self.name}, line {number}"
-            known = loaded(data, place)
             self.plan.check(known, place)
             self.held[key(known)] = self.end
             self.end += len(data)
             self.count += 1
-        else:
-            return
-        if not self.end:  # one line without an end may be any file
-            loaded(data, str(self.name))
         self.file.truncate(self.end)
 
     def earlier(self, row: Row, sha256: str) -> Line | None:
