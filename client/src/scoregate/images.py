@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, Union
@@ -104,9 +105,16 @@ def of_bytes(image: Any) -> bytes:
     )
 
 
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Raise `OSError` for a device or a pipe, which may never end; a path without a file passes."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
 def of_path(path: str | os.PathLike[str]) -> bytes:
     """Read a file."""
     try:
+        check_regular(path)
         with open(path, "rb") as file:
             return file.read()
     except (OSError, ValueError) as exc:

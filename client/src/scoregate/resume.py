@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
@@ -12,6 +11,7 @@ from typing import Any
 
 from scoregate.answers import is_number
 from scoregate.errors import BadResults, Invalid, NotFound, ScoregateError, TooLarge, UrlFailed, error_of
+from scoregate.images import check_regular
 from scoregate.items import Item
 from scoregate.notices import Notice
 from scoregate.requests import ScoreParams
@@ -40,8 +40,7 @@ class Resume:
         self._path, self._params, self._strict = path, params, strict
         self._known: dict[int, tuple[str, Result]] = {}  # with the keys of their items
         self._keys: dict[int, str] = {}  # of the items that this run came to
-        if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe may never end
-            raise BadResults(f"{fspath(path)}: not a regular file")
+        check_regular(path)
         self._file = open(path, "a+b")  # noqa: SIM115, closed by `close`
         try:
             self._read()

@@ -8,7 +8,7 @@ from scoregate.cli.exits import UsageFault
 from scoregate.cli.heic import readable
 from scoregate.errors import reason_of
 from scoregate.http import httpx
-from scoregate.images import is_url
+from scoregate.images import check_regular, is_url
 
 FETCH_S = 60.0
 MAX_BYTES = 64 * 2**20  # of a URL; the default limit of a request
@@ -39,6 +39,8 @@ def found(name: str) -> Iterator[str]:
 
 def sendable(name: str) -> bytes:
     """Return the bytes of one picture, in a format of the service.  Raises as `read_pictures`."""
+    if not is_url(name):
+        check_regular(name)
     data = fetched(name) if is_url(name) else Path(name).read_bytes()
     if not data:
         raise UsageFault(f"{name}: the file is empty")

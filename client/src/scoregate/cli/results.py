@@ -10,6 +10,7 @@ from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Key, Line, Plan, dumped, finite, key, loaded
 from scoregate.cli.parquet import read_lines, write_lines
 from scoregate.cli.rows import Row
+from scoregate.images import check_regular
 from scoregate.resume import is_torn
 
 KINDS = (".jsonl", ".parquet")
@@ -39,6 +40,7 @@ class Results:
     def __enter__(self) -> "Results":
         if self.out.suffix.lower() not in KINDS:
             raise UsageFault(f"{self.out}: the name of the results must end in {' or '.join(KINDS)}")
+        check_regular(self.journal)
         if self.parquet and self.out.exists() and not self.journal.exists():
             self.journal.write_bytes(b"".join(map(dumped, read_lines(self.out))))
         self.file = self.journal.open("r+b" if self.journal.exists() else "w+b")
