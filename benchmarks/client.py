@@ -3,10 +3,12 @@
 
 The cost is processor time of the client's process for each 512 x 512 picture, encoding and HTTP, against a
 service whose models take no time.  For `score_many` the models are fakes that hold their device; its busy
-share is compared with that of a loop that decodes a batch and holds, with no service at all.
+share is compared with that of a loop that decodes a batch and holds, with no service at all.  Bursts are
+single calls that begin at once on one client, as a trainer's samples do.
 """
 
 import argparse
+import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,12 +23,14 @@ from loadtest import servers
 from loadtest.baselines.app import decode
 from loadtest.shape import Shape
 from loadtest.workloads.corpus import pictures
-from scoregate import Client
+from scoregate import AsyncClient, Client
 
 SHAPE = Shape(fixed_ms=20, per_call_ms=6, max_items=32)
 BUSY = 'scoregate_batch_duration_seconds_sum{model="vqa"}'
 MOST_MS = 3.0  # for a JPEG's bytes
 LEAST_SHARE = 0.9  # of the loop's
+BURSTS = (512, 1024, 2048)  # calls at once
+MOST_GROWTH = 1.5  # of a call's cost, from the smallest burst to the largest
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,8 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--costed", type=int, default=128, help="pictures of each form whose cost is taken")
     options = parser.parse_args(argv)
     bytes_ms = cost(options.costed)
+    growth = bursts()
     share = busy_share(options.pictures)
-    return int(bytes_ms > MOST_MS or share < LEAST_SHARE)
+    return int(bytes_ms > MOST_MS or growth > MOST_GROWTH or share < LEAST_SHARE)
 
 
 # --- cost ---------------------------------------------------------------------------------------
@@ -99,6 +104,31 @@ def spent_ms(work: Callable[[], object]) -> float:
 def pairs(images: Sequence[Any], count: int) -> Iterator[tuple[Any, str]]:
     """Pictures in turn, each time with another prompt: equal calls would be one."""
     return ((images[number % len(images)], f"picture {number}") for number in range(count))
+
+
+# --- bursts -------------------------------------------------------------------------------------
+
+
+def bursts() -> float:
+    """Print processor time a call in bursts; return that of the largest over that of the smallest."""
+    file, costs = pictures("tiny")[0], list[float]()
+    with servers.null() as server:
+        for size in BURSTS:
+            began = time.perf_counter()
+            costs.append(spent_ms(partial(one_burst, url(server.port), file, size)) / size)
+            passed = (time.perf_counter() - began) / 2
+            print(f"{size} calls at once: {costs[-1]:.2f} ms of processor time a call, {passed:.1f} s in all")
+    return costs[-1] / costs[0]
+
+
+def one_burst(address: str, file: bytes, size: int) -> None:
+    """Score one picture with as many prompts, each in a call of its own."""
+
+    async def calls() -> None:
+        async with AsyncClient(address, priority="bulk") as client:
+            await asyncio.gather(*(client.score(file, f"picture {number}") for number in range(size)))
+
+    asyncio.run(calls())
 
 
 # --- score_many ---------------------------------------------------------------------------------

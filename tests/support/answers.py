@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 
 
 def request_of(request: httpx.Request) -> dict[str, Any]:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from time import perf_counter
 from typing import Any
-from urllib.parse import quote
 
 from scoregate.answers import (
-    question_set_of,
-    question_sets_of,
     ranking_of,
     report_of,
     score_of,
@@ -22,12 +18,13 @@ from scoregate.answers import (
     warned,
 )
 from scoregate.connection import Connection, api_key_of, base_url_of
-from scoregate.items import Files, Item
+from scoregate.images import Picture
+from scoregate.items import Files, Item, packed
 from scoregate.many import Many
 from scoregate.models import Models
 from scoregate.multipart import form
 from scoregate.requests import ScoreParams, given, names_of
-from scoregate.results import QuestionSet, Ranking, Report, Result, Score
+from scoregate.results import Ranked, Ranking, Report, Result, Score
 
 
 class AsyncClient(Models):
@@ -76,7 +73,7 @@ class AsyncClient(Models):
 
     async def score(
         self,
-        image: Any,
+        image: Picture,
         prompt: str,
         metric: str = "vqascore",
         *,
@@ -108,7 +105,7 @@ class AsyncClient(Models):
 
     async def score_items(
         self,
-        items: Iterable[Item | tuple[Any, str]],
+        items: Iterable[Item | tuple[Picture, str]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -123,10 +120,10 @@ class AsyncClient(Models):
         `Report.raise_for_errors`.
 
         Args:
-            items: `Item`, or pairs (image, prompt); up to the service's limit, 128 by default.
+            items: `Item`, or pairs (image, prompt); up to the service's limit, 128 by default.  One whose
+                picture cannot be encoded is not sent, and gets the error.
 
         Raises:
-            BadImage: a picture cannot be encoded; the error names the item.
             ScoregateError: the request failed as a whole.
         """
         params = ScoreParams(names_of(metrics), options, explain, priority or self.priority)
@@ -134,7 +131,7 @@ class AsyncClient(Models):
 
     async def score_many(
         self,
-        pairs: Iterable[Item | tuple[Any, str]],
+        pairs: Iterable[Item | tuple[Picture, str]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -173,7 +170,7 @@ class AsyncClient(Models):
     async def rank(
         self,
         prompt: str,
-        images: Iterable[Any],
+        images: Iterable[Picture],
         *,
         metric: str = "vqascore",
         top_k: int | None = None,
@@ -197,7 +194,8 @@ class AsyncClient(Models):
             top_k, threshold: the pictures to accept; all by default.
             cascade: `{"metric": "clipscore", "keep": 8}` ranks all by a cheap metric first, and only the best
                 by *metric*.
-            on_error: `raise`, or rank failed pictures last, accepted (`pass`) or not (`block`).
+            on_error: `raise`, or rank pictures last that fail or cannot be encoded, accepted (`pass`) or not
+                (`block`).
             orient: `exif` applies the EXIF orientation; by default as the service is set.
             start, end, fps: as in `score`, of all videos.
             on_deadline: `cheap` falls back to the cheap metric's order at the deadline; `fail` raises.
@@ -206,12 +204,20 @@ class AsyncClient(Models):
             Invalid: a picture failed, and *on_error* is `raise`.
             ScoregateError: the request failed.
         """
-        pictures = list(images)
+        pictures, unsent = list(images), dict[int, Ranked]()
 
-        def filled(files: Files) -> dict[str, Any]:
+        def filled(files: Files) -> dict[str, Any] | None:
+            if on_error == "raise":
+                wire = [files.add(image, f"/images/{place}") for place, image in enumerate(pictures)]
+            else:
+                wire, broken = packed(files.add, pictures, "/images")
+                for place, error in broken.items():
+                    unsent[place] = Ranked(place, None, on_error == "pass", None, error)
+            if unsent and not wire:
+                return None
             return given(
                 prompt=prompt,
-                images=[files.add(image, f"/images/{index}") for index, image in enumerate(pictures)],
+                images=wire,
                 metric=metric,
                 top_k=top_k,
                 threshold=threshold,
@@ -227,48 +233,26 @@ class AsyncClient(Models):
             )
 
         raw = await self._send("/rank", Files(allow_urls=self.allow_urls), filled, timeout_s)
-        ranking = understood(lambda: ranking_of(raw, len(pictures)))
+        ranking = understood(lambda: ranking_of(raw, len(pictures), unsent))
         if self.strict and ranking.warnings:
             raise warned(ranking.warnings, ranking.request_id)
         return ranking
-
-    async def questions(
-        self,
-        prompts: Sequence[str] | str,
-        style: str = "dsg",
-        *,
-        priority: str | None = None,
-        timeout_s: float | None = None,
-    ) -> list[QuestionSet]:
-        """
-        Return the question sets of prompts, written if missing; one that failed has an `error`.
-
-        Raises:
-            ScoregateError: no set could be written, or the request failed.
-        """
-        wanted = [prompts] if isinstance(prompts, str) else list(prompts)
-        content = json.dumps({"prompts": wanted, "style": style, "priority": priority or self.priority})
-        time_s = self.timeout_s if timeout_s is None else timeout_s
-        raw = await self._connection.call("POST", "/questions", time_s, content.encode())
-        return understood(lambda: question_sets_of(raw, len(wanted)))
-
-    async def question_set(self, id: str) -> QuestionSet:
-        """Return a stored question set.  Raises `UnknownQuestionSet`."""
-        raw = await self._get(f"/questions/{quote(id, safe='')}")
-        return understood(lambda: question_set_of(raw))
 
     async def _report(
         self, items: Sequence[Item], params: ScoreParams, timeout_s: float | None = None
     ) -> Report:
         """Score *items* in one request.  Raises `ScoregateError`."""
-        files = Files(allow_urls=self.allow_urls, options=params.options)
+        files, unsent = Files(allow_urls=self.allow_urls, options=params.options), dict[int, Result]()
 
-        def filled(files: Files) -> dict[str, Any]:
-            return params.request([files.item(item, f"/items/{index}") for index, item in enumerate(items)])
+        def filled(files: Files) -> dict[str, Any] | None:
+            wire, broken = packed(files.item, items, "/items")
+            for place, error in broken.items():
+                unsent[place] = Result.failed(place, items[place].id, params.metrics, error)
+            return None if unsent and not wire else params.request(wire)
 
         raw = await self._send("/score", files, filled, timeout_s)
-        sent = [(item.prompt, files.picture(item.image)) for item in items]
-        return report_of(raw, params.metrics, sent, strict=self.strict)
+        shown = [(item.prompt, files.picture(item.image)) for item in items]
+        return report_of(raw, params.metrics, shown, unsent, strict=self.strict)
 
     async def _report_packed(
         self, wire: Sequence[Mapping[str, Any]], files: Files, params: ScoreParams
@@ -276,14 +260,30 @@ class AsyncClient(Models):
         """Score items of the wire format whose pictures are in *files*."""
         raw = await self._send("/score", files, lambda _: params.request(wire), None)
         sent = [(item["prompt"], None) for item in wire]
-        return report_of(raw, params.metrics, sent, strict=self.strict)
+        return report_of(raw, params.metrics, sent, {}, strict=self.strict)
 
     async def _send(
-        self, path: str, files: Files, filled: Callable[[Files], Mapping[str, Any]], timeout_s: float | None
+        self,
+        path: str,
+        files: Files,
+        filled: Callable[[Files], Mapping[str, Any] | None],
+        timeout_s: float | None,
     ) -> Any:
-        """POST the request that *filled* returns, encoded in a thread, and return the response's JSON."""
+        """
+        POST the request that *filled* returns, encoded in a thread, and return the response's JSON.
+
+        Without a request, since nothing can be encoded, return an empty response.
+        """
         began = perf_counter()
         time_s = self.timeout_s if timeout_s is None else timeout_s
-        kind, content = await asyncio.to_thread(lambda: form(filled(files), files.parts))
+
+        def encoded() -> tuple[str, bytes] | None:
+            request = filled(files)
+            return None if request is None else form(request, files.parts)
+
+        sent = await asyncio.to_thread(encoded)
+        if sent is None:
+            return {"results": [], "ranking": []}
+        kind, content = sent
         left = time_s - (perf_counter() - began)
         return await self._connection.call("POST", path, left, content, kind)

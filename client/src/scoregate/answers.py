@@ -91,12 +91,19 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -most <= value <= most
 
 
-def ranking_of(raw: Mapping[str, Any], count: int) -> Ranking:
-    """Parse the response of `POST /rank` for *count* pictures.  Raises `ScoregateError`."""
+def ranking_of(raw: Mapping[str, Any], count: int, unsent: Mapping[int, Ranked]) -> Ranking:
+    """
+    Parse the response of `POST /rank` for *count* pictures.  Raises `ScoregateError`.
+
+    Args:
+        unsent: the entries of pictures that were not sent, by index; they are the last ones.
+    """
+    places = [place for place in range(count) if place not in unsent]
     ranking = [ranked_of(entry, raw) for entry in raw["ranking"]]
-    if sorted(ranked.index for ranked in ranking) != list(range(count)):
-        raise wrong(f"it does not rank each of {count} pictures once", raw)
-    return Ranking(ranking, raw)
+    if sorted(ranked.index for ranked in ranking) != list(range(len(places))):
+        raise wrong(f"it does not rank each of {len(places)} pictures once", raw)
+    sent = [replace(ranked, index=places[ranked.index]) for ranked in ranking]
+    return Ranking([*sent, *unsent.values()], raw, places)
 
 
 def ranked_of(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> Ranked:
@@ -138,15 +145,26 @@ def question_set_of(entry: Mapping[str, Any], request_id: str = "") -> QuestionS
 def report_of(
     raw: Mapping[str, Any],
     metrics: Sequence[str],
-    sent: Sequence[tuple[str, bytes | None]],
+    items: Sequence[tuple[str, bytes | None]],
+    unsent: Mapping[int, Result],
     *,
     strict: bool = False,
 ) -> Report:
-    """Parse the response of `POST /score`; *strict* as for `Client`.  Raises `ScoregateError`."""
+    """
+    Parse the response of `POST /score`.  Raises `ScoregateError`.
+
+    Args:
+        items: prompt and picture of each.
+        unsent: the results of items that were not sent, by index.
+        strict: as for `Client`.
+    """
+    places = [place for place in range(len(items)) if place not in unsent]
 
     def parsed() -> Report:
-        results = results_of(raw, metrics, len(sent))
-        return Report(list(map(without_warned, results)) if strict else results, raw, sent)
+        results = results_of(raw, metrics, len(places))
+        results = list(map(without_warned, results)) if strict else results
+        found = {place: replace(result, index=place) for place, result in zip(places, results, strict=True)}
+        return Report([result for _, result in sorted({**found, **unsent}.items())], raw, items, places)
 
     return understood(parsed)
 

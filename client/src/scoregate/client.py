@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from scoregate.aio import AsyncClient
 from scoregate.errors import ScoregateError
+from scoregate.images import Picture
 from scoregate.items import Item
 from scoregate.portal import Portals
 from scoregate.requests import ScoreParams, names_of
@@ -51,10 +52,11 @@ class Client:
         priority: `interactive`, or `bulk` for background work.
         allow_urls: send URLs (http:// or https://), which the service fetches; otherwise they are errors.
         strict: raise `Warned` for a score with a warning, instead of returning its `warnings`.
-        transport: of httpx, for tests, such as `httpx.MockTransport`.
+        transport: of httpx2: `AsyncHTTPTransport` with a proxy or certificates, or `MockTransport` for tests.
 
     Raises:
-        ValueError: *base_url* is not an HTTP address.
+        TypeError: *transport* is not an `httpx2.AsyncBaseTransport`.
+        ValueError: *base_url* is not an HTTP address, or a header cannot hold *api_key*.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class Client:
 
     def score_many(
         self,
-        pairs: Iterable[Item | tuple[Any, str]],
+        pairs: Iterable[Item | tuple[Picture, str]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,

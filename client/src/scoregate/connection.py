@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from scoregate.errors import ConnectionFailed, ScoregateError, Timeout
+from scoregate.errors import ConnectionFailed, ScoregateError, Timeout, reason_of
 from scoregate.http import httpx
 from scoregate.reply import ENCODING, Reply, failure, problem_of, read
 from scoregate.waits import wait_s, worth_a_retry
 
 CONNECT_S = 10.0  # for one attempt to connect
 IDLE_S = 30.0  # of an idle connection; less than the service's 75 s, so that the client closes it
+KEY = re.compile(r"[!-~]+")
 LONGEST_MS = 600_000  # maximum that the service accepts
 
 
@@ -37,6 +39,9 @@ class Connection:
             max_keepalive_connections=max_connections,
             keepalive_expiry=IDLE_S,
         )
+        if transport is not None and not isinstance(transport, httpx.AsyncBaseTransport):
+            kind = type(transport)
+            raise TypeError(f"transport must be of httpx2, and is a {kind.__module__}.{kind.__qualname__}")
         self._transport = transport
         self._pools: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
@@ -117,7 +122,7 @@ class Connection:
         except (asyncio.TimeoutError, httpx.TimeoutException):
             raise Timeout(f"no answer from {self.base_url}{path} in time") from None
         except httpx.RequestError as exc:
-            raise ConnectionFailed(f"{self.base_url}: {exc or type(exc).__name__}") from None
+            raise ConnectionFailed(f"{self.base_url}: {reason_of(exc)}") from None
 
     def _pool(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
@@ -141,13 +146,48 @@ def of_the_service_ms(left: float) -> int:
 
 
 def base_url_of(given: str | None) -> str:
-    """Return the service's address: given, of the environment, or the default.  Raises `ValueError`."""
-    url = (given or os.environ.get("SCOREGATE_BASE_URL") or "http://127.0.0.1:8000").rstrip("/")
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"base_url must begin with http:// or https://, and is {url!r}")
+    """
+    Return the service's address without a slash at its end: given, of the environment, or the default.
+
+    Raises:
+        ValueError: it is no address of HTTP; the text does not have a password in it.
+    """
+    name = "base_url" if given else "SCOREGATE_BASE_URL"
+    scheme, separator, rest = (given or os.environ.get(name) or "http://127.0.0.1:8000").partition("://")
+    url = f"{scheme.lower()}{separator}{rest.rstrip('/')}"
+    if why := address_fault(url):
+        raise ValueError(f"{name} {why}" + ("" if "@" in url else f", and is {url[:200]!r}"))
     return url
 
 
+def address_fault(url: str) -> str:
+    """Return why a service cannot have this address; empty if it can."""
+    if not url.startswith(("http://", "https://")):
+        return "must begin with http:// or https://"
+    if " " in url or not url.isprintable():
+        return "must not have spaces or line breaks"
+    if "?" in url or "#" in url:
+        return "must not have a query or a fragment"
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        return "is not a valid address"
+    if parsed.userinfo:
+        return "must not have a user or a password"
+    if not parsed.host:
+        return "must name a host"
+    return "" if parsed.port is None or 0 < parsed.port < 2**16 else "must have a port from 1 to 65535"
+
+
 def api_key_of(given: str | None) -> str:
-    """Return the key: as given, of the environment, or none."""
-    return os.environ.get("SCOREGATE_API_KEY", "") if given is None else given
+    """
+    Return the key: as given, of the environment, or none.
+
+    Raises:
+        ValueError: a header cannot hold it; the text does not have the key in it.
+    """
+    name = "SCOREGATE_API_KEY" if given is None else "api_key"
+    key = os.environ.get(name, "") if given is None else given
+    if key and not KEY.fullmatch(key):
+        raise ValueError(f"{name} must have visible ASCII characters only, no spaces and no line break")
+    return key

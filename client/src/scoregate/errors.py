@@ -260,6 +260,11 @@ def error_of(entry: Mapping[str, Any], *, status: int = 0, request_id: str = "")
     )
 
 
+def reason_of(exc: BaseException) -> str:
+    """Return the text of an exception in one line; the name of its class if it has none."""
+    return " ".join(str(exc).split()) or type(exc).__name__
+
+
 def faults_of(errors: Any) -> list[Mapping[str, Any]]:
     """Return the invalid fields of a request, each with its three texts; drop entries of another type."""
     return [

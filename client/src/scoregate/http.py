@@ -1,5 +1,5 @@
-"""The HTTP library, imported here only: a fork with the same API is a change of one line."""
+"""The HTTP library, imported here only, so that a move to another is a change of one line (ADR 0026)."""
 
-import httpx
+import httpx2 as httpx
 
 __all__ = ["httpx"]

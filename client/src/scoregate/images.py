@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias, Union
 
 from scoregate.bmp import bmp, stride
-from scoregate.errors import BadImage, UrlNotAllowed
+from scoregate.errors import BadImage, UrlNotAllowed, reason_of
 
+
+class Readable(Protocol):
+    """A file that is open in binary mode."""
+
+    def read(self) -> bytes: ...
+
+
+class Pixels(Protocol):
+    """An array or a tensor."""
+
+    @property
+    def ndim(self) -> int: ...
+
+
+class PillowImage(Protocol):
+    """An image of PIL."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+
+
+class Frames(Protocol):
+    """What a video pipeline of diffusers returns."""
+
+    @property
+    def frames(self) -> Any: ...
+
+
+# Protocols, since a client needs none of the libraries; a sequence is the frames of one scene.
+Picture: TypeAlias = Union[
+    str,
+    "os.PathLike[str]",
+    bytes,
+    bytearray,
+    memoryview,
+    Readable,
+    Pixels,
+    PillowImage,
+    Frames,
+    Sequence["Picture"],
+]
 CHANNELS = (1, 3, 4)
 URL = ("http://", "https://")
 
@@ -60,13 +105,20 @@ def of_bytes(image: Any) -> bytes:
     )
 
 
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Raise `OSError` for a device or a pipe, which may never end; a path without a file passes."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
 def of_path(path: str | os.PathLike[str]) -> bytes:
     """Read a file."""
     try:
+        check_regular(path)
         with open(path, "rb") as file:
             return file.read()
     except (OSError, ValueError) as exc:
-        reason = getattr(exc, "strerror", None) or exc
+        reason = getattr(exc, "strerror", None) or reason_of(exc)
         raise BadImage(f"cannot read {os.fspath(path)[:200]!r}: {reason}") from exc
 
 
@@ -75,7 +127,7 @@ def of_file(file: Any) -> bytes:
     try:
         data = file.read()
     except (OSError, ValueError) as exc:
-        raise BadImage(f"cannot read the file: {exc}") from exc
+        raise BadImage(f"cannot read the file: {reason_of(exc)}") from exc
     if not isinstance(data, bytes):
         raise BadImage("the file is open as text; open it in binary mode")
     return data
@@ -89,7 +141,7 @@ def of_pillow(image: Any) -> bytes:
         rgb = image.convert("RGB")
         rows = rgb.tobytes("raw", "BGR", stride(rgb.width), -1)
     except (OSError, ValueError, SyntaxError) as exc:  # its file is read only now, and may be broken
-        raise BadImage(f"cannot read the PIL image: {exc}") from exc
+        raise BadImage(f"cannot read the PIL image: {reason_of(exc)}") from exc
     return bmp(rgb.width, rgb.height, rows)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 from scoregate.errors import BadImage
-from scoregate.images import encoded, is_url
+from scoregate.images import Picture, encoded, is_url
 from scoregate.video import TAKEN, frames_of
 
 OWN = ("orient", "start", "end", "fps")  # fields that override those of the request
@@ -32,18 +32,18 @@ class Item:
     """
 
     prompt: str
-    image: Any
+    image: Picture
     id: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    references: Sequence[Any] = ()
-    source: Any = None
+    references: Sequence[Picture] = ()
+    source: Picture | None = None
     orient: str | None = None
     start: float | None = None
     end: float | None = None
     fps: float | None = None
 
     @classmethod
-    def of(cls, pair: Item | tuple[Any, str]) -> Item:
+    def of(cls, pair: Item | tuple[Picture, str]) -> Item:
         """Return an item, or a pair of a picture and its prompt.  Raises `TypeError` for anything else."""
         if isinstance(pair, Item):
             return pair
@@ -140,6 +140,25 @@ def samples_in(options: Mapping[str, Any]) -> list[int]:
     """Return the option `samples` of each metric that has it."""
     given = [each.get("samples") for each in options.values() if isinstance(each, Mapping)]
     return [count for count in given if isinstance(count, int)]
+
+
+def packed(
+    add: Callable[[Any, str], Any], things: Sequence[Any], place: str
+) -> tuple[list[Any], dict[int, BadImage]]:
+    """Add *things* to a request; return their references, and by index the errors of those without one."""
+    found = [added(add, thing, f"{place}/{index}") for index, thing in enumerate(things)]
+    wire = [each for each in found if not isinstance(each, BadImage)]
+    return wire, {index: each for index, each in enumerate(found) if isinstance(each, BadImage)}
+
+
+def added(add: Callable[[Any, str], Any], thing: Any, place: str) -> Any:
+    """Return the reference of *thing*, or the error of *thing* alone, without *place*."""
+    try:
+        return add(thing, place)
+    except BadImage as exc:
+        [fault] = exc.errors
+        field = fault["pointer"].removeprefix(place).lstrip("/")
+        return type(exc)(": ".join(filter(None, [field, fault["detail"]])))
 
 
 def located(error: BadImage, place: str) -> BadImage:

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any
 
 from scoregate.errors import KINDS, BadImage, Invalid, ModelChanged, ScoregateError
+from scoregate.images import Picture
 from scoregate.items import Files, Item
 from scoregate.progress import Progress
 from scoregate.requests import ScoreParams
@@ -51,7 +52,7 @@ class Many:
         send: Send,
         strict: bool,
         allow_urls: bool,
-        pairs: Iterable[Item | tuple[Any, str]],
+        pairs: Iterable[Item | tuple[Picture, str]],
         params: ScoreParams,
         concurrency: int,
         batch: int,
@@ -172,13 +173,12 @@ class Many:
         return {entry.index: replace(result, index=entry.index) for entry, result in pairs}
 
     def _failed(self, entry: Entry, fault: Mapping[str, Any], exc: ScoregateError) -> Result:
-        """Return the result of an item that has the same error under every metric."""
+        """Return the result of an item with a fault of its request."""
         kind = KINDS.get(str(fault.get("code")), type(exc))
         at = OF_AN_ITEM.fullmatch(str(fault.get("pointer")))
         detail = ": ".join(filter(None, [at and at[2], str(fault.get("detail"))]))
         error = kind(detail, status=exc.status, request_id=exc.request_id)
-        errors = dict.fromkeys(self._params.metrics, error)
-        return Result(entry.index, entry.item.id, {}, errors, {}, {}, exc.request_id)
+        return Result.failed(entry.index, entry.item.id, self._params.metrics, error)
 
 
 def change_of(before: Mapping[str, str], after: Mapping[str, str]) -> str:

@@ -1,19 +1,22 @@
-"""The asynchronous client's calls about the service and its models."""
+"""The asynchronous client's calls about the service, its models and its questions."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from scoregate.answers import understood
+from scoregate.answers import question_set_of, question_sets_of, understood
 from scoregate.connection import Connection
+from scoregate.results import QuestionSet
 
 
 class Models:
-    """The part of `scoregate.AsyncClient` that scores nothing: models, health and version."""
+    """The part of `scoregate.AsyncClient` that scores nothing: models, questions, health and version."""
 
     timeout_s: float
+    priority: str
     _connection: Connection
 
     async def models(self) -> dict[str, Any]:
@@ -68,6 +71,31 @@ class Models:
     async def ready(self) -> tuple[bool, dict[str, Any]]:
         """Return whether every required model serves, and the JSON of `GET /readyz`; without retries."""
         return await self._connection.probe("/readyz", self.timeout_s)
+
+    async def questions(
+        self,
+        prompts: Sequence[str] | str,
+        style: str = "dsg",
+        *,
+        priority: str | None = None,
+        timeout_s: float | None = None,
+    ) -> list[QuestionSet]:
+        """
+        Return the question sets of prompts, written if missing; one that failed has an `error`.
+
+        Raises:
+            ScoregateError: no set could be written, or the request failed.
+        """
+        wanted = [prompts] if isinstance(prompts, str) else list(prompts)
+        content = json.dumps({"prompts": wanted, "style": style, "priority": priority or self.priority})
+        time_s = self.timeout_s if timeout_s is None else timeout_s
+        raw = await self._connection.call("POST", "/questions", time_s, content.encode())
+        return understood(lambda: question_sets_of(raw, len(wanted)))
+
+    async def question_set(self, id: str) -> QuestionSet:
+        """Return a stored question set.  Raises `UnknownQuestionSet`."""
+        raw = await self._get(f"/questions/{quote(id, safe='')}")
+        return understood(lambda: question_set_of(raw))
 
     async def _get(self, path: str) -> dict[str, Any]:
         raw = await self._connection.call("GET", path, self.timeout_s)

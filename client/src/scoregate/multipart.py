@@ -13,7 +13,7 @@ def form(request: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[str, b
     """
     Return the content type and the body: *request* as JSON in the part `request`, then the files.
 
-    The body is joined here, since httpx would write each part to the socket by itself: for 32 small files
+    The body is joined here, since httpx2 would write each part to the socket by itself: for 32 small files
     this takes 6 ms of the event loop instead of one.
 
     Raises:

@@ -9,6 +9,7 @@ from typing import Any
 PLACED = re.compile(
     r"item (\d+)(?:, ([^\s:]+))?: (.*)", re.DOTALL
 )  # how a text begins that is about one item
+ITEM = re.compile(r"^item \d+")
 NUMBER = re.compile(r"\d+(\.\d+)?")
 DEMO = "demo_model"
 DEMO_TEXT = re.compile(r"\S+ is a demo model\b")  # of a service that sends no codes
@@ -52,6 +53,10 @@ class Notice(str):
         placed = PLACED.fullmatch(self)
         text = str(self) if not placed else f"{placed[2]}: {placed[3]}" if placed[2] else placed[3]
         return Notice(text, self.code, None, self.metric)
+
+    def moved(self, item: int) -> Notice:
+        """Return a copy about the item at another index."""
+        return Notice(ITEM.sub(f"item {item}", self), self.code, item, self.metric)
 
     def as_json(self) -> dict[str, Any]:
         """Return the warning as in a file of results."""

@@ -45,7 +45,7 @@ async def read(response: httpx.Response) -> Reply:
 
     Raises:
         ScoregateError: it is longer than `MAX_BYTES`, or packed in another way than `ENCODING`.
-        httpx.RequestError: the connection broke.
+        httpx2.RequestError: the connection broke.
     """
     url, status = str(response.request.url), response.status_code
     try:

@@ -75,6 +75,11 @@ class Result:
     question_sets: Mapping[str, str] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    @classmethod
+    def failed(cls, index: int, id: str | None, metrics: Sequence[str], error: ScoregateError) -> Result:
+        """Return the result of an item that has the same error under every metric."""
+        return cls(index, id, {}, dict.fromkeys(metrics, error), {}, {}, error.request_id)
+
     def score(self, metric: str) -> float:
         """Return the score of *metric*.  Raises its error, or `KeyError` for a metric not requested."""
         if metric in self.errors:
@@ -91,15 +96,22 @@ class Entries(Sequence[T]):
         warnings: of the service, such as a truncated prompt.
         provenance: what the scores were computed with; empty if the service says nothing.
         raw: the service's answer.
+
+    Args:
+        places: the index of each of the request's items; those that cannot be encoded are not in it.
     """
 
-    def __init__(self, entries: Sequence[T], raw: Mapping[str, Any]) -> None:
+    def __init__(self, entries: Sequence[T], raw: Mapping[str, Any], places: Sequence[int]) -> None:
         self._entries = tuple(entries)
         self.raw = raw
         self.models: Mapping[str, str] = dict(raw.get("models") or {})
         self.provenance: Mapping[str, Any] = dict(raw.get("provenance") or {})
         self.timings_ms: Mapping[str, float] = dict(raw.get("timings_ms") or {})
-        self.warnings: Sequence[Notice] = notices_of(raw)
+        indices = dict(enumerate(places))
+        self.warnings: Sequence[Notice] = [
+            notice if notice.item is None else notice.moved(indices.get(notice.item, notice.item))
+            for notice in notices_of(raw)
+        ]
         self.request_id = str(raw.get("request_id", ""))
 
     @overload
@@ -126,9 +138,13 @@ class Report(Entries[Result]):
     """
 
     def __init__(
-        self, results: Sequence[Result], raw: Mapping[str, Any], sent: Sequence[tuple[str, bytes | None]]
+        self,
+        results: Sequence[Result],
+        raw: Mapping[str, Any],
+        sent: Sequence[tuple[str, bytes | None]],
+        places: Sequence[int],
     ) -> None:
-        super().__init__(results, raw)
+        super().__init__(results, raw, places)
         self.partial = any(result.errors for result in results)
         self.shown = tuple(sent[:SHOWN])
 

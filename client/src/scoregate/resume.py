@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
 
 from scoregate.answers import is_number
 from scoregate.errors import BadResults, Invalid, NotFound, ScoregateError, TooLarge, UrlFailed, error_of
+from scoregate.images import check_regular
 from scoregate.items import Item
 from scoregate.notices import Notice
 from scoregate.requests import ScoreParams
@@ -23,8 +25,8 @@ class Resume:
     """
     The results of earlier runs, and the file to append to.
 
-    An incomplete last line is cut off, and its item is scored again.  Temporary errors are not written, so
-    their items are scored again, too.
+    A last line that begins as one of ours and is incomplete is cut off, and its item is scored again.
+    Temporary errors are not written, so their items are scored again, too.
 
     Args:
         strict: score items with warnings again.
@@ -38,6 +40,7 @@ class Resume:
         self._path, self._params, self._strict = path, params, strict
         self._known: dict[int, tuple[str, Result]] = {}  # with the keys of their items
         self._keys: dict[int, str] = {}  # of the items that this run came to
+        check_regular(path)
         self._file = open(path, "a+b")  # noqa: SIM115, closed by `close`
         try:
             self._read()
@@ -86,17 +89,37 @@ class Resume:
         self._file.seek(0)
         whole = 0
         for number, line in enumerate(self._file, 1):
-            if not line.endswith(b"\n"):
+            if is_torn(line, "index", "key"):
                 break
             try:
                 entry = json.loads(line)
                 key, result = str(entry["key"]), result_in(entry)
             except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:
                 raise BadResults(f"{fspath(self._path)}, line {number}: not a line of score_many") from exc
+            if not line.endswith(b"\n"):
+                break
             if not (self._strict and result.warnings):
                 self._known[result.index] = key, result
             whole += len(line)
         self._file.truncate(whole)
+
+
+def is_torn(line: bytes, first: str, second: str) -> bool:
+    """
+    Return True for the beginning of a line of JSON that was not written to its end.
+
+    Args:
+        first, second: the names of the first fields of such a line; the first one's value is a number.
+    """
+    digits = re.match(rb'\{"%b": (\d+)' % first.encode(), line)
+    head = b'{"%b": %b, "%b": ' % (first.encode(), digits[1] if digits else b"", second.encode())
+    if line.endswith(b"\n") or not (head.startswith(line) or line.startswith(head)):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def result_in(entry: Mapping[str, Any]) -> Result:

@@ -7,7 +7,8 @@ import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import httpx as other_httpx
+import httpx2 as httpx
 import pytest
 
 import scoregate
@@ -83,6 +84,14 @@ def test_results_travel_between_processes(answered):
     assert score == pickle.loads(pickle.dumps(score))
     assert isinstance(score, Score)
     assert list(report) == list(pickle.loads(pickle.dumps(report)))
+
+
+def test_a_transport_of_another_library_is_refused_by_its_name():
+    """httpx's classes have the same names, and would fail at the first response."""
+    with pytest.raises(TypeError, match=r"^transport must be of httpx2, and is a httpx\.MockTransport$"):
+        Client("http://test", transport=other_httpx.MockTransport(scored))
+    with pytest.raises(TypeError, match=r"\.HTTPTransport$"):
+        AsyncClient("http://test", transport=httpx.HTTPTransport())
 
 
 def test_an_error_has_a_short_traceback(answered):

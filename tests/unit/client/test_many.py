@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import threading
 
-import httpx
+import httpx2 as httpx
 import numpy as np
 import pytest
 

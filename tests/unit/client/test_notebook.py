@@ -3,7 +3,7 @@
 import base64
 import re
 
-import httpx
+import httpx2 as httpx
 import numpy as np
 
 from tests.support.answers import scored

@@ -3,7 +3,7 @@
 import gc
 import threading
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate import Client, portal

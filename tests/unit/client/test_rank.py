@@ -1,6 +1,6 @@
 """`rank`: answers that are none."""
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate import ImageUndecodable, ScoregateError

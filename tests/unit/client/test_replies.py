@@ -5,7 +5,7 @@ import gzip
 import json
 import tracemalloc
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate import LaneFull, ScoregateError, Timeout, reply

@@ -3,12 +3,12 @@
 import itertools
 import json
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate import Client, Item, Overloaded
 from scoregate.requests import ScoreParams
-from scoregate.resume import key_of
+from scoregate.resume import Resume, key_of
 from tests.support.answers import numbered, problem, request_of, scored
 from tests.support.pictures import png
 
@@ -69,6 +69,47 @@ def test_a_line_that_is_none_stops_the_run(run):
         with pytest.raises(ValueError, match="line 1: not a line of score_many"):
             run()
         assert text == run.path.read_text()
+
+
+NOT_OURS = {
+    "settings in one line": b'{"my": "settings"}',
+    "text": b"notes without a line break",
+    "text after a line": b"line\nlast without a line break",
+    "null bytes": bytes(100),
+    "an index of another form": b'{"index":0',
+    "an index and no key": b'{"index": 0, "name": "x',
+    "a whole object with our names": b'{"index": 0, "key": "x"}',
+}
+
+
+@pytest.mark.parametrize("data", NOT_OURS.values(), ids=NOT_OURS)
+@pytest.mark.parametrize("after_ours", [False, True])
+def test_what_does_not_begin_as_our_own_line_is_never_cut_off(run, data, after_ours):
+    """It may be any file, although its last line has no end."""
+    if after_ours:
+        run(take=6)
+        data = run.path.read_bytes() + data
+    run.path.write_bytes(data)
+    with pytest.raises(ValueError, match="not a line of score_many"):
+        run()
+    assert data == run.path.read_bytes()
+
+
+def test_a_line_that_is_torn_anywhere_is_scored_again(run):
+    """Also after its first byte, in its head, and after an inner brace."""
+    run()
+    lines = run.path.read_bytes().splitlines(keepends=True)
+    for cut in range(1, len(lines[-1])):
+        run.path.write_bytes(b"".join(lines[:-1]) + lines[-1][:cut])
+        resume = Resume(run.path, ScoreParams(["vqascore"], None, False, "bulk"))
+        resume.close()
+        assert b"".join(lines[:-1]) == run.path.read_bytes()
+
+
+def test_a_device_is_not_read(run):
+    """It may never end."""
+    with pytest.raises(OSError, match="not a regular file"):
+        Resume("/dev/zero", ScoreParams(["vqascore"], None, False, "bulk"))
 
 
 OTHERS = {

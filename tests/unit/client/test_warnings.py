@@ -2,7 +2,7 @@
 
 import pickle
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 import scoregate

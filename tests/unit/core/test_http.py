@@ -1,15 +1,25 @@
-"""httpx has one import, so that one line moves the service to a fork of it."""
+"""The HTTP library has one import in the service and one in the client, so that one line moves each."""
 
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
-IMPORT = re.compile(r"^\s*(import|from) httpx", re.MULTILINE)
+IMPORT = re.compile(r"^\s*(?:import|from) (httpx2?)\b", re.MULTILINE)
 
 
-def test_httpx_is_imported_in_one_module():
-    """Every other module imports it from there."""
-    files = [path for folder in ("service", "models") for path in (ROOT / folder).rglob("*.py")]
-    importing = [path for path in files if IMPORT.search(path.read_text("utf-8"))]
+@pytest.mark.parametrize(
+    ("folders", "module", "library"),
+    [
+        (("service", "models"), "service/core/http.py", "httpx"),
+        (("client",), "client/src/scoregate/http.py", "httpx2"),
+    ],
+    ids=["service", "client"],
+)
+def test_the_http_library_is_imported_in_one_module(folders, module, library):
+    """Every other module imports it from there; the client's is httpx2 (ADR 0026)."""
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    imported = {path.relative_to(ROOT).as_posix(): IMPORT.findall(path.read_text("utf-8")) for path in files}
 
-    assert [ROOT / "service/core/http.py"] == importing
+    assert {module: [library]} == {path: names for path, names in imported.items() if names}

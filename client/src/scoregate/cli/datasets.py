@@ -12,6 +12,7 @@ from scoregate.cli.expansion import Sweep, matrix, swept
 from scoregate.cli.generated import generated, is_generated, samples
 from scoregate.cli.records import Record, count, kind, records
 from scoregate.cli.rows import OUTSIDE, RELATED, Row, is_below, picture_of, prompt_fault
+from scoregate.images import check_regular
 
 PICTURES = frozenset({".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 VIDEOS = frozenset({".m4v", ".mov", ".mp4"})
@@ -211,6 +212,7 @@ def caption_of(picture: Path, folder: Path, any_path: bool) -> str:
     caption = picture.with_suffix(".txt")
     if not (any_path or is_below(caption, folder)):
         raise ValueError(OUTSIDE)
+    check_regular(caption)
     try:
         return caption.read_text("utf-8-sig").strip()
     except UnicodeDecodeError as exc:

@@ -11,6 +11,7 @@ from scoregate.cli.cells import empty, listed
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.records import Record
 from scoregate.cli.rows import Row
+from scoregate.images import check_regular
 
 ITEM, PICTURE, CAPTION = "item", "picture", "caption"  # columns that a matrix adds; the last two count from 0
 ID = "id"  # the data set's own name of an item
@@ -42,6 +43,7 @@ def sweep_of(text: str) -> Sweep:
     metric, _, option = name.partition(".")
     if not (metric and option and equals and file):
         raise UsageFault(f"--sweep {text}: it has the form METRIC.OPTION=FILE")
+    check_regular(file)
     try:
         lines = [line for line in Path(file).read_text("utf-8-sig").splitlines() if line.strip()]
     except UnicodeDecodeError:

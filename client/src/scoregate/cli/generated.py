@@ -8,6 +8,7 @@ from typing import Any
 
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.rows import OUTSIDE, Row, is_below, prompt_fault
+from scoregate.images import check_regular
 
 METADATA, SAMPLES, METRIC = "metadata.jsonl", "samples", "geneval"
 NO_SAMPLE = f"sample, such as {SAMPLES}/0000.png"
@@ -71,6 +72,7 @@ def metadata_of(file: Path, folder: Path, any_path: bool) -> Mapping[str, Any]:
     """Return a prompt's metadata.  Raises `OSError`, and `ValueError` if it is outside or no JSON object."""
     if not (any_path or is_below(file, folder)):
         raise ValueError(OUTSIDE)
+    check_regular(file)
     try:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as exc:

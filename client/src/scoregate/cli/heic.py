@@ -1,7 +1,7 @@
 """HEIC, the format of phones, which the service does not read."""
 
 from scoregate.cli.signatures import kind_of
-from scoregate.errors import BadImage
+from scoregate.errors import BadImage, reason_of
 from scoregate.images import of_pillow
 
 
@@ -21,4 +21,4 @@ def readable(picture: bytes) -> bytes:
     try:
         return of_pillow(open_heif(picture).to_pillow())
     except (BadImage, OSError, ValueError, RuntimeError, EOFError) as exc:
-        raise ValueError(f"is HEIC that cannot be read: {str(exc).strip()}") from None
+        raise ValueError(f"is HEIC that cannot be read: {reason_of(exc)}") from None

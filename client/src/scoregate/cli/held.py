@@ -15,6 +15,7 @@ from scoregate.cli.lines import Line, Plan, line, loaded, unreadable
 from scoregate.cli.parquet import read_lines
 from scoregate.cli.results import KINDS, Results
 from scoregate.cli.rows import RELATED, Row, digest
+from scoregate.images import check_regular
 
 NOT_SCORED, CHANGED = "not_scored", "picture_changed"
 
@@ -81,6 +82,7 @@ def lines_of(file: Path) -> Iterator[Line]:
     if file.suffix.lower() == ".parquet":
         yield from read_lines(file)
         return
+    check_regular(file)
     with file.open("rb") as opened:
         for number, data in enumerate(opened, 1):
             yield loaded(data, f"{file}, line {number}")

@@ -19,6 +19,8 @@ from scoregate.cli.exits import UsageFault
 from scoregate.cli.kept import is_set
 from scoregate.cli.lines import Plan
 from scoregate.cli.results import Results
+from scoregate.cli.rows import UNUSABLE
+from scoregate.images import check_regular
 
 FORM = 1
 NAMES = (
@@ -110,6 +112,7 @@ def parted(sweep: str) -> tuple[str, str, str]:
 def digest_of(file: Path) -> str:
     """Return the SHA-256 of a file."""
     digest = sha256()
+    check_regular(file)
     with file.open("rb") as opened:
         while block := opened.read(BLOCK):
             digest.update(block)
@@ -149,6 +152,7 @@ def runs_of(results: Path) -> list[dict[str, Any]]:
 
 def read(path: Path) -> dict[str, Any]:
     """Return a manifest.  Raises `UsageFault` if the file is none."""
+    check_regular(path)
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
@@ -163,16 +167,34 @@ def is_manifest(content: Mapping[str, Any]) -> bool:
     dataset, runs = content.get("dataset"), content.get("runs")
     return (
         isinstance(dataset, dict)
-        and isinstance(dataset.get("path"), str)
-        and isinstance(content.get("results"), str)
+        and is_dataset(dataset)
+        and is_text(content.get("results"))
         and isinstance(content.get("metrics"), list)
         and all(isinstance(metric, str) for metric in content["metrics"])
         and isinstance(content.get("options"), dict)
+        and all(isinstance(options, dict) for options in content["options"].values())
         and isinstance(content.get("question_sets", {}), dict)
         and all(map(is_set, content.get("question_sets", {}).values()))
         and isinstance(runs, list)
         and all(map(is_run, runs))
     )
+
+
+def is_dataset(content: Mapping[str, Any]) -> bool:
+    """Return True if *content* says which data set was scored, with the arguments of the command."""
+    return (
+        is_text(content.get("path"))
+        and is_text(content.get("prompt_column", ""))
+        and all(is_text(content.get(name) or "") for name in ("image_column", "frames_column", "sha256"))
+        and all(isinstance(content.get(name, []), list) for name in ("option_column", "sweep"))
+        and all(map(is_text, [*content.get("option_column", []), *content.get("sweep", [])]))
+        and all(isinstance(content.get(name, False), bool) for name in ("matrix", "any_path"))
+    )
+
+
+def is_text(content: Any) -> bool:
+    """Return True for a text that may be the name of a file or a column."""
+    return isinstance(content, str) and not UNUSABLE.search(content)
 
 
 def is_run(content: Any) -> bool:

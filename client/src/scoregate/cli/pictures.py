@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import httpx
-
 from scoregate.cli.datasets import pictures
 from scoregate.cli.exits import UsageFault
 from scoregate.cli.heic import readable
-from scoregate.images import is_url
+from scoregate.errors import reason_of
+from scoregate.http import httpx
+from scoregate.images import check_regular, is_url
 
 FETCH_S = 60.0
 MAX_BYTES = 64 * 2**20  # of a URL; the default limit of a request
@@ -58,8 +58,8 @@ def found(name: str) -> Iterator[str]:
 
 def sendable(name: str) -> bytes:
     """Return the bytes of one picture, in a format of the service.  Raises `OSError` or `UsageFault`."""
-    if not is_url(name) and Path(name).exists() and not Path(name).is_file():
-        raise UsageFault(f"{name}: is no file")  # a device or a pipe may never end
+    if not is_url(name):
+        check_regular(name)  # a device or a pipe may never end
     data = fetched(name) if is_url(name) else Path(name).read_bytes()
     if not data:
         raise UsageFault(f"{name}: the file is empty")
@@ -81,6 +81,6 @@ def fetched(url: str) -> bytes:
                     raise UsageFault(f"{url}: has more than {MAX_BYTES} bytes")
     except httpx.HTTPStatusError as exc:
         raise UsageFault(f"{url}: HTTP status {exc.response.status_code}") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as exc:
-        raise UsageFault(f"{url}: {exc or type(exc).__name__}") from None
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as exc:
+        raise UsageFault(f"{url}: {reason_of(exc)}") from None
     return bytes(data)

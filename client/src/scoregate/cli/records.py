@@ -6,14 +6,16 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import IO, Any, AnyStr, BinaryIO, cast
 
 from scoregate.cli.exits import UsageFault
+from scoregate.images import check_regular
 
+MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
 ROWS = 64  # of Parquet that are decoded together; they may hold pictures
 
 
@@ -37,8 +39,15 @@ def records(path: Path) -> Iterator[Record]:
     reader = READERS.get(kind(path))
     if reader is None:
         raise UsageFault(f"{path}: the name must end in {', '.join(READERS)}, or one of these and .gz")
-    try:
+    with unpacking(path):
         yield from reader(path)
+
+
+@contextmanager
+def unpacking(path: Path) -> Iterator[None]:
+    """Raise `UsageFault` for a file that is not packed as its name says, or is cut."""
+    try:
+        yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
         raise UsageFault(f"{path}: {exc}") from exc
 
@@ -53,13 +62,22 @@ def packed_name(path: Path) -> Path:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Return the bytes of a file, unpacked."""
+    """Return the bytes of a file, unpacked.  Raises `OSError`, also for a device or a pipe."""
+    check_regular(path)
     return cast(BinaryIO, gzip.open(path)) if path != packed_name(path) else path.open("rb")
+
+
+def lines_of(path: Path, file: IO[AnyStr]) -> Iterator[AnyStr]:
+    """Yield the lines of *file*.  Raises `UsageFault` for a longer one, as a bomb in gzip has."""
+    while line := file.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE:
+            raise UsageFault(f"{path}: a line has more than {MAX_LINE} characters")
+        yield line
 
 
 def json_lines(path: Path) -> Iterator[Record]:
     with opened(path) as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(lines_of(path, file), 1):
             if line.strip():
                 yield json_record(number, line)
 
@@ -75,9 +93,9 @@ def json_record(number: int, line: bytes) -> Record:
 
 
 def comma_separated(path: Path) -> Iterator[Record]:
-    csv.field_size_limit(2**31 - 1)
+    csv.field_size_limit(MAX_LINE)
     with io.TextIOWrapper(opened(path), "utf-8-sig", errors="surrogateescape", newline="") as file:
-        reader = csv.DictReader(file)
+        reader = csv.DictReader(lines_of(path, file))
         try:
             heads = reader.fieldnames or ()
         except csv.Error as exc:
@@ -140,7 +158,7 @@ def count(path: Path) -> int:
         return sum(1 for _ in records(path))
     pyarrow, reader = arrow()
     try:
-        with opened(path) as bytes_of:
+        with unpacking(path), opened(path) as bytes_of:
             return int(reader.read_metadata(bytes_of).num_rows)
     except pyarrow.ArrowException as exc:
         raise UsageFault(f"{path}: {exc}") from exc

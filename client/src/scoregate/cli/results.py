@@ -10,6 +10,8 @@ from scoregate.cli.exits import UsageFault
 from scoregate.cli.lines import Key, Line, Plan, dumped, finite, is_unreadable, key, loaded
 from scoregate.cli.parquet import read_lines, write_lines
 from scoregate.cli.rows import Row
+from scoregate.images import check_regular
+from scoregate.resume import is_torn
 
 KINDS = (".jsonl", ".parquet")
 
@@ -38,6 +40,7 @@ class Results:
     def __enter__(self) -> "Results":
         if self.out.suffix.lower() not in KINDS:
             raise UsageFault(f"{self.out}: the name of the results must end in {' or '.join(KINDS)}")
+        check_regular(self.journal)
         if self.parquet and self.out.exists() and not self.journal.exists():
             self.journal.write_bytes(b"".join(map(dumped, read_lines(self.out))))
         self.file = self.journal.open("r+b" if self.journal.exists() else "w+b")
@@ -49,20 +52,18 @@ class Results:
         return self
 
     def index(self) -> None:
-        """Index the lines of earlier runs; cut off an incomplete last line."""
+        """Index the lines of earlier runs; cut off a last line of ours that is incomplete."""
         for number, data in enumerate(self.file, 1):
+            place = f"{self.name}, line {number}"
+            if is_torn(data, "row", "image"):
+                break
+            known = loaded(data, place)
             if not data.endswith(b"\n"):
                 break
-            place = f"{self.name}, line {number}"
-            known = loaded(data, place)
             self.plan.check(known, place)
             self.held[key(known)] = self.end
             self.end += len(data)
             self.count += 1
-        else:
-            return
-        if not self.end:  # one line without an end may be any file
-            loaded(data, str(self.name))
         self.file.truncate(self.end)
 
     def earlier(self, row: Row, sha256: str) -> Line | None:

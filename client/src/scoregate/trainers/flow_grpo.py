@@ -1,14 +1,18 @@
 """
 flow_grpo, DiffusionNFT, ddpo-pytorch and TRL's old DDPOTrainer: factories of reward functions.
 
-The contract is the dictionary `score_functions` of flow_grpo's `flow_grpo/rewards.py`: a real function, since
-the trainer searches for the name `device` in its code, that returns `_fn(images, prompts, metadata)`.
-`multi_score` is there to be replaced by ours, which has one request for all metrics.
+The contract is the dictionary `score_functions` of flow_grpo's `flow_grpo/rewards.py`: a factory, in whose
+`__code__` the trainer searches for the name `device`, that returns `_fn(images, prompts, metadata)`.
+`multi_score` is there to be replaced by ours, which has one request for all metrics.  All of them can be
+pickled, for processes that are spawned and for Ray.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType
 from typing import Any
 
 from scoregate.trainers.reward import Reward
@@ -18,9 +22,37 @@ RewardFunction = Callable[..., tuple[list[float], Parts]]
 NOT_APPLICABLE = -10.0  # flow_grpo's evaluation skips these; its training does not
 
 
-def factory(
-    metric: str = "vqascore", *, fill: float | None = None, **settings: Any
-) -> Callable[..., RewardFunction]:
+@dataclass(frozen=True, eq=False)
+class Factory:
+    """A factory for `score_functions`: a class, since a function within a function cannot be pickled."""
+
+    reward: Reward
+    fill: float | None
+
+    def __call__(self, device: Any = None) -> RewardFunction:
+        """Return the reward function; *device* is not used."""
+        return partial(scores, self.reward, self.fill)
+
+    @property
+    def __code__(self) -> CodeType:
+        """The code of the call, as a function has it."""
+        return type(self).__call__.__code__
+
+
+def scores(
+    reward: Reward,
+    fill: float | None,
+    images: Any,
+    prompts: Sequence[str],
+    metadata: Any = None,
+    only_strict: bool = True,
+) -> tuple[list[float], Parts]:
+    """Return the reward of each picture, and its scores by metric."""
+    rewards = reward(images, prompts, fill=fill)
+    return list(rewards), rewards.parts
+
+
+def factory(metric: str = "vqascore", *, fill: float | None = None, **settings: Any) -> Factory:
     """
     Return a factory for `score_functions`, with a metric and settings of your own.
 
@@ -29,18 +61,7 @@ def factory(
             evaluation only: in training it counts as a very bad picture.
         settings: attributes of `Reward`, such as `logit`, `base_url` and `timeout_s`.
     """
-    reward = Reward(metric, **settings)
-
-    def t2i_score(device: Any = None) -> RewardFunction:
-        def _fn(
-            images: Any, prompts: Sequence[str], metadata: Any = None, only_strict: bool = True
-        ) -> tuple[list[float], Parts]:
-            rewards = reward(images, prompts, fill=fill)
-            return list(rewards), rewards.parts
-
-        return _fn
-
-    return t2i_score
+    return Factory(Reward(metric, **settings), fill)
 
 
 def multi_score(
@@ -54,15 +75,20 @@ def multi_score(
     Args:
         fill, settings: as for `factory`.
     """
-    reward = Reward(metrics=list(score_dict), weights=score_dict, **settings)
+    return partial(all_scores, Reward(metrics=list(score_dict), weights=dict(score_dict), **settings), fill)
 
-    def _fn(
-        images: Any, prompts: Sequence[str], metadata: Any = None, only_strict: bool = True
-    ) -> tuple[Parts, dict[str, Any]]:
-        rewards = reward(images, prompts, fill=fill)
-        return {**rewards.parts, "avg": list(rewards)}, {}
 
-    return _fn
+def all_scores(
+    reward: Reward,
+    fill: float | None,
+    images: Any,
+    prompts: Sequence[str],
+    metadata: Any = None,
+    only_strict: bool = True,
+) -> tuple[Parts, dict[str, Any]]:
+    """Return the scores of the pictures by metric, with their weighted sums as `avg`."""
+    sums, parts = scores(reward, fill, images, prompts)
+    return {**parts, "avg": sums}, {}
 
 
 t2i_score = t2i_score_logit = factory()

@@ -13,6 +13,7 @@ from typing import Any
 
 from scoregate.aio import AsyncClient
 from scoregate.answers import understood
+from scoregate.connection import api_key_of, base_url_of
 from scoregate.direction import lower_is_better
 from scoregate.errors import Conflict, ScoregateError, Timeout, UnknownMetric
 from scoregate.items import Item
@@ -63,10 +64,11 @@ class Reward:
         batch: maximum pictures per request, which also has a limit of 16 MiB.
         strict: raise an error for a score with a warning, instead of a `ScoregateWarning` for the first of
             its kind.
-        transport: of httpx, for tests.
+        transport: as for `Client`.
 
     Raises:
-        ValueError: *weights* are not a finite number for each metric, or *encode* is none of the above.
+        ValueError: *weights* are not a finite number for each metric, *encode* is none of the above, or
+            `Client` would not take *base_url* or *api_key*.
     """
 
     metric: str = "vqascore"
@@ -85,6 +87,10 @@ class Reward:
 
     def __post_init__(self) -> None:
         check_encode(self.encode)
+        if self.base_url:  # that of the environment is read by the process that connects
+            base_url_of(self.base_url)
+        if self.api_key:
+            api_key_of(self.api_key)
         self._weights = weights_of(names_of(self.metrics) or [self.metric], self.weights)
         self._portals = Portals()
         self._warned: Counter[str] = Counter()

@@ -7,21 +7,27 @@ column, or as the completions.  TRL's old DDPOTrainer takes `scoregate.trainers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from scoregate.errors import ScoregateError
-from scoregate.trainers.outcomes import complete, of_one
+from scoregate.trainers.outcomes import Outcome, complete, of_one
 from scoregate.trainers.reward import Reward
 
-TRLReward = Callable[..., "list[float | None]"]
+Log = Callable[[str, Any], Any]
 
 
 def reward_function(
-    metric: str = "vqascore", *, pictures: str = "pictures", mask: bool = False, **settings: Any
-) -> TRLReward:
+    metric: str = "vqascore",
+    *,
+    pictures: str = "pictures",
+    mask: bool = False,
+    asynchronous: bool = False,
+    **settings: Any,
+) -> Callable[..., Any]:
     """
-    Return a reward function; its name, which TRL logs, is that of its metrics.
+    Return a reward function; its name, which TRL logs, is that of its metrics.  It can be pickled.
 
     It passes `Reward.statistics` to TRL's `log_metric`, and each picture's scores by metric to `log_extra`.
 
@@ -31,32 +37,65 @@ def reward_function(
         mask: return None for a picture without a score, instead of raising.  A failed request always raises.
             TRL drops a row from its group if no reward function has a number for it; before 1.6 it counted
             such a row as 0.
+        asynchronous: return a coroutine function, which TRL awaits together with others.
         settings: attributes of `Reward`.
     """
     reward = Reward(metric, **settings)
-
-    def function(
-        prompts: Sequence[Any],
-        log_metric: Callable[[str, float], Any] | None = None,
-        log_extra: Callable[[str, list[Any]], Any] | None = None,
-        **columns: Any,
-    ) -> list[float | None]:
-        if pictures not in columns:
-            raise TypeError(f"there is no column {pictures!r} with the pictures, but {', '.join(columns)}")
-        texts = [text_of(prompt) for prompt in prompts]
-        outcomes = reward.outcomes(columns[pictures], texts)
-        masked = [isinstance(one, ScoregateError) and mask and of_one(one) for one in outcomes]
-        scored = complete([None if out else one for one, out in zip(outcomes, masked, strict=True)])
-        if log_metric is not None:
-            for name, value in reward.statistics().items():
-                log_metric(name, value)
-        if log_extra is not None:
-            for name in reward.names:
-                log_extra(name, [None if one is None else one.parts[name] for one in scored])
-        return [None if one is None else float(one) for one in scored]
-
+    function: Callable[..., Any] = partial(rewards_soon if asynchronous else rewards, reward, pictures, mask)
     function.__name__ = "+".join(reward.names)
     return function
+
+
+def rewards(
+    reward: Reward,
+    pictures: str,
+    mask: bool,
+    /,  # a column may have any of these names
+    prompts: Sequence[Any],
+    log_metric: Log | None = None,
+    log_extra: Log | None = None,
+    **columns: Any,
+) -> list[float | None]:
+    """Return a reward for each prompt, as TRL calls it."""
+    outcomes = reward.outcomes(column(columns, pictures), list(map(text_of, prompts)))
+    return logged(reward, mask, outcomes, log_metric, log_extra)
+
+
+async def rewards_soon(
+    reward: Reward,
+    pictures: str,
+    mask: bool,
+    /,  # a column may have any of these names
+    prompts: Sequence[Any],
+    log_metric: Log | None = None,
+    log_extra: Log | None = None,
+    **columns: Any,
+) -> list[float | None]:
+    """Return a reward for each prompt, awaited."""
+    outcomes = await reward.outcomes_soon(column(columns, pictures), list(map(text_of, prompts)))
+    return logged(reward, mask, outcomes, log_metric, log_extra)
+
+
+def column(columns: Mapping[str, Any], name: str) -> Any:
+    """Return the column of the pictures.  Raises `TypeError` if it is missing."""
+    if name not in columns:
+        raise TypeError(f"there is no column {name!r} with the pictures, but {', '.join(columns)}")
+    return columns[name]
+
+
+def logged(
+    reward: Reward, mask: bool, outcomes: Sequence[Outcome], log_metric: Log | None, log_extra: Log | None
+) -> list[float | None]:
+    """Return the rewards among *outcomes*, after TRL's log got their figures.  Raises `NoScore`."""
+    masked = [isinstance(one, ScoregateError) and mask and of_one(one) for one in outcomes]
+    scored = complete([None if out else one for one, out in zip(outcomes, masked, strict=True)])
+    if log_metric is not None:
+        for name, value in reward.statistics().items():
+            log_metric(name, value)
+    if log_extra is not None:
+        for name in reward.names:
+            log_extra(name, [None if one is None else one.parts[name] for one in scored])
+    return [None if one is None else float(one) for one in scored]
 
 
 def text_of(prompt: Any) -> Any:

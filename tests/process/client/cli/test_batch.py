@@ -77,7 +77,9 @@ def test_a_parquet_run_that_was_killed_goes_on_from_the_file_beside_it(batch, pi
     """That file is gone when the run is complete."""
     _, _, whole = batch("pictures")
     whole[0]["scores"]["vqascore"] = 2.0
-    (tmp_path / "out.parquet.part.jsonl").write_text(f"{json.dumps(whole[0])}\n{{half", "utf-8")
+    (tmp_path / "out.parquet.part.jsonl").write_text(
+        f"{json.dumps(whole[0])}\n{json.dumps(whole[1])[:40]}", "utf-8"
+    )
     _, said, lines = batch("pictures", out="out.parquet")
 
     assert {"vqascore": 2.0} == lines[0]["scores"]

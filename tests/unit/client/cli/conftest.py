@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 import scoregate as module

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 
 from tests.support.answers import problem, request_of, scored
 

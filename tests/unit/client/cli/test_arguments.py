@@ -2,7 +2,7 @@
 
 import json
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate.cli import scoring
@@ -173,7 +173,7 @@ def test_an_empty_file_of_a_folder_does_not_stop_the_others(command, service, fo
     assert [
         "folder/empty.png: the file is empty",
         "folder/gone.png: No such file or directory",
-        "folder/nested.png: is no file",
+        "folder/nested.png: Is a directory",
     ] == err.splitlines()
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-import httpx
+import httpx2 as httpx
 
 import scoregate
 from scoregate.cli import health

@@ -2,7 +2,7 @@
 
 import json
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 CHANGE = {"name": "vqa", "state": "offloaded", "device_bytes_before": 9, "device_bytes_after": 0}

@@ -1,9 +1,10 @@
 """Pictures on the command line: folders, URLs, HEIC; and those of data sets that cannot be read."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
-import httpx
+import httpx2 as httpx
 import PIL.Image
 import pytest
 
@@ -75,8 +76,10 @@ def test_a_url_is_downloaded_by_the_command(command, service, web, name):
         (httpx.Response(200), f"{URL}: the file is empty"),
         (httpx.Response(200, content=bytes(11)), f"{URL}: has more than 10 bytes"),
         (httpx.ConnectError("no route"), f"{URL}: no route"),
+        (httpx.ReadError(""), f"{URL}: ReadError"),
+        (UnicodeError("label too long"), f"{URL}: label too long"),
     ],
-    ids=["status", "empty", "large", "unreachable"],
+    ids=["status", "empty", "large", "unreachable", "an error without a text", "a host that is none"],
 )
 def test_a_url_without_a_picture_is_one_line(command, service, web, monkeypatch, answer, said):
     """Status 2, and nothing is requested."""
@@ -164,6 +167,20 @@ def test_the_first_rows_that_cannot_be_read_are_named(command, service, written)
 
     assert [f"cannot read row {n + 1}, {n}.png: no such file" for n in range(5)] == said[:5]
     assert said[5].startswith("and 2 more rows")
+
+
+@pytest.mark.parametrize("name", ["score", "batch", "health"])
+def test_a_key_that_no_header_can_hold_is_one_line_without_it(command, service, monkeypatch, name):
+    """Status 2, and no request; the results are not begun."""
+    monkeypatch.setenv("SCOREGATE_API_KEY", "sk-secret\n")
+    given = {"score": ["p.png", "-p", "x"], "batch": ["rows.jsonl", "-o", "out.jsonl"], "health": []}
+    status, out, err = command(service, name, *given[name])
+
+    assert (2, "", []) == (status, out, service.sent)
+    assert [
+        "scoregate: SCOREGATE_API_KEY must have visible ASCII characters only, no spaces and no line break"
+    ] == (err.splitlines())
+    assert not Path("out.jsonl").exists()
 
 
 def test_a_key_that_is_missing_is_named(command):

@@ -3,7 +3,7 @@
 import json
 import re
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate.cli.known import disordered

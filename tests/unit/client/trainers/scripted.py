@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 
 Step = Callable[[dict[str, Any], httpx.Request], httpx.Response] | None
 

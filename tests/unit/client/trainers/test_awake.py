@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate import Conflict, NotFound

@@ -2,7 +2,7 @@
 
 import logging
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate.errors import BadImage

@@ -3,7 +3,7 @@
 import json
 import pickle
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate.trainers.outcomes import Scored

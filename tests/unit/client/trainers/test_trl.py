@@ -1,6 +1,6 @@
 """scoregate.trainers.trl: what a mask stands for."""
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate.trainers.reward import NoScore
@@ -39,3 +39,12 @@ def test_a_mask_never_hides_that_there_are_no_scores_at_all(scripted, said, step
 
     with pytest.raises(NoScore, match=said):
         function(["0.001"] * 2, completions=[], pictures=[png()] * 2)
+
+
+def test_the_columns_of_a_data_set_may_have_any_name(scripted):
+    """TRL passes each of them by its name."""
+    _, double = scripted()
+    function = reward_function(transport=double.transport)
+    columns = {"reward": [1.0], "mask": [0], "pictures": [png()]}
+
+    assert [0.001] == function(prompts=["0.001"], completions=[""], **columns)

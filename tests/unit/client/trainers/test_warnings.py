@@ -3,7 +3,7 @@
 import pickle
 import warnings
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from scoregate import ScoregateWarning, Warned
