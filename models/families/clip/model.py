@@ -57,8 +57,7 @@ class Clip:
         parts = load_parts(found, dtype, device, resize_mode)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         self.network, self.preprocess = parts.network, parts.preprocess
-        if pays_on(self._device):
-            trace(self.network)
+        self._traced = trace(self.network) if pays_on(self._device) else None
         self.tokenizer = parts.tokenizer
         # Tokenizers of transformers keep their last settings, so each length has a copy, for thread safety.
         # open_clip's has no settings, and a cache.
