@@ -131,6 +131,11 @@ def download(repository: str, revision: str, patterns: Sequence[str] = FETCHED) 
     return fetch(repository, directory.name, patterns)
 
 
+def is_snapshot(directory: Path) -> bool:
+    """Return True for a directory of the hub's local cache, which has the name of its commit."""
+    return directory.parent.name == "snapshots" and bool(COMMIT.fullmatch(directory.name))
+
+
 def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
     """Return the directory of one commit in the local cache, with its files that match *patterns*."""
     try:

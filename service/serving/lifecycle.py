@@ -153,8 +153,6 @@ class Lifecycle:
     async def _swap(self, handle: Handle, revision: str) -> None:
         backend = handle.backend
         check_loaded(handle)
-        if revision == backend.info.revision:
-            return
         await self._prepare(handle)
 
         async def drain() -> None:

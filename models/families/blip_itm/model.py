@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
@@ -59,7 +59,7 @@ class BlipItm:
         self._tokenizer, _ = load_fast_tokenizer(directory, rows)
         self._tokenizer.enable_truncation(LENGTH)
         self._pixels = BlipPixels(directory, vision.image_size)
-        files = (CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG)
+        files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
 
     def prepare(self, call: RewardCall) -> Prepared:

@@ -72,6 +72,7 @@ class Clip:
             family=FAMILY.name,
             id=id or found.id,
             revision=found.revision,
+            files=found.files,
             dtype=dtype,
             device=device,
             vocabulary=read_vocabulary(found.directory) if found.directory else frozenset(),

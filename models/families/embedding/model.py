@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from transformers import AutoModel
 
 from models.checkpoints.configuration import read_json, read_objects
-from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.files import CONFIG, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
@@ -43,7 +43,7 @@ class SentenceTransformer:
         self._tokenizer, longest = load_fast_tokenizer(directory, rows)
         self._tokenizer.enable_truncation(min(LENGTH, longest, positions(self._network, LENGTH)))
         self._device, self._pad = device, self._network.config.pad_token_id or 0
-        files = (CONFIG, MODULES, POOLING, TOKENIZER, TOKENIZER_CONFIG)
+        files = (CONFIG, MODULES, POOLING, *TOKENIZER_FILES)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
 
     def prepare(self, call: TextCall) -> Prepared:

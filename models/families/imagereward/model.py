@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from models.checkpoints.info import digest_of, info_of
+from models.checkpoints.info import info_of
 from models.checkpoints.weights import DTYPES
 from models.core.calls import RewardCall
 from models.core.contract import ModelError, Prepared
@@ -61,8 +61,7 @@ class ImageReward:
         vision = self._network.vision.config
         self._pixels = Pixels(vision.image_size, pad=False, to_even=True)
         self._patches = (vision.image_size // vision.patch_size) ** 2
-        revision = revision or digest_of(directory / name for name in FILES)
-        self.info = info_of(FAMILY, directory, FILES, dtype, device, id, revision)
+        self.info = info_of(FAMILY, directory, FILES, dtype, device, id, revision, weights=())
 
     def prepare(self, call: RewardCall) -> Prepared:
         """Preprocess the image and tokenise the prompt; the cost counts patches and tokens."""

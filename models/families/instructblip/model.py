@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER
+from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import check_words, load_fast_tokenizer
@@ -68,7 +68,8 @@ class InstructBlip:
         self._answers = AnswerEncoder(self._words, ANSWERS)
         patches = (config.vision_config.image_size // config.vision_config.patch_size) ** 2
         self._seen = patches + config.num_query_tokens
-        files = (CONFIG, PREPROCESSOR, PROCESSOR, PIECES, f"{INSTRUCTION}/{TOKENIZER}")
+        words = (f"{INSTRUCTION}/{name}" for name in TOKENIZER_FILES)
+        files = (CONFIG, PREPROCESSOR, PROCESSOR, PIECES, *words)
         templates = {"question": f"Question: {QUESTION}", "choice_question": "Question: {} Short answer:"}
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, **templates)
 

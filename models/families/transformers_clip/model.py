@@ -10,7 +10,7 @@ from pathlib import Path
 import PIL.Image
 import torch
 
-from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_pretrained
@@ -43,7 +43,7 @@ class TransformersClip:
         self._vocabulary: int = config.text_config.vocab_size
         self._piece: int = getattr(config.vision_config, "patch_size", PIECE)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
-        files = (CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG, PIECES)
+        files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
         more = {"logit_scale": float(kind.scale(self.network).detach().float()), "reentrant": True}
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, **more)
         self._check(directory)

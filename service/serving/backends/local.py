@@ -117,9 +117,14 @@ class LocalBackend(QueuedBackend):
         self._pool.resume(self._resident)
 
     async def replace(self, revision: str, drain: Callable[[], Awaitable[None]]) -> None:
-        """Load *revision*, check it, *drain* the model of calls, and replace it."""
+        """
+        Load *revision*, check it, *drain* the model of calls, and replace it, unless it is the same model.
+        """
         table = self._table.model_copy(update={"revision": revision})
         copies = await self._load(table)
+        if self._is(next(iter(copies.values())), table):
+            await self._drop(copies)
+            return
         try:
             outcome = await self._pool.warm_copies(self._resident, copies)
         except Exception:
@@ -141,7 +146,7 @@ class LocalBackend(QueuedBackend):
         copies = await self._load(table)
         model = next(iter(copies.values()))
         try:
-            if model.info.revision == self.info.revision:  # another name of it
+            if self._is(model, table):
                 raise Invalid(f"{self.info.label} serves already")
             queue = self._resident.queue.empty()
             resident = HostedModel(f"{self.name}@{revision}", model, queue, copies=copies, optional=True)
@@ -210,6 +215,11 @@ class LocalBackend(QueuedBackend):
         assert not isinstance(loaded, RemoteModel)  # as at the start
         copies = copies_of(serving[0], loaded)
         return {device: copies[device] for device in self._resident.copies}
+
+    def _is(self, model: Model, table: ModelSettings) -> bool:
+        """Return True if *model*, loaded by *table*, is the one that serves, whatever its name."""
+        serving = with_recipe(self._resident.model.info, self._table)
+        return with_recipe(model.info, table).identity == serving.identity
 
     def _put(self, copies: dict[str, Model], table: ModelSettings) -> None:
         self._resident.copies, self._table = copies, table

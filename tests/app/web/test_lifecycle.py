@@ -2,6 +2,8 @@
 
 import asyncio
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -198,6 +200,27 @@ async def test_a_swap_puts_another_revision_in_place(client, checkpoints):
     assert before["scores"] != after["scores"]
     assert (await change(client, "swap", revision="newer"))["state"] == "loaded"
     assert "newer" in (await client.get("/models")).text
+
+
+async def test_files_that_were_overwritten_under_one_label_are_another_model(client, checkpoints):
+    """As of a trainer that saves to one directory, and swaps to one label; no score is an old one."""
+    found = []
+    for files, fake in (("a", FakeVqa), ("b", OtherVqa), ("b", OtherVqa), ("a", FakeVqa)):
+        checkpoints["latest"] = partial(of_files, fake, files)
+        await change(client, "swap", revision="latest")
+        found.append(await score(client))
+
+    assert [{"vqascore": "miss"}, {"vqascore": "miss"}] == [each["cache"] for each in found[:2]]
+    assert [{"vqascore": "hit"}, {"vqascore": "hit"}] == [each["cache"] for each in found[2:]]
+    first, second, third, fourth = (each["scores"] for each in found)
+    assert first == fourth != second == third
+
+
+def of_files(fake, files):
+    """A model of a directory with these *files*, under the label of the settings."""
+    model = fake()
+    model.info = replace(model.info, revision="latest", files=files)
+    return model
 
 
 async def test_a_request_under_way_is_of_one_model(client, checkpoints, fakes):
