@@ -83,7 +83,7 @@ def read_layout(directory: Path) -> Layout:
             f" and the vision tower has {states} hidden states"
         )
     pad = PADS[config.get("image_aspect_ratio")]
-    pixels = read_pixels(directory / VISION_TOWER / PREPROCESSOR, vision["image_size"], pad)
+    pixels = read_pixels(directory / VISION_TOWER, vision["image_size"], pad)
     tokenizer = Tokenizer(directory / PIECES, read_extra_ids(directory / TOKENIZER_CONFIG))
     if tokenizer.size > config["vocab_size"]:
         raise CheckpointError(
