@@ -102,6 +102,7 @@ class Handle:
         await self._wait(joined, context)
         for index, joined_call in shared.items():
             outcomes[index] = joined_call.result.result().outcome
+        context.unknown += filter(None, (getattr(outcome, "unknown", 0.0) for outcome in outcomes))
         return outcomes
 
     async def _wait(self, shared: Sequence[SharedCall], context: Context) -> None:

@@ -8,7 +8,7 @@ import torch
 from transformers import CLIPTokenizer
 
 from models.checkpoints.files import CLIP_VOCABULARY, TOKENIZER
-from models.checkpoints.pretrained import load_tokenizer
+from models.checkpoints.pretrained import Unknown, load_tokenizer
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
 from models.families.clip.source import Found
@@ -52,16 +52,22 @@ def published_tokenizer() -> Any:
     return CLIPTokenizer(vocab=pieces, merges=list(words.bpe_ranks), pad_token="<|endoftext|>")
 
 
+def unknown_token(tokenizer: Any) -> Unknown:
+    """Return the unknown token of a tokenizer; open_clip's own has none."""
+    inner = getattr(tokenizer, "tokenizer", None)  # of transformers
+    return Unknown(None) if inner is None else Unknown.of(inner)
+
+
 class OwnTokenizer:
     """A tokenizer of transformers with the interface of open_clip's."""
 
     def __init__(self, tokenizer: Any, length: int) -> None:
-        self._tokenizer, self.context_length = tokenizer, length
+        self.tokenizer, self.context_length = tokenizer, length
 
     def __call__(self, texts: list[str], context_length: int | None = None) -> torch.Tensor:
         """Return ids, one row of *context_length* for each text."""
         length = context_length or self.context_length
-        rows: torch.Tensor = self._tokenizer(
+        rows: torch.Tensor = self.tokenizer(
             texts, return_tensors="pt", max_length=length, padding="max_length", truncation=True
         ).input_ids
         return rows

@@ -54,7 +54,7 @@ class Owlv2:
         self._network = network.to(device).eval()
         self._processor = load_processor(Owlv2ImageProcessor, directory)
         text = network.config.text_config
-        self._tokenizer, _ = load_fast_tokenizer(directory, text.vocab_size)
+        self._tokenizer, *_ = load_fast_tokenizer(directory, text.vocab_size)
         length = text.max_position_embeddings
         self._tokenizer.enable_truncation(length)
         self._tokenizer.enable_padding(length=length)

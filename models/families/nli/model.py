@@ -45,7 +45,7 @@ class Nli:
         """Run all pairs in one pass."""
         texts: list[Text] = [prepared.data for prepared in batch]
         return [
-            Entailment(probability, text.truncated).checked()
+            Entailment(probability, text.truncated, text.unknown).checked()
             for text, probability in zip(texts, self._network.probabilities(texts), strict=True)
         ]
 

@@ -64,9 +64,9 @@ class TransformersClip:
     def prepare(self, call: ImageCall | TextCall) -> Prepared:
         """Preprocess an image or tokenise a text; the cost is the tower's length in tokens."""
         if isinstance(call, TextCall):
-            tensors, cut = self._tokenizer(call.text)
+            tensors, cut, unknown = self._tokenizer(call.text)
             check_ids(tensors[0], self._vocabulary)
-            return Prepared(self._tokenizer.length, Input("text", call.text, tensors, cut))
+            return Prepared(self._tokenizer.length, Input("text", call.text, tensors, cut, unknown))
         tensors = self._pixels(call.image.rgb)
         return Prepared(self._patches(tensors[0]), Input("image", call.image.digest, tensors))
 
