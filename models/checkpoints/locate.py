@@ -20,6 +20,8 @@ log = logging.getLogger("scoregate.checkpoints")
 DEMO = Path(__file__).parents[1] / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 COMMIT = re.compile(r"[0-9a-f]{40}")
+# A commit, or the name of a branch or tag as Git has them; the hub's library reads a file of that name.
+REVISION = re.compile(r"(?!.*\.\.)\w[\w.-]{0,99}(/\w[\w.-]{0,99}){0,9}", re.ASCII)
 SHORT = re.compile(r"[0-9a-f]{7,39}")
 
 
@@ -105,11 +107,16 @@ def missing(checkpoint: str) -> str:
 
 
 def cached(repository: str, revision: str = "") -> Path | None:
-    """Return a repository's directory in the hub's local cache if it holds weights; without a request."""
+    """
+    Return a repository's directory in the hub's local cache if it holds weights; without a request.
+
+    Raises `CheckpointError` as `named`.
+    """
+    wanted = named(revision)
     try:
         directory = Path(
             huggingface_hub.snapshot_download(
-                repository, revision=named(revision), allow_patterns=list(FETCHED), local_files_only=True
+                repository, revision=wanted, allow_patterns=list(FETCHED), local_files_only=True
             )
         )
     except Exception:  # the hub's client raises many kinds
@@ -148,7 +155,15 @@ def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Pat
 
 
 def named(revision: str) -> str | None:
-    """Return the revision to request from the hub; None requests the newest commit."""
+    """
+    Return the revision to request from the hub; None requests the newest commit.
+
+    Raises `CheckpointError` for anything else than a commit, a branch or a tag.
+    """
+    if revision and not REVISION.fullmatch(revision):
+        raise CheckpointError(
+            f"revision: {revision[:80]!r} is neither a commit nor the name of a branch or tag"
+        )
     return None if SHORT.fullmatch(revision) else revision or None
 
 

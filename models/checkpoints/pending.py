@@ -22,10 +22,11 @@ def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) ->
         CheckpointAway: the hub can't be reached now.
         CheckpointError: it has no such repository, or it may not be called.
     """
+    wanted_revision = named(revision)
     patterns = [[*CLIP_FETCHED, weights] for weights in CLIP_FETCHED_WEIGHTS] if clip else [[*FETCHED]]
     try:
         # Unlike the list of files, this is not retried: a hub that is away is known at once.
-        commit = huggingface_hub.model_info(repository, revision=named(revision), timeout=ANSWER_S).sha
+        commit = huggingface_hub.model_info(repository, revision=wanted_revision, timeout=ANSWER_S).sha
         for wanted in patterns:
             files = huggingface_hub.snapshot_download(
                 repository, revision=commit, allow_patterns=wanted, dry_run=True

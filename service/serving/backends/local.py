@@ -1,5 +1,6 @@
 """A model on devices of this process."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -19,6 +20,8 @@ from service.serving.batcher.scheduler import HostedModel
 from service.serving.loading import load_model
 from service.serving.presence import RETRY_S
 from service.serving.recipe import with_recipe
+
+LOAD_S = 3600.0  # longest load that an operator's request starts, a download included
 
 log = logging.getLogger("scoregate.models")
 
@@ -207,7 +210,12 @@ class LocalBackend(QueuedBackend):
         if isinstance(table, DeviceSettings) and table.devices:
             table = table.model_copy(update={"devices": serving})
         try:
-            loaded = await self._mover.run(load_model, self.name, table)
+            async with asyncio.timeout(LOAD_S) as limit:
+                loaded = await self._mover.run(load_model, self.name, table)
+        except TimeoutError as exc:
+            if not limit.expired():
+                raise
+            raise NotReady(f"models.{self.name}: not loaded within {LOAD_S:g} s") from exc
         except CheckpointAway as exc:
             raise NotReady(str(exc), retry_after_s=RETRY_S) from exc
         except CheckpointError as exc:

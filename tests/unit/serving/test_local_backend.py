@@ -1,6 +1,7 @@
 """A model of this process that cannot go, or cannot come back; and another revision in addition to it."""
 
 import gc
+import threading
 import weakref
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -115,6 +116,22 @@ async def test_a_model_that_cannot_go_and_cannot_be_brought_back_is_away(weights
 
         assert "loaded" == (await lifecycle.change("vqa", "load")).state
         assert await answered(handle)
+
+
+async def test_a_load_that_does_not_end_is_given_up(weights, monkeypatch):
+    """503; the model serves on, and what is loaded after all is dropped."""
+    async with serving(weights) as (handle, resident, lifecycle):
+        ended, before = threading.Event(), [*resident.copies.values()]
+        load = local.load_model
+        monkeypatch.setattr(local, "LOAD_S", 0.0)
+        monkeypatch.setattr(local, "load_model", lambda *given: ended.wait() and load(*given))
+        with pytest.raises(NotReady, match="not loaded within"):
+            await lifecycle.change("vqa", "swap", "2")
+        ended.set()
+
+        assert "loaded" == handle.backend.presence.state
+        assert await answered(handle)
+        assert before == [*resident.copies.values()]
 
 
 @pytest.mark.parametrize("action", ["offload", "unload"])
