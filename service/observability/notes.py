@@ -9,6 +9,8 @@ class Code(StrEnum):
 
     IMAGE_ROTATED_BY_EXIF = "image_rotated_by_exif"
     FRAMES_IGNORED = "frames_ignored"
+    ALPHA_IGNORED = "alpha_ignored"
+    GREY16_CLIPPED = "grey16_clipped"
     PROMPT_TRUNCATED = "prompt_truncated"
     QUESTION_TRUNCATED = "question_truncated"
     UNKNOWN_WORDS = "unknown_words"

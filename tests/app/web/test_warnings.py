@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import PIL.Image
 import pytest
 
 from models.core.outcomes import Embedding
@@ -11,7 +12,7 @@ from service.metrics.common.model_calls import Models
 from service.metrics.common.registry import metrics
 from service.observability.notes import Code
 from tests.support.films import film
-from tests.support.pictures import b64, item, png
+from tests.support.pictures import b64, item, png, saved
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +55,26 @@ async def test_sentences_and_codes_have_one_order_that_of_the_request(serve, fak
     assert len(codes) == len(answer["warnings"])
     for sentence, (_, number, metric) in zip(answer["warnings"], codes, strict=True):
         assert number is None or sentence.startswith(f"item {number}, {metric}: ")
+
+
+@pytest.mark.parametrize(
+    ("picture", "code", "said"),
+    [
+        (PIL.Image.new("RGBA", (8, 8), (0, 200, 0, 0)), "alpha_ignored", "transparency"),
+        (PIL.Image.new("I;16", (8, 8), 3000), "grey16_clipped", "more than 8 bits"),
+    ],
+)
+async def test_what_rgb_of_8_bits_does_not_show_is_warned_about(serve, picture, code, said):
+    """Of that item alone, under each metric."""
+    pictures = [b64(png()), b64(saved(picture, "PNG"))]
+    body = {"items": [item(image=each) for each in pictures], "metrics": ["vqascore", "clipscore"]}
+    async with serve() as client:
+        answer = await answered(client, body)
+
+    assert [{"code": code, "item": 1, "metric": metric} for metric in body["metrics"]] == answer[
+        "warning_codes"
+    ]
+    assert all(said in text for text in answer["warnings"])
 
 
 async def test_unknown_tokens_are_warned_about_with_their_share(serve, fakes, monkeypatch):
