@@ -146,7 +146,8 @@ def pooled(tower: Any, ids: torch.Tensor) -> int:
     if kind == "argmax":
         return int(ids.argmax())
     if kind == "eos":
-        return int((ids == getattr(tower, "text_eos_id", getattr(tower, "eos_id", None))).int().argmax())
+        end: int = getattr(tower, "text_eos_id", getattr(tower, "eos_id", -1))
+        return int(ids.eq(end).int().argmax())
     return len(ids) - 1
 
 

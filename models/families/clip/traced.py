@@ -32,7 +32,7 @@ def trace(network: Any) -> Traced:
 
 def untraced(held: "ReferenceType[Any]", *given: Any) -> torch.Tensor:
     """Run open_clip's own code of a part."""
-    part = held()
+    part: Any = held()
     passed: torch.Tensor = type(part).forward(part, *given)
     return passed
 

@@ -46,8 +46,8 @@ def load_tokenizer(directory: Path, rows: int) -> Tokenizer:
 
 def unknown_token(tokenizer: Tokenizer) -> Unknown:
     """Return BERT's unknown token."""
-    special = (tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]"))
-    return Unknown(tokenizer.token_to_id("[UNK]"), frozenset(special))
+    special = [tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]")]
+    return Unknown(tokenizer.token_to_id("[UNK]"), frozenset(filter(None, special)))
 
 
 def read_tokenizer(path: Path) -> Tokenizer:

@@ -72,7 +72,10 @@ class InstructBlip:
         self._seen = patches + config.num_query_tokens
         words = (f"{INSTRUCTION}/{name}" for name in TOKENIZER_FILES)
         files = (CONFIG, PREPROCESSOR, PROCESSOR, PIECES, *words)
-        templates = {"question": f"Question: {QUESTION}", "choice_question": "Question: {} Short answer:"}
+        templates: dict[str, Any] = {
+            "question": f"Question: {QUESTION}",
+            "choice_question": "Question: {} Short answer:",
+        }
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, **templates)
 
     def prepare(self, call: VqaCall) -> Prepared:

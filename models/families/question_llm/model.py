@@ -54,7 +54,7 @@ class QuestionLLM:
         self._grammar_tokenizer = load_grammar_tokenizer(
             self._tokenizer.loaded, self._network.config.vocab_size
         )
-        more = {"generates": True, "repeatable": True}
+        more: dict[str, Any] = {"generates": True, "repeatable": True}
         files = (CONFIG, *TOKENIZER_FILES)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, **more)
 

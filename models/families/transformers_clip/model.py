@@ -6,6 +6,7 @@ The networks and the image processors are those of transformers, so embeddings a
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import PIL.Image
 import torch
@@ -44,7 +45,8 @@ class TransformersClip:
         self._piece: int = getattr(config.vision_config, "patch_size", PIECE)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
-        more = {"logit_scale": float(kind.scale(self.network).detach().float()), "reentrant": True}
+        scale = float(kind.scale(self.network).detach().float())
+        more: dict[str, Any] = {"logit_scale": scale, "reentrant": True}
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, **more)
         self._check(directory)
 

@@ -75,9 +75,7 @@ def test_a_revision_is_a_commit_a_branch_or_a_tag(cache, monkeypatch, revision, 
     """Else the hub's library would read any file of this machine; it gets none of these."""
     snapshot(cache, "config.json", "model.safetensors")
     for name in ("snapshot_download", "model_info"):
-        monkeypatch.setattr(
-            huggingface_hub, name, lambda *_, **__: pytest.fail("it was called")
-        )
+        monkeypatch.setattr(huggingface_hub, name, lambda *_, **__: pytest.fail("it was called"))
 
     with pytest.raises(CheckpointError, match="neither a commit nor the name of a branch"):
         find("owner/name", revision)
