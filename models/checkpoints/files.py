@@ -16,6 +16,18 @@ TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 CLIP_VOCABULARY = "vocab.json"  # of a CLIP's tokenizer, in older checkpoints
 PIECES = "spiece.model"  # SentencePiece's
+# Everything that transformers may build a tokenizer from.
+TOKENIZER_FILES = (
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    PIECES,
+    CLIP_VOCABULARY,
+    "merges.txt",
+    "vocab.txt",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+)
 VISION_TOWER = "vision_tower"  # directory of another vision tower than the published CLIP-FlanT5s'
 VOCABULARY = "vocabulary.txt"  # the only words that a small model was taught
 

@@ -29,6 +29,8 @@ DEMO = Path(__file__).parents[1] / "demo" / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 UNSENT = ("LocalProtocolError", "UnicodeEncodeError")
+# A commit, or the name of a branch or tag as Git has them; the hub's library reads a file of that name.
+REVISION = re.compile(r"(?!.*\.\.)\w[\w.-]{0,99}(/\w[\w.-]{0,99}){0,9}", re.ASCII)
 SHORT = re.compile(r"[0-9a-f]{7,39}")
 
 
@@ -114,11 +116,16 @@ def missing(checkpoint: str) -> str:
 
 
 def cached(repository: str, revision: str = "") -> Path | None:
-    """Return a repository's directory in the hub's local cache if it holds weights; without a request."""
+    """
+    Return a repository's directory in the hub's local cache if it holds weights; without a request.
+
+    Raises `CheckpointError` as `named`.
+    """
+    wanted = named(revision)
     try:
         directory = Path(
             huggingface_hub.snapshot_download(
-                repository, revision=named(revision), allow_patterns=list(FETCHED), local_files_only=True
+                repository, revision=wanted, allow_patterns=list(FETCHED), local_files_only=True
             )
         )
     except Exception:  # the hub's client raises many kinds
@@ -138,6 +145,11 @@ def download(repository: str, revision: str, patterns: Sequence[str] = FETCHED) 
     if not is_commit(directory, revision):
         log.warning("%s: its newest commit is %s, not %s; it is used", repository, directory.name, revision)
     return fetch(repository, directory.name, patterns)
+
+
+def is_snapshot(directory: Path) -> bool:
+    """Return True for a directory of the hub's local cache, which has the name of its commit."""
+    return directory.parent.name == "snapshots" and bool(COMMIT.fullmatch(directory.name))
 
 
 def fetch(repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
@@ -207,7 +219,15 @@ def is_writable(folder: Path) -> bool:
 
 
 def named(revision: str) -> str | None:
-    """Return the revision to request from the hub; None requests the newest commit."""
+    """
+    Return the revision to request from the hub; None requests the newest commit.
+
+    Raises `CheckpointError` for anything else than a commit, a branch or a tag.
+    """
+    if revision and not REVISION.fullmatch(revision):
+        raise CheckpointError(
+            f"revision: {revision[:80]!r} is neither a commit nor the name of a branch or tag"
+        )
     return None if SHORT.fullmatch(revision) else revision or None
 
 

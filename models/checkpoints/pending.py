@@ -21,10 +21,11 @@ def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) ->
     """
     if not is_writable(cache_folder()):
         raise hub_error(f"{repository}: cannot be downloaded", repository, PermissionError())
+    wanted_revision = named(revision)
     patterns = [[*CLIP_FETCHED, weights] for weights in CLIP_FETCHED_WEIGHTS] if clip else [[*FETCHED]]
     try:
         # Unlike the list of files, this is not retried: a hub that is away is known at once.
-        commit = huggingface_hub.model_info(repository, revision=named(revision), timeout=ANSWER_S).sha
+        commit = huggingface_hub.model_info(repository, revision=wanted_revision, timeout=ANSWER_S).sha
         for wanted in patterns:
             files = huggingface_hub.snapshot_download(
                 repository, revision=commit, allow_patterns=wanted, dry_run=True

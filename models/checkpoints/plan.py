@@ -67,9 +67,7 @@ def plan_model(
         return num_parameters(weight_files(directory))
 
     def memory(directory: Path) -> Memory | None:
-        # With a revision of its own, or all weights would be read for a digest.
-        local = {"checkpoint": str(directory), "id": "-", "revision": "-"}
-        here = settings.model_copy(update=local)
+        here = settings.model_copy(update={"checkpoint": str(directory)})
         return predicted(settings.device, lambda: load(here), lambda model: batches(model, settings.batch))
 
     return plan_checkpoint(settings.checkpoint, settings.revision, count, {}, memory)

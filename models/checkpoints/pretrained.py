@@ -1,7 +1,10 @@
 """Networks, tokenizers and image processors of transformers, read from local files only."""
 
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from tokenizers import Tokenizer
@@ -69,9 +72,38 @@ def load_tokenizer(directory: Path) -> Any:
         raise CheckpointError(f"{directory}: its tokenizer cannot be loaded: {in_short(exc)}") from exc
 
 
-def load_fast_tokenizer(directory: Path, rows: int) -> tuple[Tokenizer, int]:
+@dataclass(frozen=True, slots=True)
+class Unknown:
     """
-    Load a thread-safe tokenizer and its `model_max_length`.
+    The token that stands for everything that a tokenizer has no other one for.
+
+    Attributes:
+        id: of that token; None for a tokenizer without one, such as one of bytes.
+        special: ids of tokens that are no part of a text, such as padding.
+    """
+
+    id: int | None
+    special: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> Self:
+        """Return that of a tokenizer of transformers; one whose unknown token ends a text has none."""
+        ends = {tokenizer.eos_token_id, tokenizer.pad_token_id}
+        unknown = None if tokenizer.unk_token_id in ends else tokenizer.unk_token_id
+        return cls(unknown, frozenset(tokenizer.all_special_ids))
+
+    def share(self, ids: Iterable[int]) -> float:
+        """Return the share of unknown tokens among those of a text; 0 without any."""
+        if self.id is None:
+            return 0.0
+        counts = Counter(ids)
+        known = sum(count for id, count in counts.items() if id != self.id and id not in self.special)
+        return counts[self.id] / max(1, counts[self.id] + known)
+
+
+def load_fast_tokenizer(directory: Path, rows: int) -> tuple[Tokenizer, int, Unknown]:
+    """
+    Load a thread-safe tokenizer, its `model_max_length` and its unknown token.
 
     Raises:
         CheckpointError: it cannot be loaded, or has more words than the embeddings have *rows*.
@@ -82,7 +114,7 @@ def load_fast_tokenizer(directory: Path, rows: int) -> tuple[Tokenizer, int]:
     tokenizer = thread_safe(loaded)
     check_words(directory, tokenizer.get_vocab_size(), rows)
     tokenizer.encode_special_tokens = True  # "[SEP]" in a prompt is text
-    return tokenizer, loaded.model_max_length
+    return tokenizer, loaded.model_max_length, Unknown.of(loaded)
 
 
 def check_words(place: Path, words: int, rows: int) -> None:

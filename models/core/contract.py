@@ -74,6 +74,8 @@ class ModelInfo:
             own on its device, and one call at a time.
         repeatable: the same call always has the same result, so a bad one is not retried.
         reentrant: `score` may run in several threads simultaneously, and is on a CPU.
+        files: a digest of the checkpoint's files, or the commit that they are of; empty for a model behind a
+            server.  Unlike *revision*, it is never a label of the settings.
         recipe: a digest of all that a result depends on except the call; set by the service.
         hardware: the name of the GPU; set by the service.
     """
@@ -93,6 +95,7 @@ class ModelInfo:
     generates: bool = False
     repeatable: bool = False
     reentrant: bool = False
+    files: str = ""
     recipe: str = ""
     hardware: str = ""
 
@@ -102,9 +105,14 @@ class ModelInfo:
         return f"{self.id}@{self.revision}" if self.revision else self.id
 
     @property
+    def content(self) -> str:
+        """The label; with the digest of the files if the revision is a label of the settings."""
+        return self.label if self.files in ("", self.revision) else f"{self.label}+{self.files}"
+
+    @property
     def identity(self) -> tuple[str, ...]:
         """The model's part of cache keys: models with different results have different ones."""
-        return (self.label, self.dtype, *filter(None, [self.recipe]))
+        return (self.content, self.dtype, *filter(None, [self.recipe]))
 
 
 class Model(Protocol):

@@ -10,6 +10,7 @@ import torch
 from models.sizing.dry_run import is_dry
 
 jit: Any = torch.jit  # not typed
+compiler: Any = torch._C  # likewise
 
 
 def pays_on(device: torch.device) -> bool:
@@ -46,13 +47,30 @@ class Traced:
         with jit.optimized_execution(False):  # or it would recompile for new sizes
             return traced(*tensors)
 
+    def forget(self) -> None:
+        """Drop all traces, with the weights in them; the next run of a part traces it again."""
+        with self._tracing:
+            self._traces.clear()
+
     def _trace(self, part: Any, tensors: list[torch.Tensor], choices: Any) -> Callable[..., torch.Tensor]:
+        """
+        Trace one part in a compilation unit of its own, which is freed with the function.
+
+        `torch.jit.trace` adds the function, with the weights in it, to a unit of the process that is never
+        freed.
+        """
+
         def run(*tensors: torch.Tensor) -> torch.Tensor:
             return self._run(part, *tensors, *choices)
 
         with warnings.catch_warnings():
-            # Deprecated, and warns that the operations may depend on the sizes, which they do not.
-            warnings.simplefilter("ignore", FutureWarning)
+            # It warns that the operations may depend on the sizes, which they do not.
             warnings.simplefilter("ignore", jit.TracerWarning)
-            traced: Callable[..., torch.Tensor] = jit.trace(run, tuple(tensors), check_trace=False)
+            graph, _ = compiler._create_graph_by_tracing(run, tensors, unnamed, True, False)
+        traced: Callable[..., torch.Tensor] = compiler.CompilationUnit().create_function("run", graph)
         return traced
+
+
+def unnamed(tensor: torch.Tensor) -> str:
+    """Return the name of a value of a trace: none."""
+    return ""

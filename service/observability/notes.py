@@ -9,9 +9,12 @@ class Code(StrEnum):
 
     IMAGE_ROTATED_BY_EXIF = "image_rotated_by_exif"
     FRAMES_IGNORED = "frames_ignored"
+    ALPHA_IGNORED = "alpha_ignored"
+    GREY16_CLIPPED = "grey16_clipped"
     PROMPT_TRUNCATED = "prompt_truncated"
     QUESTION_TRUNCATED = "question_truncated"
     UNKNOWN_WORDS = "unknown_words"
+    UNKNOWN_TOKENS = "unknown_tokens"
     DEMO_MODEL = "demo_model"
     NO_NLI_MODEL = "no_nli_model"
     NO_OCR_MODEL = "no_ocr_model"
@@ -26,14 +29,15 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A warning."""
+    """A warning; *share* is that of unknown tokens."""
 
     code: Code
     text: str
+    share: float | None = None
 
     def of_part(self, name: str) -> "Note":
         """Return a copy whose text names the part of a composite that it is about."""
-        return Note(self.code, f"{name}: {self.text}")
+        return Note(self.code, f"{name}: {self.text}", self.share)
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,7 +222,7 @@ class BadAnswer(Exception):
 
 def lookup_keys(prompt: str, style: Style, llm: Handle | None) -> list[str]:
     """Return the keys of a prompt's set, in the order of look-up."""
-    own = [lookup_key(prompt, style, llm.info.label)] if llm else []
+    own = [lookup_key(prompt, style, llm.info.content)] if llm else []
     return [*own, imported_key(prompt, style.name)]
 
 

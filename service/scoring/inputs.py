@@ -57,7 +57,7 @@ def frame(ref: FrameRef, image: Image) -> Image:
 
 
 def notes(input: MetricInput, read: Mapping[ImageRef, Image]) -> Notes:
-    """Return a note for each file with content that is not scored: an orientation or more frames."""
+    """Return a note for each file with content that is not scored, such as more frames."""
     source = (input.source,) if input.source else ()
     named = (("the image", input.frames), ("a reference", input.references), ("the source", source))
     return tuple(note for name, refs in named for ref in refs for note in notes_of(name, ref, read))
@@ -71,6 +71,12 @@ def notes_of(name: str, ref: FrameRef, read: Mapping[ImageRef, Image]) -> Iterat
         yield Note(Code.IMAGE_ROTATED_BY_EXIF, text)
     if unseen.more_frames and ref.number is None:
         yield Note(Code.FRAMES_IGNORED, f"{name} has several frames; only the first was scored")
+    if unseen.alpha:
+        text = f"{name} has transparency, which is ignored: the colours behind it were scored"
+        yield Note(Code.ALPHA_IGNORED, text)
+    if unseen.grey16:
+        text = f"{name} is grey of more than 8 bits: values above 255 were clipped to white"
+        yield Note(Code.GREY16_CLIPPED, text)
 
 
 def broken(input: MetricInput, item: Item) -> FrameRef | None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from service.core.concurrency.together import side_by_side
 from service.core.errors import DeadlineExceeded, ModelFault, ScoregateError, bare
 from service.metrics.common.contract import Item, MetricOptions, Score
 from service.metrics.common.model_calls import Models
+from service.observability.notes import Code, Note
 from service.questions.writer import QuestionWriter
 from service.scoring.catalog import MetricCatalog
 from service.scoring.report import MetricResult
@@ -48,7 +49,8 @@ class MetricScorer:
             limit = asyncio.timeout_at(context.deadline)
             try:
                 async with limit:
-                    return checked(name, await self._call(name, item, options, context), options, context)
+                    score = checked(name, await self._call(name, item, options, context), options, context)
+                    return score.noted(unknown_tokens(context.unknown))
             except Exception as exc:
                 late = isinstance(exc, TimeoutError) and limit.expired()
                 error = DeadlineExceeded(stage=context.stage) if late else error_of(exc, name)
@@ -94,6 +96,14 @@ def checked(name: str, score: Any, options: MetricOptions, context: Context) -> 
         raise ModelFault("the score is not a finite number")
     noted = score.noted(options.unused())
     return noted if noted.cache else replace(noted, cache=context.found)
+
+
+def unknown_tokens(shares: Sequence[float]) -> tuple[Note, ...]:
+    """Return the warning about texts with unknown tokens of a model, with the largest share."""
+    if not shares:
+        return ()
+    text = f"{max(shares):.0%} of the tokens of a text are unknown to the model, which reads them all as one"
+    return (Note(Code.UNKNOWN_TOKENS, text, round(max(shares), 4)),)
 
 
 def error_of(exc: Exception, metric: str = "") -> ScoregateError:

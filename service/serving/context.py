@@ -45,6 +45,7 @@ class Context:
         lane: "interactive" or "bulk".
         span: its trace, or a part of it.
         lookups: the cache status of each cacheable call of one metric: "hit", "miss" or "coalesced".
+        unknown: the shares of unknown tokens in the calls of one metric, those above 0.
         stage: the stage for which one metric last waited.
         since: when its last stage ended, by `time.monotonic`: what follows is preparation.
         slowest: per stage, the maximum time of an item or call of this request, in seconds.
@@ -60,6 +61,7 @@ class Context:
     instruments: Instruments
     span: Span = NO_SPAN
     lookups: list[str] = field(default_factory=list)
+    unknown: list[float] = field(default_factory=list)
     stage: str = ""
     slowest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     began: float = field(default_factory=monotonic)
@@ -87,8 +89,8 @@ class Context:
         return replace(self, since=monotonic() if self.slowest["prepare"] else self.since)
 
     def for_one_metric(self, span: Span) -> "Context":
-        """Return a copy with a span and look-ups of its own."""
-        return replace(self, span=span, lookups=[], stage="")
+        """Return a copy with a span, look-ups and shares of its own."""
+        return replace(self, span=span, lookups=[], unknown=[], stage="")
 
     def for_shared_work(self, span: Span) -> "Context":
         """Return a context for work that other requests may join: same lane, but no deadline or timings."""

@@ -131,6 +131,7 @@ class Handle:
         await self._wait([*jobs.values()], context)
         for index, job in jobs.items():
             outcomes[index] = job.result.result().outcome
+        context.unknown += filter(None, (getattr(outcome, "unknown", 0.0) for outcome in outcomes))
         return outcomes
 
     def _joined(

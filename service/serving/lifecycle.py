@@ -119,7 +119,7 @@ class Lifecycle:
 
     async def _load(self, handle: Handle, revision: str) -> None:
         backend, before = handle.backend, handle.backend.presence.state
-        if before == LOADED and revision in ("", backend.info.revision):
+        if before == LOADED and revision in ("", backend.info.files):
             return
         if revision:
             await backend.check(revision)

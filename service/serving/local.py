@@ -42,7 +42,7 @@ class LocalRuntime(Runtime):
         super().__init__(models, settings, assigned, cpu, instruments, redis)
         self._on_broken = on_broken
         self.pools: list[Pool] = []
-        self._mover = FairThreads(1, "models")
+        self._mover = FairThreads(2, "models")  # one load may hang
 
     def stalled(self) -> bool:
         """Return True if work waits on a device and no batch has finished there for `server.stall_s`."""

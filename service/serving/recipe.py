@@ -44,6 +44,7 @@ def recipe(info: ModelInfo, table: ModelSettings) -> dict[str, Any]:
         "family": info.family,
         "id": info.id,
         "revision": info.revision,
+        "files": info.files,
         "dtype": info.dtype,
         "options": options(table),
     }

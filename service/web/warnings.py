@@ -23,4 +23,6 @@ def code_of(warned: Warned) -> WarningCode:
         code["item"] = warned.item
     if warned.metric is not None:
         code["metric"] = warned.metric
+    if warned.note.share is not None:
+        code["share"] = warned.note.share
     return code

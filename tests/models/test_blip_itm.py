@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from transformers import AutoTokenizer, BlipImageProcessorPil
+from transformers import AutoTokenizer, BlipForImageTextRetrieval, BlipImageProcessorPil
 
 from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError
@@ -16,7 +16,7 @@ from models.families.blip_itm.model import LENGTH, BlipItm
 from models.families.registry import families
 from models.images.image import Image
 from models.sizing.dry_run import dry_run
-from tests.support.blip_checkpoints import blip, blip_2
+from tests.support.blip_checkpoints import SPECIAL, WORDS, blip, blip_2
 from tests.support.pictures import png
 from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
@@ -65,6 +65,47 @@ def test_every_logit_is_that_of_transformers(kind, directory, model):
 
     assert expected == pytest.approx(logits(model, *CALLS), rel=1e-5, abs=1e-5)
     assert len({round(logit, 3) for logit in expected}) == len(CALLS)
+
+
+def published(directory):
+    """As Salesforce's: [DEC] and [ENC] have rows behind those of the tokenizer's words."""
+    words = len(SPECIAL) + len(WORDS)
+    return blip(directory, vocab_size=words + 2, bos_token_id=words), words + 1
+
+
+def named(directory):
+    """With [ENC] in the tokenizer."""
+    blip(directory, vocab_size=24)
+    words = AutoTokenizer.from_pretrained(directory)
+    words.add_special_tokens({"additional_special_tokens": ["[ENC]"]})
+    words.save_pretrained(directory)
+    return directory, words.convert_tokens_to_ids("[ENC]")
+
+
+@pytest.mark.parametrize("make", [published, named])
+def test_a_blip_reads_enc_in_place_of_cls(make, tmp_path):
+    """As LAVIS, which trained it so; the logits are those of transformers for these ids."""
+    directory, enc = make(tmp_path)
+    model = BlipItm(directory, dtype="float32", device="cpu")
+    network = BlipForImageTextRetrieval.from_pretrained(directory).eval()
+    words = AutoTokenizer.from_pretrained(directory)
+    pixels = BlipImageProcessorPil.from_pretrained(directory)
+    differences = []
+    for call in CALLS:
+        text = words(call.prompt, return_tensors="pt")
+        seen = pixels(images=call.image.rgb, return_tensors="pt").pixel_values
+        both = []
+        for first in (enc, words.cls_token_id):
+            ids = torch.cat([torch.tensor([[first]]), text.input_ids[:, 1:]], 1)
+            with torch.inference_mode():
+                none, match = network(
+                    pixel_values=seen, input_ids=ids, attention_mask=text.attention_mask, use_itm_head=True
+                ).itm_score[0]
+            both.append((match - none).item())
+        assert both[0] == pytest.approx(logits(model, call)[0], rel=1e-4, abs=1e-4)
+        differences.append(abs(both[0] - both[1]))
+
+    assert max(differences) > 0.1
 
 
 def test_company_changes_nothing(model):

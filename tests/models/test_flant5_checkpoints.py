@@ -123,6 +123,18 @@ def test_every_form_of_the_processor_that_means_the_same_gives_the_reference_sco
     assert_golden(configure(directory, "vision_tower/preprocessor_config.json", **steps))
 
 
+def test_a_processor_config_of_the_tower_is_read_first(tmp_path):
+    """As transformers 5 saves it: with another mean, and without the old file."""
+    directory = golden_copy(tmp_path / "c")
+    old = directory / "vision_tower" / "preprocessor_config.json"
+    steps = json.loads(old.read_text())
+    (old.parent / "processor_config.json").write_text(
+        json.dumps({"image_processor": {**steps, "image_mean": [0.5, 0.25, 0.75]}})
+    )
+
+    assert (0.5, 0.25, 0.75) == load(directory).pixels.mean
+
+
 def test_without_a_processor_the_towers_size_and_clips_constants_are_taken(tmp_path):
     """`preprocessor_config.json` is optional."""
     directory = golden_copy(tmp_path / "c")
@@ -160,7 +172,7 @@ def test_the_published_tower_needs_no_file_and_no_request(tmp_path):
 
     with pytest.raises(CheckpointError, match="clip-vit-base-patch32"):
         read_tower(path, "openai/clip-vit-base-patch32")
-    assert (336, CLIP_MEAN) == ((pixels := read_pixels(path, 336, pad=True)).size, pixels.mean)
+    assert (336, CLIP_MEAN) == ((pixels := read_pixels(path.parent, 336, pad=True)).size, pixels.mean)
 
 
 # --- other geometries ---------------------------------------------------------------------------
@@ -231,7 +243,7 @@ def test_the_revision_names_every_file_that_decides_a_score(tmp_path):
     directory = golden_copy(tmp_path / "c")
     revisions = [load(directory).info.revision]
     for file in ("config.json", "vision_tower/config.json", "vision_tower/preprocessor_config.json"):
-        configure(directory, file, remark="changed")
+        configure(directory, file, processor_class="changed")
         revisions.append(load(directory).info.revision)
     # A field that SentencePiece doesn't know: other bytes, the same pieces.
     pieces = directory / "spiece.model"

@@ -51,6 +51,18 @@ def test_each_choice_and_each_block_has_a_trace_of_its_own():
     assert [block.runs for block in blocks] == [2, 2]
 
 
+@torch.inference_mode()
+def test_a_trace_that_is_forgotten_is_made_again():
+    """As of a model whose weights were away: its traces held them."""
+    block, run = Block(), Traced(Block.__call__)
+    states, other = torch.ones(2, 3, 8), torch.ones(4, 5)
+    before = run(block, states, other, False)
+    run.forget()
+
+    assert torch.equal(before, run(block, states, other, False))
+    assert 2 == block.runs
+
+
 @pytest.mark.parametrize(
     ("first", "then"), [(ASKED, SHORT), (SHORT, ASKED), (ASKED[:1], ASKED), (ASKED, ASKED[2:])]
 )

@@ -1,5 +1,6 @@
 """CLIPs in the layout that transformers publishes: the numbers are those that transformers computes."""
 
+import copy
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ import open_clip
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import CLIPImageProcessorPil, CLIPProcessor
 
 from models.core.calls import ImageCall, TextCall
 from models.core.contract import CheckpointError
@@ -48,50 +50,112 @@ def test_cosines_are_those_of_transformers(tmp_path, text, vision):
     assert np.ptp(expected, axis=1).max() > 1e-3
 
 
-def test_a_tokenizer_in_the_directory_is_the_one_used(tmp_path):
-    """transformers unescapes no HTML, where open_clip's own tokenizer does."""
+# Texts that open_clip's own tokenizer cleans, so that their ids are others.
+CLEANED = [
+    "a sign that says “open”",
+    "the dog’s bowl",
+    "Tom &amp; Jerry",
+    "it&#39;s",
+    "o\ufb03ce",
+    "\uff46\uff55\uff4c\uff4c width",
+]
+
+
+def test_texts_have_the_ids_of_transformers_also_without_a_tokenizer(tmp_path):
+    """As PickScore is published: its README uses transformers' tokenizer, whose cosines these are."""
     network = save_published(tmp_path)
-    texts = ["a cat &amp; a dog", "it&#39;s"]
-    bare = clip(tmp_path)
-    published_tokenizer().save_pretrained(tmp_path)
-    own = clip(tmp_path)
-    expected = published_cosines(network, [noise(8, 8)], texts)[0]
-    image, *read = own.score(
-        [own.prepare(ImageCall(Image.of(noise(8, 8), "a"))), *(own.prepare(TextCall(text)) for text in texts)]
-    )
+    expected = published_cosines(network, [noise(8, 8)], CLEANED)[0]
+    words = open_clip.SimpleTokenizer(context_length=77)
+    model = clip(tmp_path)
+    calls = [ImageCall(Image.of(noise(8, 8), "a")), *map(TextCall, CLEANED)]
+    image, *read = model.score([model.prepare(call) for call in calls])
 
     assert np.abs(expected - [image.vector @ text.vector for text in read]).max() <= 2e-5
     assert not any(text.truncated for text in read)
-    assert own.score([own.prepare(TextCall("cat " * 90))])[0].truncated
-    for text in texts:
-        assert not torch.equal(bare.tokenizer([text]), own.tokenizer([text]))
+    assert model.score([model.prepare(TextCall("cat " * 90))])[0].truncated
+    for text in CLEANED:
+        ids = published_tokenizer()(text).input_ids
+        assert ids == model.tokenizer([text])[0][: len(ids)].tolist() != words([text])[0][: len(ids)].tolist()
 
 
-def test_a_processor_in_the_directory_is_obeyed(tmp_path):
-    """Its mean and deviation count."""
+def test_a_tokenizer_in_the_directory_is_the_one_used(tmp_path):
+    """Here one with a word more."""
+    save_published(tmp_path, {"vocab_size": 49409})
+    tokenizer = copy.deepcopy(published_tokenizer())
+    tokenizer.add_tokens(["<new>"])
+    tokenizer.save_pretrained(tmp_path)
+
+    assert 49408 in clip(tmp_path).tokenizer(["a <new> circle"])[0]
+
+
+def square(height=32, width=32):
+    return {"height": height, "width": width}
+
+
+PROCESSORS = {
+    "the usual one": {},
+    "another mean": {"image_mean": [0.5] * 3, "image_std": [0.5] * 3},
+    "a squash": {"size": square()},
+    "a squash without a crop": {"size": square(), "do_center_crop": False},
+}
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["preprocessor_config", "processor_config"])
+@pytest.mark.parametrize("given", PROCESSORS.values(), ids=PROCESSORS)
+def test_a_processor_in_the_directory_gives_the_pixels_of_transformers(tmp_path, given, whole):
+    """In a file of its own, or with the tokenizer in the only file that transformers 5 saves."""
+    network = save_published(tmp_path)
+    processor = CLIPImageProcessorPil(**{"size": {"shortest_edge": 32}, "crop_size": square(), **given})
+    if whole:
+        CLIPProcessor(processor, published_tokenizer()).save_pretrained(tmp_path)
+    else:
+        processor.save_pretrained(tmp_path)
+    pictures = [noise(*size) for size in SIZES]
+    model = clip(tmp_path)
+    calls = [ImageCall(Image.of(picture, str(picture.size))) for picture in pictures]
+    seen = np.array([outcome.vector for outcome in model.score([model.prepare(call) for call in calls])])
+    with torch.no_grad():
+        features = network.get_image_features(**processor(pictures, return_tensors="pt")).pooler_output
+    expected = torch.nn.functional.normalize(features, dim=-1).numpy()
+
+    assert whole == (tmp_path / "processor_config.json").is_file()
+    assert whole != (tmp_path / "preprocessor_config.json").is_file()
+    assert np.abs(expected - seen).max() <= 2e-5
+
+
+def test_a_legacy_processor_config_leaves_the_image_processor_to_its_own_file(tmp_path):
+    """It names no image processor."""
     save_published(tmp_path)
-    usual = cosines(clip(tmp_path))
-    (tmp_path / "preprocessor_config.json").write_text(
-        json.dumps({"size": 32, "crop_size": {"height": 32, "width": 32}, "image_mean": [0, 0, 0]})
-    )
-
-    assert np.abs(usual - cosines(clip(tmp_path))).max() > 1e-3
+    (tmp_path / "processor_config.json").write_text('{"processor_class": "CLIPProcessor"}')
+    (tmp_path / "preprocessor_config.json").write_text('{"do_rescale": false}')
+    with pytest.raises(CheckpointError, match=r"preprocessor_config\.json: do_rescale"):
+        clip(tmp_path)
 
 
+@pytest.mark.parametrize("file", ["preprocessor_config.json", "processor_config.json"])
 @pytest.mark.parametrize(
     ("said", "named"),
     [
         ({"size": {"shortest_edge": 64}}, "size"),
+        ({"size": {"longest_edge": 32}}, "size"),
+        ({"size": square(32, 40)}, "size"),
+        ({"size": {"shortest_edge": 32, "longest_edge": 40}}, "size"),
+        ({"size": 32, "crop_size": square(), "do_center_crop": False}, "do_center_crop"),
         ({"resample": 2}, "resample"),
         ({"do_normalize": False}, "do_n"),
+        ({"rescale_factor": 1 / 127.5}, "rescale_factor"),
+        ({"image_processor_type": "SiglipImageProcessor"}, "Siglip"),
+        ({"do_flip_channel_order": True}, "do_flip_channel_order"),
     ],
 )
-def test_a_processor_that_does_something_else_is_refused(tmp_path, said, named):
-    """It would give other pixels in silence."""
+def test_a_processor_that_does_something_else_is_refused(tmp_path, said, named, file):
+    """It would give other pixels in silence; so would a step that is not known."""
     save_published(tmp_path)
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(said))
-    with pytest.raises(CheckpointError, match=named):
+    whole = {"image_processor": said} if file == "processor_config.json" else said
+    (tmp_path / file).write_text(json.dumps(whole))
+    with pytest.raises(CheckpointError, match=named) as refusal:
         clip(tmp_path)
+    assert str(tmp_path / file) in str(refusal.value)
 
 
 def test_the_scale_is_the_checkpoints_own(tmp_path):
@@ -169,11 +233,3 @@ def test_a_configuration_that_is_no_clip_of_ours_is_refused(tmp_path, change, na
     with pytest.raises(CheckpointError, match=named) as refusal:
         clip(tmp_path)
     assert "\n" not in str(refusal.value)
-
-
-def test_open_clips_tokenizer_writes_the_ids_of_transformers():
-    """So PickScore, published without a tokenizer, sees the words it was trained on."""
-    words, published = open_clip.SimpleTokenizer(context_length=77), published_tokenizer()
-    for text in TEXTS:
-        ids = published(text, truncation=True, max_length=77).input_ids
-        assert ids == words([text])[0][: len(ids)].tolist()

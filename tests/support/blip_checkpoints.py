@@ -62,10 +62,11 @@ WITH_T5: dict[str, Any] = {
 }
 
 
-def blip(directory: Path) -> Path:
+def blip(directory: Path, **text: int) -> Path:
     """BLIP with its matching head."""
     torch.manual_seed(1)
-    config = BlipConfig(vision_config=TOWER, text_config={**TEXT, "bos_token_id": 5, "sep_token_id": 3})
+    text = {**TEXT, "bos_token_id": 5, "sep_token_id": 3, **text}
+    config = BlipConfig(vision_config=TOWER, text_config=text)
     return saved(directory, spread(BlipForImageTextRetrieval(config)))
 
 

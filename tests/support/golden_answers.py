@@ -17,6 +17,7 @@ from zlib import crc32
 import numpy as np
 import PIL.Image
 import torch
+from transformers import CLIPImageProcessorPil
 
 from models.core.calls import (
     Call,
@@ -56,6 +57,7 @@ from tests.support import (
     nli_checkpoints,
     transformers_clips,
 )
+from tests.support.clip_checkpoints import save_published
 from tests.support.fake_openai import decided
 from tests.support.films import film
 from tests.support.imagereward_checkpoints import imagereward
@@ -91,8 +93,16 @@ def answers() -> dict[str, Callable[[Path], list[float]]]:
             )
             for mode in ("shortest", "longest", "squash")
         },
+        "open_clip of transformers": made(
+            "open_clip", squashing, [*CLIP_CALLS, TextCall("a “red” dog’s bowl")]
+        ),
         "aesthetic": aesthetic,
         "blip_itm": made("blip_itm", blip_checkpoints.blip, [RewardCall(PICTURE, PROMPT)]),
+        "blip_itm with [ENC]": made(
+            "blip_itm",
+            lambda folder: blip_checkpoints.blip(folder, vocab_size=20, bos_token_id=18),
+            [RewardCall(PICTURE, PROMPT)],
+        ),
         "clip_flant5": family("clip_flant5", VQA_CALLS, checkpoint=str(FLANT5)),
         "imagereward": made("imagereward", imagereward, [RewardCall(PHOTO, PROMPT)]),
         "instructblip": made("instructblip", blip_checkpoints.instructblip, [LikelihoodCall(PICTURE, DOG)]),
@@ -180,6 +190,13 @@ def made(name: str, save: Callable[[Path], object], calls: list[Any]) -> Callabl
         return family(name, calls, checkpoint=str(folder))(folder)
 
     return answered
+
+
+def squashing(folder: Path) -> None:
+    """A CLIP in transformers' format that squashes pictures, without a tokenizer."""
+    torch.manual_seed(0)
+    save_published(folder)
+    CLIPImageProcessorPil(size={"height": 32, "width": 32}, do_center_crop=False).save_pretrained(folder)
 
 
 def aesthetic(folder: Path) -> list[float]:

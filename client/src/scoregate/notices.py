@@ -27,15 +27,24 @@ class Notice(str):
         code: such as `prompt_truncated`; empty if the service sends texts alone.
         item: the item's place in its request; None on a `Result`, and if it is about all items.
         metric: None if it is about all metrics.
+        share: of unknown tokens, for `unknown_tokens`.
     """
 
     code: str
     item: int | None
     metric: str | None
+    share: float | None
 
-    def __new__(cls, text: str, code: str = "", item: int | None = None, metric: str | None = None) -> Notice:
+    def __new__(
+        cls,
+        text: str,
+        code: str = "",
+        item: int | None = None,
+        metric: str | None = None,
+        share: float | None = None,
+    ) -> Notice:
         made = super().__new__(cls, text)
-        made.code, made.item, made.metric = code, item, metric
+        made.code, made.item, made.metric, made.share = code, item, metric, share
         return made
 
     @property
@@ -52,7 +61,7 @@ class Notice(str):
         """Return a copy without the item's index, which is valid only within its request."""
         placed = PLACED.fullmatch(self)
         text = str(self) if not placed else f"{placed[2]}: {placed[3]}" if placed[2] else placed[3]
-        return Notice(text, self.code, None, self.metric)
+        return Notice(text, self.code, None, self.metric, self.share)
 
     def moved(self, item: int) -> Notice:
         """Return a copy about the item at another index."""
@@ -84,8 +93,11 @@ def notices_of(raw: Mapping[str, Any]) -> tuple[Notice, ...]:
 def notice_of(text: str, entry: Mapping[str, Any] | None) -> Notice:
     """Return a warning; without *entry* of `warning_codes`, its place is parsed from the text."""
     if entry is not None:
-        item, metric = entry.get("item"), entry.get("metric")
-        return Notice(text, str(entry["code"]), None if item is None else int(item), metric and str(metric))
+        item, metric, share = entry.get("item"), entry.get("metric"), entry.get("share")
+        place = None if item is None else int(item)
+        return Notice(
+            text, str(entry["code"]), place, metric and str(metric), None if share is None else float(share)
+        )
     placed = PLACED.fullmatch(text)
     code = DEMO if DEMO_TEXT.match(text) else ""
     return Notice(text, code, int(placed[1]) if placed else None, placed[2] if placed else None)

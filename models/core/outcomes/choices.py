@@ -16,12 +16,14 @@ class Choices(CallResult):
         log_probs: natural log-probability of each token of each choice given the ones before, all finite.  A
             choice that the prompt names by a letter has the letter's only.
         truncated: the question was cut at the model's length.
+        unknown: the share of unknown tokens among those of its texts, 0 to 1.
     """
 
     kind: ClassVar[str] = "choices"
 
     log_probs: tuple[tuple[float, ...], ...]
     truncated: bool = False
+    unknown: float = 0.0
 
     def is_finite(self) -> bool:
         return all(isfinite(number) for tokens in self.log_probs for number in tokens)
@@ -33,15 +35,18 @@ class Choices(CallResult):
         return {
             "log_probs": [[*map(float, tokens)] for tokens in self.log_probs],
             "truncated": self.truncated,
+            "unknown": float(self.unknown),
         }
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
         match written:
-            case {"log_probs": [[_, *_], *_] as log_probs, "truncated": bool(truncated)} if all(
-                type(number) is float for tokens in log_probs for number in tokens
-            ):
-                return cls(tuple(tuple(tokens) for tokens in log_probs), truncated)
+            case {
+                "log_probs": [[_, *_], *_] as log_probs,
+                "truncated": bool(truncated),
+                "unknown": float(unknown),
+            } if all(type(number) is float for tokens in log_probs for number in tokens):
+                return cls(tuple(tuple(tokens) for tokens in log_probs), truncated, unknown)
         raise ValueError("not the likelihoods of choices")
 
 
@@ -54,6 +59,7 @@ class FirstToken(CallResult):
         log_probs: natural log-probability of each answer's first token, all finite.
         tokens: the ids of those tokens.  Several answers may begin with the same one.
         truncated: the question was cut at the model's length.
+        unknown: the share of unknown tokens among those of its texts, 0 to 1.
     """
 
     kind: ClassVar[str] = "first_token"
@@ -61,6 +67,7 @@ class FirstToken(CallResult):
     log_probs: tuple[float, ...]
     tokens: tuple[int, ...]
     truncated: bool = False
+    unknown: float = 0.0
 
     @property
     def probability(self) -> float:
@@ -78,6 +85,7 @@ class FirstToken(CallResult):
             "log_probs": [*map(float, self.log_probs)],
             "tokens": [*self.tokens],
             "truncated": self.truncated,
+            "unknown": float(self.unknown),
         }
 
     @classmethod
@@ -87,10 +95,11 @@ class FirstToken(CallResult):
                 "log_probs": [_, *_] as log_probs,
                 "tokens": [_, *_] as tokens,
                 "truncated": bool(truncated),
+                "unknown": float(unknown),
             } if (
                 len(tokens) == len(log_probs)
                 and all(type(number) is float for number in log_probs)
                 and all(type(token) is int for token in tokens)
             ):
-                return cls(tuple(log_probs), tuple(tokens), truncated)
+                return cls(tuple(log_probs), tuple(tokens), truncated, unknown)
         raise ValueError("not the likelihoods of first tokens")

@@ -15,12 +15,14 @@ class Entailment(CallResult):
     Attributes:
         probability: that the hypothesis follows from the premise, 0 to 1.
         truncated: the texts were cut at the model's length.
+        unknown: the share of unknown tokens among those of its texts, 0 to 1.
     """
 
     kind: ClassVar[str] = "entailment"
 
     probability: float
     truncated: bool = False
+    unknown: float = 0.0
 
     def is_finite(self) -> bool:
         return isfinite(self.probability)
@@ -29,11 +31,19 @@ class Entailment(CallResult):
         return 0 <= self.probability <= 1
 
     def to_json(self) -> dict[str, Any]:
-        return {"probability": float(self.probability), "truncated": self.truncated}
+        return {
+            "probability": float(self.probability),
+            "truncated": self.truncated,
+            "unknown": float(self.unknown),
+        }
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
         match written:
-            case {"probability": float(probability), "truncated": bool(truncated)}:
-                return cls(probability, truncated)
+            case {
+                "probability": float(probability),
+                "truncated": bool(truncated),
+                "unknown": float(unknown),
+            }:
+                return cls(probability, truncated, unknown)
         raise ValueError("not an entailment")

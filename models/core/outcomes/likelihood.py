@@ -17,6 +17,7 @@ class Likelihood(CallResult):
         log_p_yes: of "Yes" as the first token, for any answer.
         log_p_no: of "No" as the first token.
         truncated: the question was cut at the model's length.
+        unknown: the share of unknown tokens among those of its texts, 0 to 1.
     """
 
     kind: ClassVar[str] = "likelihood"
@@ -25,6 +26,7 @@ class Likelihood(CallResult):
     log_p_yes: float
     log_p_no: float
     truncated: bool = False
+    unknown: float = 0.0
 
     @property
     def logit(self) -> float:
@@ -53,6 +55,7 @@ class Likelihood(CallResult):
             "log_p_yes": float(self.log_p_yes),
             "log_p_no": float(self.log_p_no),
             "truncated": self.truncated,
+            "unknown": float(self.unknown),
         }
 
     @classmethod
@@ -63,6 +66,7 @@ class Likelihood(CallResult):
                 "log_p_yes": float(yes),
                 "log_p_no": float(no),
                 "truncated": bool(truncated),
+                "unknown": float(unknown),
             } if all(type(number) is float for number in log_probs):
-                return cls(tuple(log_probs), yes, no, truncated)
+                return cls(tuple(log_probs), yes, no, truncated, unknown)
         raise ValueError("not a likelihood")

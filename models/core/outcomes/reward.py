@@ -16,6 +16,7 @@ class Reward(CallResult):
         outputs: of its head, all finite and unbounded.
         index: the output that is the reward.
         truncated: the prompt was cut at the model's length.
+        unknown: the share of unknown tokens among those of the prompt, 0 to 1.
     """
 
     kind: ClassVar[str] = "reward"
@@ -23,6 +24,7 @@ class Reward(CallResult):
     outputs: tuple[float, ...]
     index: int = 0
     truncated: bool = False
+    unknown: float = 0.0
 
     @property
     def value(self) -> float:
@@ -33,7 +35,12 @@ class Reward(CallResult):
         return all(map(isfinite, self.outputs))
 
     def to_json(self) -> dict[str, Any]:
-        return {"outputs": [*map(float, self.outputs)], "index": self.index, "truncated": self.truncated}
+        return {
+            "outputs": [*map(float, self.outputs)],
+            "index": self.index,
+            "truncated": self.truncated,
+            "unknown": float(self.unknown),
+        }
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
@@ -42,6 +49,7 @@ class Reward(CallResult):
                 "outputs": [_, *_] as outputs,
                 "index": int(index),
                 "truncated": bool(truncated),
+                "unknown": float(unknown),
             } if all(type(number) is float for number in outputs) and 0 <= index < len(outputs):
-                return cls(tuple(outputs), index, truncated)
+                return cls(tuple(outputs), index, truncated, unknown)
         raise ValueError("not a reward")

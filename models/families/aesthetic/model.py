@@ -44,12 +44,14 @@ class Aesthetic:
                 f"{head}: the head takes embeddings of {width} numbers, and those of {clip.info.id} have"
                 f" {len(example.vector)}"
             )
+        digest = digest_of([head])
         self.info = replace(
             clip.info,
             role=FAMILY.role,
             family=FAMILY.name,
             id=id or f"{clip.info.id}+{head.stem}",
-            revision=f"{clip.info.revision}+{digest_of([head])}",
+            revision=f"{clip.info.revision}+{digest}",
+            files=f"{clip.info.files}+{digest}",
             vocabulary=frozenset(),  # the prompt is not used
             logit_scale=None,
         )

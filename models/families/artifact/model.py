@@ -16,7 +16,7 @@ import PIL.Image
 import torch
 from transformers import UperNetForSemanticSegmentation
 
-from models.checkpoints.info import digest_of, info_of
+from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.mismatch import mismatch
 from models.checkpoints.weights import DTYPES, read_file
@@ -58,7 +58,7 @@ class Pal4Vst:
         path = weights_file(directory)
         self._network = load_network(path).to(device, DTYPES[dtype]).eval()
         self._device, self._dtype, self._pixels = torch.device(device), DTYPES[dtype], Stretched()
-        self.info = info_of(FAMILY, directory, (), dtype, device, id, revision or digest_of([path]))
+        self.info = info_of(FAMILY, directory, (), dtype, device, id, revision, weights=[path])
 
     def prepare(self, call: RewardCall) -> Prepared:
         """Stretch the picture; a prompt is not used."""

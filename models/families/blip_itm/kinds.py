@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 from transformers import Blip2ForImageTextRetrieval, BlipForImageTextRetrieval
 
 from models.checkpoints.files import model_type
@@ -18,11 +19,14 @@ class Kind:
 
     Attributes:
         network: class of transformers.
+        first: the id of the token that LAVIS writes in place of [CLS], from tokenizer and configuration; None
+            for none.
         logits: of no match and of a match (N, 2), from the network, features of images (N, patches, width),
             and token ids with their mask (N, T).
     """
 
     network: Any
+    first: Callable[[Tokenizer, Any], int | None]
     logits: Callable[[Any, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -53,7 +57,24 @@ def blip_2(network: Any, seen: torch.Tensor, ids: torch.Tensor, mask: torch.Tens
     return logits
 
 
-KINDS = {"blip": Kind(BlipForImageTextRetrieval, blip), "blip-2": Kind(Blip2ForImageTextRetrieval, blip_2)}
+def enc(tokenizer: Tokenizer, config: Any) -> int | None:
+    """
+    Return the id of [ENC], with which a BLIP was trained to match; None if its vocabulary has none.
+
+    BLIP adds two words to BERT's, [DEC] and then [ENC].  Published tokenizers of transformers have neither:
+    their configurations have [DEC] as `bos_token_id`, and embeddings of both.
+    """
+    words, text = tokenizer.get_vocab_size(), config.text_config
+    if text.bos_token_id == words == text.vocab_size - 2:
+        return words + 1
+    named: int | None = tokenizer.token_to_id("[ENC]")
+    return named
+
+
+KINDS = {
+    "blip": Kind(BlipForImageTextRetrieval, enc, blip),
+    "blip-2": Kind(Blip2ForImageTextRetrieval, lambda *_: None, blip_2),
+}
 
 
 def kind_of(directory: Path) -> Kind:

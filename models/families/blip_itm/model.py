@@ -2,7 +2,8 @@
 Image-text matching (ITM): the probability that a text describes an image, by BLIP (Li et al. 2022, arXiv
 2201.12086) or BLIP-2 (Li et al. 2023, arXiv 2301.12597).
 
-Networks and pixels are those of transformers, so logits are equal.  Texts are cut at the length of LAVIS.
+Networks and pixels are those of transformers.  Texts are those of LAVIS: cut at its length, and with [ENC] as
+the first token of a BLIP.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
@@ -38,6 +39,7 @@ class Input:
     pixels: torch.Tensor
     ids: tuple[int, ...]
     truncated: bool
+    unknown: float
 
 
 class BlipItm:
@@ -56,17 +58,20 @@ class BlipItm:
         vision = self.network.config.vision_config
         self._patches = (vision.image_size // vision.patch_size) ** 2
         rows = self.network.get_input_embeddings().num_embeddings
-        self._tokenizer, _ = load_fast_tokenizer(directory, rows)
+        self._tokenizer, _, self._unknown = load_fast_tokenizer(directory, rows)
         self._tokenizer.enable_truncation(LENGTH)
+        self._first = kind.first(self._tokenizer, self.network.config)
         self._pixels = BlipPixels(directory, vision.image_size)
-        files = (CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG)
+        files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
 
     def prepare(self, call: RewardCall) -> Prepared:
         """Preprocess the image and tokenise the prompt; the cost counts patches and tokens."""
         encoded = self._tokenizer.encode(call.prompt)
         pixels = call.image.once(self._pixels, self._pixels)
-        found = Input(call.image.digest, pixels, tuple(encoded.ids), bool(encoded.overflowing))
+        unknown = self._unknown.share(encoded.ids)
+        ids = tuple(encoded.ids) if self._first is None else (self._first, *encoded.ids[1:])
+        found = Input(call.image.digest, pixels, ids, bool(encoded.overflowing), unknown)
         return Prepared(self._patches + len(found.ids), found)
 
     @torch.inference_mode()
@@ -85,7 +90,7 @@ class BlipItm:
         ids, mask = padded([input.ids for input in inputs], self._device)
         none, match = self._logits(self.network, seen[places], ids, mask).double().unbind(1)
         return [
-            Reward((logit,), truncated=input.truncated).checked()
+            Reward((logit,), truncated=input.truncated, unknown=input.unknown).checked()
             for logit, input in zip((match - none).tolist(), inputs, strict=True)
         ]
 

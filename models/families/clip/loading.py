@@ -22,7 +22,7 @@ from models.families.clip.fault import fault
 from models.families.clip.preprocessing import Preprocessing
 from models.families.clip.source import Found, has_own_layout
 from models.families.clip.tokenizer import named_tokenizer, own_tokenizer
-from models.images.pixels import Preprocessor
+from models.images.pixels import Pixels, Preprocessor
 from models.sizing.dry_run import is_dry
 
 
@@ -122,4 +122,5 @@ def load_transformers(directory: Path, dtype: str, device: str) -> Parts:
     """Load a model in the layout of transformers."""
     network = transformers_layout.network(directory, DTYPES[dtype]).to(device).eval()
     preprocess = transformers_layout.pixels(directory, network.visual.image_size[0])
-    return Parts(network, preprocess, own_tokenizer(directory, network.context_length), crops=True)
+    crops = isinstance(preprocess, Pixels)  # else it squashes
+    return Parts(network, preprocess, own_tokenizer(directory, network.context_length), crops)

@@ -21,6 +21,7 @@ from models.core.outcomes import Embedding
 from models.families.clip import FAMILY, ClipSettings
 from models.families.clip.loading import load_parts
 from models.families.clip.source import find
+from models.families.clip.tokenizer import unknown_token
 from models.families.clip.towers import Input, check_ids, embed
 from models.families.clip.traced import trace
 from models.families.traced import pays_on
@@ -57,14 +58,14 @@ class Clip:
         parts = load_parts(found, dtype, device, resize_mode)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         self.network, self.preprocess = parts.network, parts.preprocess
-        if pays_on(self._device):
-            trace(self.network)
+        self._traced = trace(self.network) if pays_on(self._device) else None
         self.tokenizer = parts.tokenizer
         # Tokenizers of transformers keep their last settings, so each length has a copy, for thread safety.
         # open_clip's has no settings, and a cache.
         simple = isinstance(self.tokenizer, open_clip.SimpleTokenizer)
         self._roomy = self.tokenizer if simple else copy.deepcopy(self.tokenizer)
         self._length: int = self.tokenizer.context_length
+        self._unknown = unknown_token(self.tokenizer)
         self._patches = count_patches(self.network.visual)
         self._vocabulary: int = getattr(self.network, "text", self.network).vocab_size
         self._crops = parts.crops
@@ -73,6 +74,7 @@ class Clip:
             family=FAMILY.name,
             id=id or found.id,
             revision=found.revision,
+            files=found.files,
             dtype=dtype,
             device=device,
             vocabulary=read_vocabulary(found.directory) if found.directory else frozenset(),
@@ -89,7 +91,7 @@ class Clip:
         if isinstance(call, TextCall):
             tokens = self.tokenizer([call.text])[0]
             check_ids(tokens, self._vocabulary)
-            return Prepared(self._length, Input("text", call.text, (tokens,), self._cuts(call.text)))
+            return Prepared(self._length, self._input(call.text, tokens))
         rgb = middle(call.image.rgb) if self._crops else call.image.rgb
         try:
             pixels = self.preprocess.resized(rgb)
@@ -97,10 +99,18 @@ class Clip:
             raise ModelError("the image is too thin for the model's preprocessing") from exc
         return Prepared(self._patches, Input("image", call.image.digest, (pixels,)))
 
+    def _input(self, text: str, tokens: torch.Tensor) -> Input:
+        return Input("text", text, (tokens,), self._cuts(text), self._unknown.share(tokens.tolist()))
+
     def _cuts(self, text: str) -> bool:
-        """Return True if *text* is truncated: then a word appended to it is lost, too."""
+        """
+        Return True if *text* is cut, at the tower's length or by <|endoftext|> in it.
+
+        A word appended to it is lost then: up to the token that the tower reads the ids are the same.
+        """
         one, more = self._roomy([text, f"{text} x"], context_length=self._length + 1)
-        return torch.equal(one, more)
+        read = pooled(getattr(self.network, "text", self.network), one) + 1
+        return torch.equal(one[:read], more[:read])
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
@@ -128,6 +138,17 @@ def load(settings: ClipSettings) -> Clip:
         id=settings.id,
         revision=settings.revision,
     )
+
+
+def pooled(tower: Any, ids: torch.Tensor) -> int:
+    """Return the position of the token whose output is a text's embedding; the last if all may matter."""
+    kind = getattr(tower, "text_pool_type", None) or getattr(tower, "pool_type", None)
+    if kind == "argmax":
+        return int(ids.argmax())
+    if kind == "eos":
+        end: int = getattr(tower, "text_eos_id", getattr(tower, "eos_id", -1))
+        return int(ids.eq(end).int().argmax())
+    return len(ids) - 1
 
 
 def count_patches(visual: Any) -> int:

@@ -43,8 +43,7 @@ def plan(settings: ClipSettings) -> Plan:
 
 def memory(settings: ClipSettings) -> Memory | None:
     """Predict the memory of a local CLIP, or of one of open_clip's architectures."""
-    here = settings.model_copy(update={"revision": "-"})  # or all the weights would be read for a digest
-    return predicted(settings.device, lambda: load(here), lambda clip: full_batches(clip, settings.batch))
+    return predicted(settings.device, lambda: load(settings), lambda clip: full_batches(clip, settings.batch))
 
 
 def count(directory: Path) -> int:

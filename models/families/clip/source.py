@@ -17,7 +17,7 @@ from models.checkpoints.files import (
     open_clip_weights,
 )
 from models.checkpoints.hub_file import hub_file, path_of
-from models.checkpoints.info import digest_of
+from models.checkpoints.info import content_of, digest_of
 from models.checkpoints.locate import HUB_ID, download, locate
 from models.core.contract import CheckpointError
 from models.sizing.dry_run import is_dry
@@ -30,11 +30,13 @@ class Found:
     """
     The source of a CLIP: a *directory*, or a *name* of open_clip with its *pretrained* weights.
 
-    Requests are made only if it is *online*: from a hub, or by a tag of published weights.
+    Requests are made only if it is *online*: from a hub, or by a tag of published weights.  *files* as in
+    `ModelInfo`.
     """
 
     id: str
     revision: str
+    files: str
     directory: Path | None = None
     name: str = ""
     pretrained: str = ""
@@ -82,25 +84,29 @@ def find(model: str, pretrained: str | None, revision: str) -> Found:
         raise CheckpointError(f"{model}: `pretrained` needs a name of open_clip, which this is not")
     if model and (place.is_dir() or model.startswith("demo:")):
         found = locate(model.removeprefix(LOCAL))
-        return Found(found.id, revision or revision_of(found.directory), found.directory)
+        content = content_of(found.directory, data_files(found.directory))
+        return Found(found.id, revision or content, content, found.directory)
     repository = model.removeprefix(HUB)
     if model.startswith(LOCAL) or not HUB_ID.fullmatch(repository):
         raise CheckpointError(
             f"{model or '(no model)'}: neither a directory, nor a hub id, nor a name of open_clip"
         )
     directory = fetch(repository, revision)
-    return Found(repository, directory.name, directory, online=True)  # the folder of a commit
+    return Found(repository, directory.name, directory.name, directory, online=True)  # that of a commit
 
 
 def find_name(name: str, pretrained: str, revision: str) -> Found:
     """Find a model of open_clip by name.  Raises `CheckpointError` unless *pretrained* is a tag or a file."""
     if (file := hub_file(pretrained)) and is_dry():
-        return Found(name, revision or file.commit, name=name, pretrained=file.name)
+        return Found(name, revision or file.commit, file.commit, name=name, pretrained=file.name)
     path = path_of(pretrained)
     if pretrained and open_clip.is_pretrained_cfg(name, pretrained):
-        return Found(name, revision or pretrained, name=name, pretrained=pretrained, online=not is_dry())
+        return Found(
+            name, revision or pretrained, pretrained, name=name, pretrained=pretrained, online=not is_dry()
+        )
     if pretrained and path.is_file():
-        return Found(name, revision or digest_of([path]), name=name, pretrained=str(path))
+        content = "" if is_dry() else digest_of([path])
+        return Found(name, revision or content, content, name=name, pretrained=str(path))
     tags = ", ".join(open_clip.list_pretrained_tags_by_model(name)) or "none"
     reason = f"{pretrained} is neither a tag nor a file" if pretrained else "`pretrained` is not set"
     raise CheckpointError(f"{name}: {reason}; open_clip's tags for it: {tags}")
@@ -115,6 +121,6 @@ def fetch(repository: str, revision: str) -> Path:
     raise CheckpointError(f"{repository}: holds no weights (looked for {', '.join(CLIP_FETCHED_WEIGHTS)})")
 
 
-def revision_of(directory: Path) -> str:
-    """Return a digest of all data in a local directory."""
-    return digest_of(path for path in sorted(directory.iterdir()) if path.suffix in CLIP_DATA_SUFFIXES)
+def data_files(directory: Path) -> list[Path]:
+    """Return all files with data in a local directory."""
+    return [path for path in sorted(directory.iterdir()) if path.suffix in CLIP_DATA_SUFFIXES]

@@ -5,9 +5,10 @@ from typing import Any
 
 import open_clip
 import torch
+from transformers import CLIPTokenizer
 
 from models.checkpoints.files import CLIP_VOCABULARY, TOKENIZER
-from models.checkpoints.pretrained import load_tokenizer
+from models.checkpoints.pretrained import Unknown, load_tokenizer
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
 from models.families.clip.source import Found
@@ -34,22 +35,39 @@ def own_tokenizer(directory: Path, length: int) -> Any:
     Args:
         length: tokens of a text, with start and end.
     """
-    if not any((directory / name).is_file() for name in (TOKENIZER, CLIP_VOCABULARY)):
-        return bounded_cache(open_clip.SimpleTokenizer(context_length=length))
-    return OwnTokenizer(directory, length)
+    has_own = any((directory / name).is_file() for name in (TOKENIZER, CLIP_VOCABULARY))
+    return OwnTokenizer(load_tokenizer(directory) if has_own else published_tokenizer(), length)
+
+
+def published_tokenizer() -> Any:
+    """
+    Return CLIP's tokenizer of transformers, with the pieces that open_clip ships.
+
+    open_clip's own has other ids for some texts: it unescapes HTML, and repairs quotes and letters.
+    PickScore has no tokenizer in its repository, and its README names this one.
+    """
+    words = open_clip.SimpleTokenizer()
+    special = {"<start_of_text>": "<|startoftext|>", "<end_of_text>": "<|endoftext|>"}
+    pieces = {special.get(piece, piece): number for piece, number in words.encoder.items()}
+    return CLIPTokenizer(vocab=pieces, merges=list(words.bpe_ranks), pad_token="<|endoftext|>")
+
+
+def unknown_token(tokenizer: Any) -> Unknown:
+    """Return the unknown token of a tokenizer; open_clip's own has none."""
+    inner = getattr(tokenizer, "tokenizer", None)  # of transformers
+    return Unknown(None) if inner is None else Unknown.of(inner)
 
 
 class OwnTokenizer:
-    """A tokenizer of transformers with the interface of open_clip's.  Raises `CheckpointError`."""
+    """A tokenizer of transformers with the interface of open_clip's."""
 
-    def __init__(self, directory: Path, length: int) -> None:
-        self.context_length = length
-        self._tokenizer = load_tokenizer(directory)
+    def __init__(self, tokenizer: Any, length: int) -> None:
+        self.tokenizer, self.context_length = tokenizer, length
 
     def __call__(self, texts: list[str], context_length: int | None = None) -> torch.Tensor:
         """Return ids, one row of *context_length* for each text."""
         length = context_length or self.context_length
-        rows: torch.Tensor = self._tokenizer(
+        rows: torch.Tensor = self.tokenizer(
             texts, return_tensors="pt", max_length=length, padding="max_length", truncation=True
         ).input_ids
         return rows

@@ -26,6 +26,7 @@ class Input:
     key: str
     tensors: tuple[torch.Tensor, ...]
     truncated: bool = False
+    unknown: float = 0.0
 
 
 def check_ids(ids: torch.Tensor, vocabulary: int) -> None:
@@ -53,7 +54,10 @@ def embed(
             columns = [upload(column, device) for column in zip(*distinct.values(), strict=True)]
             rows = unit_vectors(encode, columns, dtype)
             vectors |= {(tower, key): row for key, row in zip(distinct, rows, strict=True)}
-    return [Embedding(vectors[input.tower, input.key], input.truncated).checked() for input in inputs]
+    return [
+        Embedding(vectors[input.tower, input.key], input.truncated, input.unknown).checked()
+        for input in inputs
+    ]
 
 
 def unit_vectors(encode: Encode, tensors: Sequence[torch.Tensor], dtype: torch.dtype) -> list[np.ndarray]:

@@ -2,6 +2,7 @@
 
 from functools import partial
 from typing import Any
+from weakref import ReferenceType, ref
 
 import torch
 from open_clip.modified_resnet import ModifiedResNet
@@ -10,9 +11,11 @@ from open_clip.transformer import Transformer
 from models.families.traced import Traced
 
 
-def trace(network: Any) -> None:
+def trace(network: Any) -> Traced:
     """
-    Trace all transformers of *network*, and a ResNet, at their first run.
+    Trace all transformers of *network*, and a ResNet, at their first run; return the holder of the traces.
+
+    A part refers to itself weakly, so that a dropped network is freed at once.
 
     Their operations depend neither on the content nor on the number of rows.  That is not certain for towers
     of other libraries, so those are not traced.
@@ -21,13 +24,15 @@ def trace(network: Any) -> None:
     network.requires_grad_(False)  # or a trace could not hold the weights
     for part in network.modules():
         if type(part) is ModifiedResNet:
-            part.forward = partial(run, part)
+            part.forward = partial(run, ref(part))
         elif type(part) is Transformer:
-            part.forward = partial(masked, run, part)
+            part.forward = partial(masked, run, ref(part))
+    return run
 
 
-def untraced(part: Any, *given: Any) -> torch.Tensor:
-    """Run open_clip's own code."""
+def untraced(held: "ReferenceType[Any]", *given: Any) -> torch.Tensor:
+    """Run open_clip's own code of a part."""
+    part: Any = held()
     passed: torch.Tensor = type(part).forward(part, *given)
     return passed
 

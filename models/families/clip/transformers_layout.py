@@ -15,18 +15,19 @@ import torch
 from transformers import CLIPConfig
 
 from models.checkpoints.configuration import check_model_type, read_json
-from models.checkpoints.files import CONFIG, PREPROCESSOR
+from models.checkpoints.files import CONFIG
 from models.checkpoints.mismatch import mismatch
 from models.checkpoints.weights import read_weights
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
-from models.images.pixels import CLIP_MEAN, CLIP_STD, Pixels
+from models.families.clip.preprocessing import Preprocessing
+from models.families.clip_processor import read_steps
+from models.images.pixels import Pixels, Preprocessor
 from models.sizing.dry_run import is_dry
 
 QUICK_GELU = {"quick_gelu": True, "gelu": False}
 PROJECTIONS = ("text_projection", "visual.proj")
 POSITIONS = ".position_ids"  # a buffer in older files
-BICUBIC = 3  # Pillow's number
 
 # open_clip's names to those of transformers, from the whole to the parts.
 NAMES = (
@@ -152,21 +153,14 @@ def joined(name: str, parts: list[torch.Tensor]) -> torch.Tensor:
     return whole.T if name in PROJECTIONS else whole
 
 
-def pixels(directory: Path, size: int) -> Pixels:
+def pixels(directory: Path, size: int) -> Preprocessor:
     """
     Return the image processor that the directory describes, or CLIP's own.
 
     Raises:
         CheckpointError: it has other steps than to resize, crop and normalise to *size*.
     """
-    path = directory / PREPROCESSOR
-    given = read_json(path) if path.is_file() else {}
-    edges = [given.get("size", size), given.get("crop_size", size)]
-    flat = [next(iter(edge.values()), None) if isinstance(edge, dict) else edge for edge in edges]
-    steps = ("do_resize", "do_center_crop", "do_rescale", "do_normalize")
-    if flat != [size, size] or given.get("resample", BICUBIC) != BICUBIC:
-        raise CheckpointError(f"{path}: size, crop_size and resample must be {size}, {size} and {BICUBIC}")
-    if skipped := [step for step in steps if not given.get(step, True)]:
-        raise CheckpointError(f"{path}: {skipped[0]} is false")
-    mean, std = given.get("image_mean", CLIP_MEAN), given.get("image_std", CLIP_STD)
-    return Pixels(size, tuple(mean), tuple(std), pad=False, columns_first=False)
+    steps = read_steps(directory, size)
+    if steps.squash:
+        return Preprocessing((size, size), steps.mean, steps.std, "squash")
+    return Pixels(size, steps.mean, steps.std, pad=False, columns_first=False)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from math import isfinite
 
 import torch
@@ -45,9 +45,14 @@ class AnswerEncoder:
         self._tokenizer = tokenizer
         self._yes, self._no = (tokenizer.encode(word)[0] for word in words)
 
-    def encode(self, call: VqaCall, *, truncated: bool) -> AnswerQuery:
+    def unknown(self, call: VqaCall) -> float:
+        """Return the share of unknown tokens in the question and the answers of *call*."""
+        ids = [self._tokenizer.encode(text) for text in (call.question, *answers_of(call))]
+        return self._tokenizer.unknown.share(chain.from_iterable(ids))
+
+    def encode(self, call: VqaCall, *, truncated: bool, unknown: float) -> AnswerQuery:
         """
-        Translate *call*.
+        Translate *call*; the result has *truncated* and *unknown*.
 
         Raises:
             ModelError: an answer is empty, a label is not one token, or there are several images.
@@ -58,21 +63,25 @@ class AnswerEncoder:
             case LikelihoodCall():
                 labels = self._tokens(call.answer)
                 both = ((0, self._yes), (0, self._no))
-                return AnswerQuery((labels,), (*enumerate(labels), *both), partial(likelihood, truncated))
+                return AnswerQuery(
+                    (labels,), (*enumerate(labels), *both), partial(likelihood, truncated, unknown)
+                )
             case ChoiceCall():
                 answers = tuple(map(self._tokens, call.choices))
                 every = tuple(enumerate(token for answer in answers for token in answer))
-                return AnswerQuery(answers, every, partial(choices, truncated, [*map(len, answers)]))
+                return AnswerQuery(answers, every, partial(choices, truncated, unknown, [*map(len, answers)]))
             case FirstTokenCall():
                 first = self._first(call.answers)
                 wanted = tuple((0, token) for token in first)
-                return AnswerQuery((first[:1],), wanted, partial(first_token, truncated, first))
+                return AnswerQuery((first[:1],), wanted, partial(first_token, truncated, unknown, first))
             case LabelCall():
                 if call.before:
                     raise ModelError("this model takes one image, and the call has several")
                 labels = self._labels(call.labels)
                 wanted = tuple((0, token) for token in labels)
-                return AnswerQuery((labels[:1],), wanted, partial(choices, truncated, [1] * len(labels)))
+                return AnswerQuery(
+                    (labels[:1],), wanted, partial(choices, truncated, unknown, [1] * len(labels))
+                )
 
     def _first(self, answers: Sequence[str]) -> tuple[int, ...]:
         """Return the first tokens of *answers*, without a lone space, which could begin any other word."""
@@ -101,21 +110,37 @@ class AnswerEncoder:
         return tuple(self._tokenizer.encode(answer)[:CONTEXT_LENGTH])
 
 
-def likelihood(truncated: bool, log_probs: Sequence[float]) -> Likelihood:
+def answers_of(call: VqaCall) -> Sequence[str]:
+    """Return the texts of the answers that a call is about."""
+    match call:
+        case LikelihoodCall():
+            return (call.answer,)
+        case ChoiceCall():
+            return call.choices
+        case FirstTokenCall():
+            return call.answers
+        case LabelCall():
+            return call.labels
+    return ()
+
+
+def likelihood(truncated: bool, unknown: float, log_probs: Sequence[float]) -> Likelihood:
     """Build a result from the tokens of an answer, then "Yes" and "No" as the first token."""
     *tokens, yes, no = log_probs
-    return Likelihood(tuple(tokens), yes, no, truncated)
+    return Likelihood(tuple(tokens), yes, no, truncated, unknown)
 
 
-def choices(truncated: bool, lengths: Sequence[int], log_probs: Sequence[float]) -> Choices:
+def choices(truncated: bool, unknown: float, lengths: Sequence[int], log_probs: Sequence[float]) -> Choices:
     """Build a result from the tokens of choices of these *lengths*."""
     rest = iter(log_probs)
-    return Choices(tuple(tuple(islice(rest, length)) for length in lengths), truncated)
+    return Choices(tuple(tuple(islice(rest, length)) for length in lengths), truncated, unknown)
 
 
-def first_token(truncated: bool, tokens: tuple[int, ...], log_probs: Sequence[float]) -> FirstToken:
+def first_token(
+    truncated: bool, unknown: float, tokens: tuple[int, ...], log_probs: Sequence[float]
+) -> FirstToken:
     """Build a result from *tokens* in the first position."""
-    return FirstToken(tuple(log_probs), tokens, truncated)
+    return FirstToken(tuple(log_probs), tokens, truncated, unknown)
 
 
 def outcomes_of(logits: torch.Tensor, queries: Sequence[AnswerQuery]) -> Iterator[CallResult | ModelError]:

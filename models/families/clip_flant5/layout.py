@@ -14,7 +14,7 @@ import torch
 from transformers import T5Config
 
 from models.checkpoints.configuration import built, check_fixed, check_model_type, check_size, read_json
-from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, TOKENIZER_CONFIG, VISION_TOWER
+from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER_CONFIG, VISION_TOWER
 from models.core.contract import CheckpointError
 from models.families.clip_flant5.tokenizer import EOS, PAD, Tokenizer
 from models.families.clip_flant5.tower import read_pixels, read_tower
@@ -27,6 +27,7 @@ FILES = (
     PIECES,
     f"{VISION_TOWER}/{CONFIG}",
     f"{VISION_TOWER}/{PREPROCESSOR}",
+    f"{VISION_TOWER}/{PROCESSOR}",
 )
 
 SIZES = ("vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads")
@@ -82,7 +83,7 @@ def read_layout(directory: Path) -> Layout:
             f" and the vision tower has {states} hidden states"
         )
     pad = PADS[config.get("image_aspect_ratio")]
-    pixels = read_pixels(directory / VISION_TOWER / PREPROCESSOR, vision["image_size"], pad)
+    pixels = read_pixels(directory / VISION_TOWER, vision["image_size"], pad)
     tokenizer = Tokenizer(directory / PIECES, read_extra_ids(directory / TOKENIZER_CONFIG))
     if tokenizer.size > config["vocab_size"]:
         raise CheckpointError(

@@ -68,7 +68,7 @@ def full_batches(vision: Json, batch: Batch) -> Iterator[list[Prepared]]:
 def prepared(vision: Json, question: int, answer: tuple[int, ...]) -> Prepared:
     """Return a call with that many tokens of question."""
     side, text = vision["image_size"], ((EOS,) * BEFORE, (EOS,) * question)
-    query = AnswerQuery((answer,), tuple(enumerate(answer)), partial(choices, False, [len(answer)]))
+    query = AnswerQuery((answer,), tuple(enumerate(answer)), partial(choices, False, 0.0, [len(answer)]))
     patches = (side // vision["patch_size"]) ** 2
     pair = Pair("", torch.empty(3, side, side, dtype=torch.uint8), text, query)
     return Prepared(BEFORE + patches + question + len(answer), pair)

@@ -74,7 +74,7 @@ class ClipFlanT5:
             ImageError: the image cannot be decoded.
         """
         before, after = self.tokenizer.around_image(call.question)
-        query = self._answers.encode(call, truncated=after[-1] != EOS)
+        query = self._answers.encode(call, truncated=after[-1] != EOS, unknown=self._answers.unknown(call))
         pixels = call.image.once(self.pixels, self.pixels.resized)
         pair = Pair(call.image.digest, pixels, (tuple(before), tuple(after)), query)
         cost = len(before) + self._patches + len(after) + query.tokens

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import sentencepiece
 
+from models.checkpoints.pretrained import Unknown
 from models.core.contract import CheckpointError
 
 SYSTEM = (
@@ -47,6 +48,7 @@ class Tokenizer:
         self.space: int = self._pieces.piece_to_id(
             "\u2581"
         )  # alone, before a word without a piece of its own
+        self.unknown = Unknown(self._pieces.unk_id(), frozenset((PAD, EOS)))
         self.size: int = self._pieces.vocab_size() + extra_ids
 
     def encode(self, text: str) -> list[int]:

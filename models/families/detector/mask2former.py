@@ -67,7 +67,8 @@ class Mask2Former:
         self._processor = load_processor(Mask2FormerImageProcessor, directory)
         self._device, self._dtype = device, DTYPES[dtype]
         self._labels = labels_of(directory / CONFIG, self._network.config)
-        files, more = (CONFIG, PREPROCESSOR, PROCESSOR), {"labels": self._labels, "masks": True}
+        files = (CONFIG, PREPROCESSOR, PROCESSOR)
+        more: dict[str, Any] = {"labels": self._labels, "masks": True}
         self.info = info_of(MASK2FORMER, directory, files, dtype, device, id, revision, **more)
 
     def prepare(self, call: DetectCall) -> Prepared:

@@ -15,14 +15,7 @@ import torch
 from torchvision.ops import batched_nms
 from transformers import Owlv2ForObjectDetection, Owlv2ImageProcessor
 
-from models.checkpoints.files import (
-    CLIP_VOCABULARY,
-    CONFIG,
-    PREPROCESSOR,
-    PROCESSOR,
-    TOKENIZER,
-    TOKENIZER_CONFIG,
-)
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained, load_processor
@@ -61,13 +54,13 @@ class Owlv2:
         self._network = network.to(device).eval()
         self._processor = load_processor(Owlv2ImageProcessor, directory)
         text = network.config.text_config
-        self._tokenizer, _ = load_fast_tokenizer(directory, text.vocab_size)
+        self._tokenizer, *_ = load_fast_tokenizer(directory, text.vocab_size)
         length = text.max_position_embeddings
         self._tokenizer.enable_truncation(length)
         self._tokenizer.enable_padding(length=length)
         self._device, self._dtype, self._max_overlap = device, DTYPES[dtype], max_overlap
         self._embedded = lru_cache(KEPT)(self._embed)
-        files = (CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG, CLIP_VOCABULARY)
+        files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
         self.info = info_of(OWLV2, directory, files, dtype, device, id, revision)
 
     def forget(self) -> None:

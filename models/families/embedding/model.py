@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from transformers import AutoModel
 
 from models.checkpoints.configuration import read_json, read_objects
-from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.files import CONFIG, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
@@ -40,28 +40,29 @@ class SentenceTransformer:
         check_pooling(directory / POOLING)
         self._network = load_pretrained(AutoModel, directory, DTYPES[dtype]).to(device).eval()
         rows = self._network.get_input_embeddings().num_embeddings
-        self._tokenizer, longest = load_fast_tokenizer(directory, rows)
+        self._tokenizer, longest, self._unknown = load_fast_tokenizer(directory, rows)
         self._tokenizer.enable_truncation(min(LENGTH, longest, positions(self._network, LENGTH)))
         self._device, self._pad = device, self._network.config.pad_token_id or 0
-        files = (CONFIG, MODULES, POOLING, TOKENIZER, TOKENIZER_CONFIG)
+        files = (CONFIG, MODULES, POOLING, *TOKENIZER_FILES)
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision)
 
     def prepare(self, call: TextCall) -> Prepared:
         """Tokenise the text; the cost is its number of tokens."""
         encoded = self._tokenizer.encode(call.text)
-        return Prepared(len(encoded.ids), (tuple(encoded.ids), bool(encoded.overflowing)))
+        ids = tuple(encoded.ids)
+        return Prepared(len(ids), (ids, bool(encoded.overflowing), self._unknown.share(ids)))
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
         """Run all texts in one pass."""
         texts = [prepared.data for prepared in batch]
-        ids, mask = padded([ids for ids, _ in texts], self._device, self._pad)
+        ids, mask = padded([ids for ids, *_ in texts], self._device, self._pad)
         states = self._network(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         sums = (states * mask[..., None]).sum(1)
         vectors = F.normalize(sums / mask.sum(1, keepdim=True), dim=1).cpu().numpy()
         return [
-            Embedding(np.ascontiguousarray(vector), truncated).checked()
-            for vector, (_, truncated) in zip(vectors, texts, strict=True)
+            Embedding(np.ascontiguousarray(vector), truncated, unknown).checked()
+            for vector, (_, truncated, unknown) in zip(vectors, texts, strict=True)
         ]
 
     def example(self) -> TextCall:

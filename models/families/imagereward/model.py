@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from models.checkpoints.info import digest_of, info_of
+from models.checkpoints.info import info_of
 from models.checkpoints.weights import DTYPES
 from models.core.calls import RewardCall
 from models.core.contract import ModelError, Prepared
@@ -21,7 +21,7 @@ from models.core.settings import LocalSettings
 from models.families.imagereward import FAMILY
 from models.families.imagereward.layout import FILES, located
 from models.families.imagereward.network import load_network
-from models.families.imagereward.tokenizer import load_tokenizer
+from models.families.imagereward.tokenizer import load_tokenizer, unknown_token
 from models.families.padding import padded
 from models.families.upload import upload
 from models.images.pixels import Pixels
@@ -35,6 +35,7 @@ class Input:
     pixels: torch.Tensor
     ids: tuple[int, ...]
     truncated: bool
+    unknown: float
 
 
 class ImageReward:
@@ -57,21 +58,20 @@ class ImageReward:
     ) -> None:
         self._network = load_network(directory, DTYPES[dtype]).to(device).eval()
         self._tokenizer = load_tokenizer(words or directory, self._network.text.config.vocab_size)
+        self._unknown = unknown_token(self._tokenizer)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
         vision = self._network.vision.config
         self._pixels = Pixels(vision.image_size, pad=False, to_even=True)
         self._patches = (vision.image_size // vision.patch_size) ** 2
-        revision = revision or digest_of(directory / name for name in FILES)
-        self.info = info_of(FAMILY, directory, FILES, dtype, device, id, revision)
+        self.info = info_of(FAMILY, directory, FILES, dtype, device, id, revision, weights=())
 
     def prepare(self, call: RewardCall) -> Prepared:
         """Preprocess the image and tokenise the prompt; the cost counts patches and tokens."""
         encoded = self._tokenizer.encode(call.prompt)
         ids = tuple(encoded.ids)
         pixels = self._pixels.resized(call.image.rgb)
-        return Prepared(
-            self._patches + len(ids), Input(call.image.digest, pixels, ids, bool(encoded.overflowing))
-        )
+        cut, unknown = bool(encoded.overflowing), self._unknown.share(ids)
+        return Prepared(self._patches + len(ids), Input(call.image.digest, pixels, ids, cut, unknown))
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
@@ -88,7 +88,7 @@ class ImageReward:
             mask,
         )
         return [
-            Reward((value,), truncated=input.truncated).checked()
+            Reward((value,), truncated=input.truncated, unknown=input.unknown).checked()
             for value, input in zip(rewards.tolist(), inputs, strict=True)
         ]
 

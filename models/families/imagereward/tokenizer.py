@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tokenizers import BertWordPieceTokenizer, Tokenizer
 
-from models.checkpoints.pretrained import check_words
+from models.checkpoints.pretrained import Unknown, check_words
 from models.core.contract import CheckpointError
 from models.core.reason import in_short
 from models.families.imagereward.layout import VOCABULARY
@@ -42,6 +42,12 @@ def load_tokenizer(directory: Path, rows: int) -> Tokenizer:
     tokenizer.encode_special_tokens = True  # "[SEP]" in a prompt is text
     tokenizer.enable_truncation(LENGTH)
     return tokenizer
+
+
+def unknown_token(tokenizer: Tokenizer) -> Unknown:
+    """Return BERT's unknown token."""
+    special = [tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]")]
+    return Unknown(tokenizer.token_to_id("[UNK]"), frozenset(filter(None, special)))
 
 
 def read_tokenizer(path: Path) -> Tokenizer:

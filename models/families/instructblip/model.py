@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER
+from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
-from models.checkpoints.pretrained import check_words, load_fast_tokenizer
+from models.checkpoints.pretrained import Unknown, check_words, load_fast_tokenizer
 from models.checkpoints.weights import DTYPES
 from models.core.calls import LikelihoodCall
 from models.core.contract import QUESTION, ModelError, Prepared
@@ -61,15 +61,21 @@ class InstructBlip:
         config = self.network.config
         self._words = Tokenizer(directory / PIECES, extra_ids=0)
         check_words(directory, self._words.size, config.text_config.vocab_size)
-        self._instruction = None
+        self._instruction, self._unknown = None, Unknown(None)
         if self.network.instructed:
-            self._instruction = instruction_tokenizer(directory / INSTRUCTION, config.qformer_config)
+            self._instruction, self._unknown = instruction_tokenizer(
+                directory / INSTRUCTION, config.qformer_config
+            )
         self._pixels = BlipPixels(directory, config.vision_config.image_size)
         self._answers = AnswerEncoder(self._words, ANSWERS)
         patches = (config.vision_config.image_size // config.vision_config.patch_size) ** 2
         self._seen = patches + config.num_query_tokens
-        files = (CONFIG, PREPROCESSOR, PROCESSOR, PIECES, f"{INSTRUCTION}/{TOKENIZER}")
-        templates = {"question": f"Question: {QUESTION}", "choice_question": "Question: {} Short answer:"}
+        words = (f"{INSTRUCTION}/{name}" for name in TOKENIZER_FILES)
+        files = (CONFIG, PREPROCESSOR, PROCESSOR, PIECES, *words)
+        templates: dict[str, Any] = {
+            "question": f"Question: {QUESTION}",
+            "choice_question": "Question: {} Short answer:",
+        }
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, **templates)
 
     def prepare(self, call: VqaCall) -> Prepared:
@@ -82,8 +88,9 @@ class InstructBlip:
         text = words if len(words) <= LENGTH else [*words[: LENGTH - 1], EOS]
         instruction = self._instruction.encode(call.question) if self._instruction else None
         truncated = text is not words or bool(instruction and instruction.overflowing)
-        query = self._answers.encode(call, truncated=truncated)
         ids = tuple(instruction.ids) if instruction else ()
+        unknown = max(self._answers.unknown(call), self._unknown.share(ids))
+        query = self._answers.encode(call, truncated=truncated, unknown=unknown)
         pixels = call.image.once(self._pixels, self._pixels)
         pair = Pair(call.image.digest, pixels, tuple(text), ids, query)
         return Prepared(self._seen + len(text) + len(ids) + query.tokens, pair)
@@ -113,11 +120,11 @@ class InstructBlip:
         return LikelihoodCall(grey(384, 256), self.info.question.replace("{}", "a red circle"), "yes")
 
 
-def instruction_tokenizer(directory: Path, config: Any) -> Any:
+def instruction_tokenizer(directory: Path, config: Any) -> tuple[Any, Unknown]:
     """Load the Q-Former's tokenizer, which cuts questions.  Raises `CheckpointError`."""
-    tokenizer, _ = load_fast_tokenizer(directory, config.vocab_size)
+    tokenizer, _, unknown = load_fast_tokenizer(directory, config.vocab_size)
     tokenizer.enable_truncation(min(LENGTH, config.max_position_embeddings))
-    return tokenizer
+    return tokenizer, unknown
 
 
 def load(settings: LocalSettings) -> InstructBlip:

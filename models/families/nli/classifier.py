@@ -25,7 +25,7 @@ class Classifier:
         self._network = load_pretrained(AutoModelForSequenceClassification, directory, dtype)
         self._network.to(device).eval()
         rows = self._network.get_input_embeddings().num_embeddings
-        self._tokenizer, longest = load_fast_tokenizer(directory, rows)
+        self._tokenizer, longest, self._unknown = load_fast_tokenizer(directory, rows)
         self._label = entailment(directory / CONFIG, self._network.config.id2label)
         self._device, self._pad = device, self._network.config.pad_token_id or 0
         # Set once and read by all threads from then on.
@@ -36,7 +36,8 @@ class Classifier:
     def encode(self, premise: str, hypothesis: str) -> Text:
         """Tokenise the pair; the longer text is truncated first."""
         encoded = self._tokenizer.encode(premise, hypothesis)
-        return Text(tuple(encoded.ids), tuple(encoded.type_ids), bool(encoded.overflowing))
+        ids, unknown = tuple(encoded.ids), self._unknown.share(encoded.ids)
+        return Text(ids, tuple(encoded.type_ids), bool(encoded.overflowing), unknown)
 
     def probabilities(self, texts: Sequence[Text]) -> list[float]:
         """Return the probability of the label "entailment" for each text."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from models.checkpoints.configuration import read_json
-from models.checkpoints.files import CONFIG, PIECES, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.files import CONFIG, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
@@ -24,7 +24,7 @@ from models.families.nli.classifier import Classifier
 from models.families.nli.text import Text
 from models.families.nli.true import TrueNli
 
-FILES = (CONFIG, TOKENIZER, TOKENIZER_CONFIG, PIECES)
+FILES = (CONFIG, *TOKENIZER_FILES)
 
 
 class Nli:
@@ -45,7 +45,7 @@ class Nli:
         """Run all pairs in one pass."""
         texts: list[Text] = [prepared.data for prepared in batch]
         return [
-            Entailment(probability, text.truncated).checked()
+            Entailment(probability, text.truncated, text.unknown).checked()
             for text, probability in zip(texts, self._network.probabilities(texts), strict=True)
         ]
 

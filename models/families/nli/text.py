@@ -14,8 +14,10 @@ class Text:
         ids: tokens of both texts.
         parts: token type ids: 0 for the premise, 1 for the hypothesis; empty if the network has none.
         truncated: the pair was cut at the model's length.
+        unknown: the share of unknown tokens.
     """
 
     ids: tuple[int, ...]
     parts: tuple[int, ...] = ()
     truncated: bool = False
+    unknown: float = 0.0

@@ -23,7 +23,7 @@ class TrueNli:
     def __init__(self, directory: Path, dtype: torch.dtype, device: str) -> None:
         self._network = load_pretrained(T5ForConditionalGeneration, directory, dtype).to(device).eval()
         self._device, config = device, self._network.config
-        self._tokenizer, _ = load_fast_tokenizer(directory, config.vocab_size)
+        self._tokenizer, _, self._unknown = load_fast_tokenizer(directory, config.vocab_size)
         self._pad, self._start, self._end = (
             config.pad_token_id,
             config.decoder_start_token_id,
@@ -38,7 +38,8 @@ class TrueNli:
         """Tokenise `premise: … hypothesis: …`; the premise is truncated."""
         before, after = self._tokens(f"premise: {premise}"), self._tokens(f"hypothesis: {hypothesis}")
         kept = before[: max(0, LENGTH - 1 - len(after))] + after[: LENGTH - 1]
-        return Text((*kept, self._end), truncated=len(kept) < len(before) + len(after))
+        truncated = len(kept) < len(before) + len(after)
+        return Text((*kept, self._end), truncated=truncated, unknown=self._unknown.share(kept))
 
     def probabilities(self, texts: Sequence[Text]) -> list[float]:
         """Return the probability of "1" as the first token for each text."""

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM
 
-from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_pretrained
@@ -54,8 +54,9 @@ class QuestionLLM:
         self._grammar_tokenizer = load_grammar_tokenizer(
             self._tokenizer.loaded, self._network.config.vocab_size
         )
-        more = {"generates": True, "repeatable": True}
-        self.info = info_of(FAMILY, directory, FILES, dtype, device, id, revision, **more)
+        more: dict[str, Any] = {"generates": True, "repeatable": True}
+        files = (CONFIG, *TOKENIZER_FILES)
+        self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, **more)
 
     def prepare(self, call: GenerateCall) -> Prepared:
         """

@@ -6,11 +6,12 @@ The networks and the image processors are those of transformers, so embeddings a
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import PIL.Image
 import torch
 
-from models.checkpoints.files import CONFIG, PIECES, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG
+from models.checkpoints.files import CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER_FILES
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_pretrained
@@ -43,8 +44,9 @@ class TransformersClip:
         self._vocabulary: int = config.text_config.vocab_size
         self._piece: int = getattr(config.vision_config, "patch_size", PIECE)
         self._device, self._dtype = torch.device(device), DTYPES[dtype]
-        files = (CONFIG, PREPROCESSOR, PROCESSOR, TOKENIZER, TOKENIZER_CONFIG, PIECES)
-        more = {"logit_scale": float(kind.scale(self.network).detach().float()), "reentrant": True}
+        files = (CONFIG, PREPROCESSOR, PROCESSOR, *TOKENIZER_FILES)
+        scale = float(kind.scale(self.network).detach().float())
+        more: dict[str, Any] = {"logit_scale": scale, "reentrant": True}
         self.info = info_of(FAMILY, directory, files, dtype, device, id, revision, **more)
         self._check(directory)
 
@@ -64,9 +66,9 @@ class TransformersClip:
     def prepare(self, call: ImageCall | TextCall) -> Prepared:
         """Preprocess an image or tokenise a text; the cost is the tower's length in tokens."""
         if isinstance(call, TextCall):
-            tensors, cut = self._tokenizer(call.text)
+            tensors, cut, unknown = self._tokenizer(call.text)
             check_ids(tensors[0], self._vocabulary)
-            return Prepared(self._tokenizer.length, Input("text", call.text, tensors, cut))
+            return Prepared(self._tokenizer.length, Input("text", call.text, tensors, cut, unknown))
         tensors = self._pixels(call.image.rgb)
         return Prepared(self._patches(tensors[0]), Input("image", call.image.digest, tensors))
 

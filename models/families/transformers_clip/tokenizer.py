@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from models.checkpoints.pretrained import load_tokenizer
+from models.checkpoints.pretrained import Unknown, load_tokenizer
 
 
 class Tokenizer:
@@ -25,10 +25,14 @@ class Tokenizer:
         self._padded = load_tokenizer(directory)
         # A tokenizer keeps its last settings, so each use has its own copy.
         self._whole = copy.deepcopy(self._padded)
+        self._unknown = Unknown.of(self._padded)
         self.length, self._lower, self._masked = length, lower, masked
 
-    def __call__(self, text: str) -> tuple[tuple[torch.Tensor, ...], bool]:
-        """Return the ids (length,), with the mask if there is one; and True if the text was truncated."""
+    def __call__(self, text: str) -> tuple[tuple[torch.Tensor, ...], bool, float]:
+        """
+        Return the ids (length,), with the mask if there is one; True if the text was truncated; and the share
+        of unknown tokens.
+        """
         text = text.lower() if self._lower else text
         row = self._padded(
             text,
@@ -40,4 +44,5 @@ class Tokenizer:
         )
         whole = self._whole(text, max_length=self.length + 1, truncation=True).input_ids
         ids, mask = row.input_ids[0], row.attention_mask[0]
-        return (ids, mask) if self._masked else (ids,), len(whole) > self.length
+        tensors = (ids, mask) if self._masked else (ids,)
+        return tensors, len(whole) > self.length, self._unknown.share(whole)

@@ -11,6 +11,7 @@ from models.images.formats.contract import Format, Header, ImageError, Unseen, h
 BYTES_PER_PIXEL = 24
 
 SIZE = re.compile(rb"\0\0\0\x14ispe\0\0\0\0(.{4})(.{4})", re.DOTALL)  # a box, its version and two numbers
+ALPHA = (b"auxiliary:alpha", b"auxid:1")  # in the names of the auxiliary picture that is an alpha channel
 BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
 
 # Quarter turns to the left, and then a mirror from top to bottom or from left to right, as EXIF counts them.
@@ -40,15 +41,19 @@ def unseen(encoded: bytes) -> Unseen:
 
     An animation is a track, as in a video.
     """
-    whole, properties = (0, len(encoded)), dict[bytes, int]()
+    whole, properties, alpha = (0, len(encoded)), dict[bytes, int](), False
     if meta := first(encoded, whole, b"meta"):
         inside = meta[0] + 4, meta[1]  # behind version and flags
         if place := first(encoded, inside, b"iprp", b"ipco"):
-            properties = {kind: encoded[at] for kind, at, end in boxes(encoded, *place) if end > at}
+            found = [(kind, at, end) for kind, at, end in boxes(encoded, *place) if end > at]
+            properties = {kind: encoded[at] for kind, at, _ in found}
+            alpha = any(
+                kind == b"auxC" and any(name in encoded[at:end] for name in ALPHA) for kind, at, end in found
+            )
     axis = properties[b"imir"] & 1 if b"imir" in properties else None
     sizes = first(encoded, whole, b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsz")
     frames = struct.unpack_from(">I", encoded, sizes[0] + 8)[0] if sizes else 1
-    return Unseen(ORIENTATIONS[axis][properties.get(b"irot", 0) & 3], frames > 1)
+    return Unseen(ORIENTATIONS[axis][properties.get(b"irot", 0) & 3], frames > 1, alpha)
 
 
 AVIF = Format("AVIF", branded(*BRANDS), read, unseen=unseen)

@@ -2,10 +2,11 @@
 
 import struct
 
-from models.images.formats.contract import Format, Header, ImageError, header, starts
+from models.images.formats.contract import Format, Header, ImageError, Unseen, header, starts
 
 OLD = 12  # bytes of the header of OS/2, whose sizes have 16 bits
-RUN_LENGTH = (1, 2)  # compressions
+RUN_LENGTH, MASKS = (1, 2), 3  # compressions
+WITH_ALPHA_MASK = 56  # bytes of the first header that has one
 MAX_COLOURS = 256
 
 
@@ -28,4 +29,14 @@ def read(encoded: bytes) -> Header:
     return header("BMP", width, 2**32 - height if height >> 24 == 0xFF else height)
 
 
-BMP = Format("BMP", starts(b"BM"), read)
+def unseen(encoded: bytes) -> Unseen:
+    """Read the mask of alpha, which a header of version 3 or later has."""
+    [head] = struct.unpack_from("<I", encoded, 14)
+    if head < WITH_ALPHA_MASK:
+        return Unseen()
+    bits, compression = struct.unpack_from("<HI", encoded, 28)
+    [mask] = struct.unpack_from("<I", encoded, 66)
+    return Unseen(alpha=bits == 32 and compression == MASKS and mask > 0)
+
+
+BMP = Format("BMP", starts(b"BM"), read, unseen=unseen)

@@ -64,15 +64,19 @@ class Header:
 @dataclass(frozen=True, slots=True)
 class Unseen:
     """
-    Content of a picture file that its first frame, as stored, does not show.
+    Content of a picture file that its pixels in 8-bit RGB, of the first frame as stored, do not show.
 
     Attributes:
         orientation: of EXIF, from 1 to 8; 1 for a picture that is stored upright.
         more_frames: the file holds more than one.
+        alpha: it has transparency, in a channel or for a colour.
+        grey16: it is grey of more than 8 bits, whose values above 255 are clipped.
     """
 
     orientation: int = 1
     more_frames: bool = False
+    alpha: bool = False
+    grey16: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,10 +61,11 @@ def film(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Search for a second frame; there is no Exif."""
+    """Search for a second frame, and for a transparent colour of the first; there is no Exif."""
     usual = len(encoded) // 64 + 100  # an encoder's blocks have 255 bytes except the last
     descriptors = (at for kind, at in blocks(encoded, usual) if kind == DESCRIPTOR)
-    return Unseen(more_frames=len([*islice(descriptors, 2)]) == 2)
+    more_frames = len([*islice(descriptors, 2)]) == 2
+    return Unseen(more_frames=more_frames, alpha=start(encoded).transparent is not None)
 
 
 def plain(encoded: bytes) -> bytes:

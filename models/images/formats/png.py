@@ -11,6 +11,8 @@ from models.images.formats.orientation import of_exif
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHUNK = struct.Struct(">I4s")  # length of the data, kind
 AROUND = CHUNK.size + 4  # bytes of a chunk without its data: the checksum is last
+DEPTH = 24  # place of the bits of a colour; the kind of colours follows
+GREY, WITH_ALPHA = 0, (4, 6)  # kinds of colours
 MAX_CHUNKS = 20_000  # 32 MiB in chunks of 4 kB are 8,000
 
 
@@ -40,15 +42,19 @@ def plain(encoded: bytes) -> bytes:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Read the Exif chunk, and the number of frames of an animation."""
+    """Read depth and kind of colours, the Exif chunk, and the number of frames of an animation."""
     orientation, frames = 0, 1
+    depth, colours = encoded[DEPTH : DEPTH + 2]
+    alpha = colours in WITH_ALPHA
     usual = len(encoded) // 256 + 100  # more than any encoder writes
     for kind, start, end in islice(chunks(encoded), usual):
         if kind == b"eXIf" and not orientation:
             orientation = of_exif(encoded[start + CHUNK.size : end - 4])
         elif kind == b"acTL":
             [frames] = struct.unpack_from(">I", encoded, start + CHUNK.size)
-    return Unseen(orientation or 1, frames > 1)
+        elif kind == b"tRNS":
+            alpha = True
+    return Unseen(orientation or 1, frames > 1, alpha, grey16=colours == GREY and depth > 8)
 
 
 def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:

@@ -7,7 +7,8 @@ from models.images.formats.orientation import of_directory
 # The picture in up to 32 bits, its RGB form, and a strip or tile of the same size, packed and unpacked.
 BYTES_PER_PIXEL = 20
 
-WIDTH, HEIGHT = 256, 257  # tags
+WIDTH, HEIGHT, BITS, SAMPLES, EXTRA = 256, 257, 258, 277, 338  # tags
+ALPHA = (1, 2)  # kinds of extra samples: premultiplied or not
 
 
 def read(encoded: bytes) -> Header:
@@ -23,9 +24,10 @@ def read(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Read the orientation; each page has a directory."""
+    """Read the orientation and the kind of samples; each page has a directory."""
     first = Directory(encoded)
-    return Unseen(of_directory(first), more_frames=not first.last)
+    grey16 = first.tags.get(SAMPLES, 1) == 1 and first.tags.get(BITS, 1) > 8
+    return Unseen(of_directory(first), not first.last, first.tags.get(EXTRA) in ALPHA, grey16)
 
 
 TIFF = Format("TIFF", starts(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), read, unseen=unseen)

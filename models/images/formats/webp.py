@@ -11,7 +11,8 @@ BYTES_PER_PIXEL = 20
 
 LOSSY = b"VP8 "
 DATA = 20  # start of the first chunk's data
-MOVES, HAS_EXIF = 2, 8  # flags in the first chunk VP8X
+MOVES, HAS_EXIF, HAS_ALPHA = 2, 8, 16  # flags in the first chunk VP8X
+LOSSLESS_ALPHA = 16  # flag in the last byte of a lossless picture's header
 DURATION = 12  # bytes before that of a frame, in its chunk
 MAX_CHUNKS = 20_000
 
@@ -53,15 +54,20 @@ def film(encoded: bytes) -> Header:
 
 
 def unseen(encoded: bytes) -> Unseen:
-    """Read the Exif chunk, and count the frames; each is a chunk."""
-    if encoded[12:16] != b"VP8X" or not encoded[DATA] & (MOVES | HAS_EXIF):
+    """Read whether there is alpha, and the Exif chunk, and count the frames; each is a chunk."""
+    if encoded[12:16] == b"VP8L":
+        return Unseen(alpha=bool(encoded[DATA + 4] & LOSSLESS_ALPHA))
+    if encoded[12:16] != b"VP8X":
         return Unseen()
+    alpha = bool(encoded[DATA] & HAS_ALPHA)
+    if not encoded[DATA] & (MOVES | HAS_EXIF):
+        return Unseen(alpha=alpha)
     orientation, frames = 0, 0
     for kind, start, end in chunks(encoded):
         frames += kind == b"ANMF"
         if kind == b"EXIF" and encoded[DATA] & HAS_EXIF and not orientation:
             orientation = of_exif(encoded[start:end])
-    return Unseen(orientation or 1, frames > 1)
+    return Unseen(orientation or 1, frames > 1, alpha)
 
 
 def chunks(encoded: bytes) -> Iterator[tuple[bytes, int, int]]:

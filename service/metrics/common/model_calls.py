@@ -17,7 +17,7 @@ from service.serving.context import CacheStatus, Context
 from service.serving.demand import Demand
 from service.serving.handle import Handle
 
-CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at CLIP's context length")
+CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at CLIP's context length, or at <|endoftext|> in it")
 
 
 class ModelClient:

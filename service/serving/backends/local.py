@@ -1,5 +1,6 @@
 """A model on devices of this process."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from service.serving.job import Job
 from service.serving.loading import check_loadable, load_model
 from service.serving.presence import RETRY_S
 from service.serving.recipe import with_recipe
+
+LOAD_S = 3600.0  # longest load that an operator's request starts, a download included
 
 log = logging.getLogger("scoregate.models")
 
@@ -105,7 +108,7 @@ class LocalBackend(QueuedBackend):
 
         If that fails, the devices' memory is given back again, and the model is as it was before.
         """
-        if revision and revision != self._table.revision:
+        if revision and revision != self.info.files:  # a commit names its content, other revisions do not
             await self._load_other(self._table.model_copy(update={"revision": revision}))
             return
         kept = bool(self._restore)
@@ -190,7 +193,12 @@ class LocalBackend(QueuedBackend):
     async def _on_mover(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call *work* on the thread that loads.  Raises `Invalid`, or `NotReady` for a temporary reason."""
         try:
-            return await self._mover.run(work, *arguments)
+            async with asyncio.timeout(LOAD_S) as limit:
+                return await self._mover.run(work, *arguments)
+        except TimeoutError as exc:
+            if not limit.expired():
+                raise
+            raise NotReady(f"models.{self.name}: not loaded within {LOAD_S:g} s") from exc
         except CheckpointAway as exc:
             raise NotReady(str(exc), retry_after_s=RETRY_S) from exc
         except CheckpointError as exc:

@@ -45,12 +45,13 @@ class WarningCode(TypedDict):
     The code of the warning at the same index of `warnings`.
 
     `item` is there if it is about one item, and not about the whole request, and `metric` if it is about one
-    score.
+    score.  `share` is that of unknown tokens.
     """
 
     code: Annotated[str, Field(description=f"One of {', '.join(Code)}; there may be others later.")]
     item: NotRequired[int]
     metric: NotRequired[str]
+    share: NotRequired[float]
 
 
 class Warnings(TypedDict, total=False):

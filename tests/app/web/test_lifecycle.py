@@ -2,6 +2,8 @@
 
 import asyncio
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -254,9 +256,31 @@ async def test_a_request_under_way_is_finished_by_the_model_that_it_began_with(c
     assert content["results"][0]["scores"] != (await score(client, "0 squares"))["scores"]
 
 
+async def test_files_that_were_overwritten_under_one_label_are_another_model(client, checkpoints):
+    """As of a trainer that saves to one directory, and loads one label; no score is an old one."""
+    found = []
+    for files, fake in (("a", FakeVqa), ("b", OtherVqa), ("b", OtherVqa), ("a", FakeVqa)):
+        checkpoints["latest"] = partial(of_files, fake, files)
+        await change(client, "load", revision="latest")
+        found.append(await score(client))
+
+    assert [{"vqascore": "miss"}, {"vqascore": "miss"}] == [each["cache"] for each in found[:2]]
+    assert [{"vqascore": "hit"}, {"vqascore": "hit"}] == [each["cache"] for each in found[2:]]
+    first, second, third, fourth = (each["scores"] for each in found)
+    assert first == fourth != second == third
+
+
+def of_files(fake, files):
+    """A model of a directory with these *files*, under the label of the settings."""
+    model = fake()
+    model.info = replace(model.info, revision="latest", files=files)
+    return model
+
+
 @pytest.mark.parametrize("client", [{"queue": {"wait_for_models": True}}], indirect=True)
 async def test_a_request_that_waited_begins_under_the_new_name(client, checkpoints, fakes):
     """Its scores are those of the new revision."""
+
     checkpoints["newer"] = OtherVqa
     with held(fakes["vqa"]):
         begun = asyncio.create_task(score(client))

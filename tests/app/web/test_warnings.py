@@ -1,6 +1,9 @@
 """What an answer warns of: a sentence for people, and at the same place a code for programs."""
 
+from dataclasses import replace
+
 import numpy as np
+import PIL.Image
 import pytest
 
 from models.core.outcomes import Embedding
@@ -9,7 +12,7 @@ from service.metrics.common.model_calls import Models
 from service.metrics.common.registry import metrics
 from service.observability.notes import Code
 from tests.support.films import film
-from tests.support.pictures import b64, item, png
+from tests.support.pictures import b64, item, png, saved
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +55,49 @@ async def test_sentences_and_codes_have_one_order_that_of_the_request(serve, fak
     assert len(codes) == len(answer["warnings"])
     for sentence, (_, number, metric) in zip(answer["warnings"], codes, strict=True):
         assert number is None or sentence.startswith(f"item {number}, {metric}: ")
+
+
+@pytest.mark.parametrize(
+    ("picture", "code", "said"),
+    [
+        (PIL.Image.new("RGBA", (8, 8), (0, 200, 0, 0)), "alpha_ignored", "transparency"),
+        (PIL.Image.new("I;16", (8, 8), 3000), "grey16_clipped", "more than 8 bits"),
+    ],
+)
+async def test_what_rgb_of_8_bits_does_not_show_is_warned_about(serve, picture, code, said):
+    """Of that item alone, under each metric."""
+    pictures = [b64(png()), b64(saved(picture, "PNG"))]
+    body = {"items": [item(image=each) for each in pictures], "metrics": ["vqascore", "clipscore"]}
+    async with serve() as client:
+        answer = await answered(client, body)
+
+    assert [{"code": code, "item": 1, "metric": metric} for metric in body["metrics"]] == answer[
+        "warning_codes"
+    ]
+    assert all(said in text for text in answer["warnings"])
+
+
+async def test_unknown_tokens_are_warned_about_with_their_share(serve, fakes, monkeypatch):
+    """The largest of the metric's calls, also from the cache; no other item or metric has it."""
+    answer = type(fakes["vqa"]).answer
+    shares = {"foreign": 0.25, "half foreign": 0.125}
+
+    def counted(self, call):
+        share = max((share for text, share in shares.items() if f'"{text}"' in call.question), default=0.0)
+        return replace(answer(self, call), unknown=share)
+
+    monkeypatch.setattr(type(fakes["vqa"]), "answer", counted)
+    prompts = ["a square", "foreign", "half foreign"]
+    body = {"items": [item(prompt) for prompt in prompts], "metrics": ["vqascore", "clipscore"]}
+    async with serve() as client:
+        first, second = [await answered(client, body) for _ in range(2)]
+
+    expected = [
+        {"code": "unknown_tokens", "item": 1, "metric": "vqascore", "share": 0.25},
+        {"code": "unknown_tokens", "item": 2, "metric": "vqascore", "share": 0.125},
+    ]
+    assert expected == first["warning_codes"] == second["warning_codes"]
+    assert first["warnings"][0].startswith("item 1, vqascore: 25% of the tokens")
 
 
 async def of_a_plugin(item: Item, models: Models, options: MetricOptions) -> Score:

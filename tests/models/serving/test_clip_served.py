@@ -94,7 +94,7 @@ async def test_pickscore_is_the_cosine_of_its_own_weights(checkpoints, tmp_path)
     assert np.abs(published_cosines(reference, IMAGES, PROMPTS) - found).max() <= 2e-5
     assert np.abs(plain_cosines(checkpoints["clip"], IMAGES, PROMPTS) - general).max() <= 2e-5
     assert {"pickscore"} == answer["models"].keys()
-    assert ["item 1, pickscore: the prompt was cut at CLIP's context length"] == answer["warnings"][:1]
+    assert answer["warnings"][0].startswith("item 1, pickscore: the prompt was cut at CLIP's context length")
 
 
 async def test_the_logit_is_the_cosine_times_the_checkpoints_own_scale(checkpoints, tmp_path):

@@ -83,6 +83,20 @@ def test_a_strict_client_has_an_error_for_what_is_warned_about(answered):
         report.raise_for_errors()
 
 
+def test_the_share_of_unknown_tokens_is_an_error_for_a_strict_client(answered):
+    """Else it is in the notice."""
+    text = "item 0, vqascore: 25% of the tokens of a text are unknown to the model"
+    code = {"code": "unknown_tokens", "item": 0, "metric": "vqascore", "share": 0.25}
+    content = {"warnings": [text], "warning_codes": [code]}
+    [result] = answered(lambda asked: scored(asked, **content)).score_items([(png(), "a")], ["vqascore"])
+    [notice] = result.warnings
+
+    assert ("unknown_tokens", 0.25) == (notice.code, notice.share)
+    assert 0.25 == pickle.loads(pickle.dumps(notice)).share
+    with pytest.raises(Warned, match="unknown to the model"):
+        answered(lambda asked: scored(asked, **content), strict=True).score(png(), "a")
+
+
 def test_a_strict_client_refuses_scores_rankings_and_runs(answered):
     """Of demo models, for example."""
     ranking = [{"index": 0, "score": 0.5, "accepted": True}]

@@ -14,7 +14,8 @@ from huggingface_hub.errors import (
 )
 
 from models.checkpoints import locate as locating
-from models.checkpoints.locate import DEMO, cached, locate
+from models.checkpoints.locate import DEMO, cached, locate, named
+from models.checkpoints.pending import pending_bytes
 from models.core.contract import CheckpointError, Temporary
 
 COMMIT = "3b4a6b1b618f4e286f5353b5b5147a3ae7d9ec55"
@@ -72,6 +73,26 @@ def test_a_commit_in_the_cache_is_found_whatever_is_newest(cache, caplog):
     assert OTHER == locate("owner/name", COMMIT[:7]).revision
     assert f"newest commit is {OTHER}, not {COMMIT[:7]}" in caplog.text
     assert cached("owner/name", COMMIT[:7]) is None
+
+
+@pytest.mark.parametrize(
+    "revision", ["../../dev/zero", "/dev/zero", "a/../b", ".", "..", "a//b", "-x", "a b", "a\n", "main/", "é"]
+)
+@pytest.mark.parametrize("find", [locate, cached, pending_bytes])
+def test_a_revision_is_a_commit_a_branch_or_a_tag(cache, monkeypatch, revision, find):
+    """Else the hub's library would read any file of this machine; it gets none of these."""
+    snapshot(cache, "config.json", "model.safetensors")
+    for name in ("snapshot_download", "model_info"):
+        monkeypatch.setattr(huggingface_hub, name, lambda *_, **__: pytest.fail("it was called"))
+
+    with pytest.raises(CheckpointError, match="neither a commit nor the name of a branch"):
+        find("owner/name", revision)
+
+
+@pytest.mark.parametrize("revision", ["main", "v1.0", "refs/pr/3", "feature/x-1_2", COMMIT, COMMIT[:7]])
+def test_names_of_branches_and_tags_are_taken(revision):
+    """As they are, but for an abbreviated commit, in place of which the newest is used."""
+    assert named(revision) == (None if revision == COMMIT[:7] else revision)
 
 
 @pytest.mark.parametrize("files", [(), ("config.json", "spiece.model")])

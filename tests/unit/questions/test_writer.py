@@ -89,6 +89,21 @@ async def test_no_set_is_written_if_the_llm_was_replaced_before_it_was_called(fa
         assert [None, None] == [await store.find(key) for key in keys]
 
 
+async def test_sets_of_an_llm_whose_files_were_overwritten_are_written_anew(fakes, tmp_path):
+    """Under the same label; one whose revision is the digest of its files keeps its key."""
+    llm, instruments = FakeHandle(fakes["questions"].info), unread("questions")
+    found = []
+    async with SQLiteStore(tmp_path / "sets", 9) as store:
+        writer = QuestionWriter(store, {"questions": 60.0}, instruments)
+        for files in ("", llm.info.revision, "other", "other"):
+            llm.info = replace(llm.info, files=files)
+            llm.answers.put_nowait(fakes["questions"].answer(DSG.call("a red dog")))
+            context = Context("", math.inf, "bulk", instruments)
+            found.append((await writer.of("a red dog", DSG, llm, context))[1])
+
+    assert ["miss", "hit", "miss", "hit"] == found
+
+
 @pytest.mark.parametrize(
     "text",
     [

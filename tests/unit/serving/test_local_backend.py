@@ -1,6 +1,7 @@
 """A model of this process that cannot go, or cannot come back; and another revision in its place."""
 
 import gc
+import threading
 import weakref
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -72,7 +73,7 @@ def weights(monkeypatch):
 @asynccontextmanager
 async def serving(weights):
     """A handle on a model with two devices, and what changes it."""
-    model, threads = weights.made(DEVICES), FairThreads(1, "cpu")
+    model, threads = weights.made(DEVICES), FairThreads(2, "cpu")
     queue = Queue(max_items=8, max_cost=1000, max_waiting=10_000)
     resident = HostedModel("vqa", model, queue, copies=dict(model.on))
     del model  # it may be replaced
@@ -116,6 +117,22 @@ async def test_a_model_that_cannot_go_and_cannot_be_brought_back_is_away(weights
             await answered(handle)
 
         assert "loaded" == (await lifecycle.change("vqa", "load")).state
+        assert await answered(handle)
+
+
+async def test_a_load_that_does_not_end_is_given_up(weights, monkeypatch):
+    """503; the one before comes back, and what is loaded after all is dropped."""
+    async with serving(weights) as (handle, resident, lifecycle):
+        ended, before = threading.Event(), [*resident.copies.values()]
+        load = local.load_model
+        monkeypatch.setattr(local, "LOAD_S", 0.05)
+        monkeypatch.setattr(local, "load_model", lambda *given: ended.wait() and load(*given))
+        with pytest.raises(NotReady, match="not loaded within"):
+            await lifecycle.change("vqa", "load", "2")
+
+        assert "loaded" == handle.backend.presence.state
+        assert before == [*resident.copies.values()]
+        ended.set()
         assert await answered(handle)
 
 

@@ -66,7 +66,7 @@ def test_options_in_another_order_are_the_same_recipe():
     assert recipe(SERVED, extra_body={"a": 1, "b": 2}) == recipe(SERVED, extra_body={"b": 2, "a": 1})
 
 
-@pytest.mark.parametrize("field", ["id", "revision", "dtype", "family"])
+@pytest.mark.parametrize("field", ["id", "revision", "files", "dtype", "family"])
 def test_what_the_model_says_of_itself_is_part_of_it(field):
     assert recipe(HERE) != recipe(HERE, replace(INFO, **{field: "other"}))
 
